@@ -1,0 +1,91 @@
+// Random clocks: nondecreasing paths T on [0,1] with T_0 = 0. Given T the source is Gaussian with covariance 2 A(T) I,
+// A(T) = int_0^1 T_s ds; over T it is Gaussian, alpha-stable, Student-t, ... according to the family (Theorem "Recovered
+// clock marginals").
+#pragma once
+
+#include "htfm/base/random.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace htfm {
+
+/// The law of a clock, as a config or a command line states it.
+struct ClockSpec {
+  std::string family = "deterministic";
+  std::map<std::string, double> parameters;  ///< by name: alpha, nu, ...
+  int grid = 200;                            ///< number of steps on [0,1]
+
+  /// "stable(alpha=1.7), grid 200": one line for logs, and what two laws are compared by.
+  std::string describe() const;
+};
+
+/// n realised clocks. All tensors are float64.
+struct ClockSample {
+  at::Tensor area;   ///< n: A(T), exact in law on any grid
+  at::Tensor end;    ///< n: T_1
+  at::Tensor paths;  ///< n x (grid + 1); undefined unless asked for
+};
+
+struct ClockRequest {
+  int64_t count = 0;
+  int64_t first = 0;   ///< index of the first clock of the key's stream: parts of a batch agree with the whole
+  bool paths = true;   ///< whole paths, or only area and end
+  at::Device device = at::kCPU;
+};
+
+/// What a network is told of a clock when nothing else is asked for.
+enum class NaturalFeature { none, log_slope, path };
+
+class Clock {
+ public:
+  explicit Clock(ClockSpec spec) : spec_(std::move(spec)) {}
+  virtual ~Clock() = default;
+  const ClockSpec& spec() const { return spec_; }
+  int grid() const { return spec_.grid; }
+
+  /// Draws clocks. Clock i of a key is the same whatever the count, the device's threads or the part asked for.
+  ClockSample sample(Key key, const ClockRequest& request) const;
+  virtual NaturalFeature natural_feature() const = 0;
+  /// Polynomial tail exponent of the source, infinity for a light tail.
+  virtual double tail_exponent() const = 0;
+
+ protected:
+  /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)] with clocks first..first+n.
+  virtual void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const = 0;
+  double parameter(const char* name) const { return spec_.parameters.at(name); }
+
+ private:
+  ClockSpec spec_;
+};
+
+/// One parameter of a family, with the open interval it must lie in.
+struct ClockParameter {
+  std::string name;
+  double lower, upper;
+  std::string meaning;
+};
+
+/// A family of clocks: what the registry knows of it.
+struct ClockFamily {
+  std::string name;
+  std::string summary;
+  std::vector<ClockParameter> parameters;
+  std::function<std::unique_ptr<Clock>(ClockSpec)> make;
+};
+
+/// All families, in the order of the registry.
+std::span<const ClockFamily> clock_families();
+/// The clock of a specification; InputError names the family or parameter that is wrong.
+std::unique_ptr<Clock> make_clock(const ClockSpec& spec);
+
+/// Source points given areas: x_i = sqrt(2 A_i) z_i with z normal; n x dim float64. Row i depends on key and i only.
+at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim);
+
+}  // namespace htfm

@@ -1,0 +1,30 @@
+// T_t = t: the Gaussian source of ordinary flow matching (HTFM-G).
+#include "htfm/clock/clock.h"
+
+#include <limits>
+
+namespace htfm {
+
+namespace {
+
+class Deterministic final : public Clock {
+ public:
+  using Clock::Clock;
+  NaturalFeature natural_feature() const override { return NaturalFeature::none; }
+  double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
+
+ protected:
+  void fill(Key, int64_t, int64_t n, double* area, double* end, double* paths) const override {
+    std::fill(area, area + n, 0.5);
+    std::fill(end, end + n, 1.0);
+    for (int64_t i = 0; paths && i < n * (grid() + 1); ++i) paths[i] = static_cast<double>(i % (grid() + 1)) / grid();
+  }
+};
+
+}  // namespace
+
+ClockFamily deterministic_family() {
+  return {"deterministic", "T_t = t; Gaussian source (HTFM-G)", {}, [](ClockSpec spec) { return std::make_unique<Deterministic>(std::move(spec)); }};
+}
+
+}  // namespace htfm
