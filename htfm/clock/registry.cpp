@@ -1,5 +1,5 @@
 // The families by name. A new family is one file that defines <name>_family() and one entry here.
-#include "htfm/base/error.h"
+#include "htfm/base/registry.h"
 #include "htfm/clock/clock.h"
 
 #define HTFM_CLOCK_FAMILIES(X) \
@@ -20,21 +20,8 @@ std::span<const ClockFamily> clock_families() {
   return families;
 }
 
-namespace {
-
-const ClockFamily& find_family(const std::string& name) {
-  std::string known;
-  for (const ClockFamily& family : clock_families()) {
-    if (family.name == name) return family;
-    known += (known.empty() ? "" : ", ") + family.name;
-  }
-  throw InputError("[clock.family] expected one of {}; got '{}'", known, name);
-}
-
-}  // namespace
-
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
-  const ClockFamily& family = find_family(spec.family);
+  const ClockFamily& family = find_named(clock_families(), spec.family, "clock.family");
   if (spec.grid < 1 || spec.grid > 1'000'000) throw InputError("[clock.grid] expected a number of steps from 1 to 1000000, got {}", spec.grid);
   for (const auto& [name, value] : spec.parameters)
     if (std::none_of(family.parameters.begin(), family.parameters.end(), [&](const ClockParameter& p) { return p.name == name; }))

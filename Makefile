@@ -1,0 +1,53 @@
+# The two commands of a newcomer are `make demo` and `make test`; `make help` names the rest. The steps themselves are in script/.
+JOBS ?= $(shell nproc)
+TESTS = ctest --preset $(1) --parallel $(JOBS) $(ARGS)
+
+.PHONY: build demo test bench debug asan tsan format format-check tidy setup clean help
+.DEFAULT_GOAL := build
+
+help:         ## what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
+
+setup:        ## install what is missing: system packages, and torch once a user
+	@script/setup
+
+build: setup  ## build the program at build/htfm, and the tests
+	@script/build release
+
+demo: setup   ## build, then run the demonstration (ARGS="-o DIR")
+	@script/build release htfm
+	build/htfm demo $(ARGS)
+
+test: build   ## build, then run all tests (ARGS="-R clock")
+	@$(call TESTS,release)
+
+bench: setup  ## build, fetch the peers once a user, then run the benchmarks
+	@script/packages bench
+	@script/build release htfm
+	HTFM_PEERS_PYTHON="$$(script/venv peers)/bin/python" build/htfm bench $(ARGS)
+
+debug: setup  ## build without optimisation in build-debug
+	@script/build debug
+
+asan: setup   ## build and test under the address and undefined-behaviour sanitizers
+	@script/build asan
+	@$(call TESTS,asan)
+
+tsan: setup   ## build and test under the thread sanitizer
+	@script/build tsan
+	@$(call TESTS,tsan)
+
+format:       ## put our files into the form of .clang-format
+	@script/packages format
+	@script/format
+
+format-check: ## fail where a file is not in that form
+	@script/packages format
+	@script/format --check
+
+tidy: setup   ## run clang-tidy
+	@script/packages tidy
+	@script/tidy
+
+clean:        ## remove what was built; the environments in the user's cache stay
+	rm -rf build build-*

@@ -1,0 +1,152 @@
+#include "htfm/clock/feature.h"
+
+#include "htfm/base/error.h"
+
+#include <ATen/ops/empty.h>
+
+namespace htfm {
+
+namespace {
+
+double signed_log1p(double x) { return std::copysign(std::log1p(std::abs(x)), x); }
+
+// Coordinates of a raw signature whose word contains a letter other than time (letter 0).
+std::vector<int64_t> words_with_clock(int width, int depth) {
+  std::vector<int64_t> out;
+  int64_t at = 0, level = 1;
+  for (int k = 1; k <= depth; ++k) {
+    level *= width;
+    for (int64_t w = 1; w < level; ++w) out.push_back(at + w);  // word 0 of a level is time alone
+    at += level;
+  }
+  return out;
+}
+
+// Each channel of each path to mean 0 and deviation 1 along time; a constant channel to 0.
+at::Tensor standardise_along_time(const at::Tensor& augmented) {
+  at::Tensor out = at::empty(augmented.sizes(), at::kDouble);
+  const int64_t n = augmented.size(0), points = augmented.size(1), channels = augmented.size(2);
+  const double* in = augmented.const_data_ptr<double>();
+  double* to = out.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < channels; ++c) {
+      const double* x = in + i * points * channels + c;
+      double mean = 0, square = 0;
+      for (int64_t j = 0; j < points; ++j) mean += x[j * channels];
+      mean /= static_cast<double>(points);
+      for (int64_t j = 0; j < points; ++j) square += (x[j * channels] - mean) * (x[j * channels] - mean);
+      const double deviation = std::sqrt(square / static_cast<double>(points));
+      for (int64_t j = 0; j < points; ++j)
+        to[i * points * channels + j * channels + c] = deviation > 0 ? (x[j * channels] - mean) / deviation : 0;
+    }
+  return out;
+}
+
+}  // namespace
+
+PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec) : order_(spec.order), end_(spec.end), area_(spec.area) {
+  if (spec.kind == "auto") {
+    const NaturalFeature natural = clock.natural_feature();
+    kind_ = natural == NaturalFeature::none ? Kind::none : natural == NaturalFeature::log_slope ? Kind::log_slope : Kind::logsignature;
+  } else if (spec.kind == "none") {
+    kind_ = Kind::none;
+  } else if (spec.kind == "log_slope") {
+    kind_ = Kind::log_slope;
+  } else if (spec.kind == "logsignature") {
+    kind_ = Kind::logsignature;
+  } else if (spec.kind == "signature") {
+    kind_ = Kind::signature;
+  } else {
+    throw InputError("[feature.kind] expected auto, none, log_slope, logsignature or signature; got '{}'", spec.kind);
+  }
+  if (order_ < 0 || order_ > kMaxDepth) throw InputError("[feature.order] expected an order from 0 to {}, got {}", kMaxDepth, order_);
+  if (order_ == 0) kind_ = Kind::none;
+  if (spec.transform == "log1p")
+    transform_ = Transform::log1p;
+  else if (spec.transform == "raw")
+    transform_ = Transform::raw;
+  else if (spec.transform == "per-path")
+    transform_ = Transform::per_path;
+  else
+    throw InputError("[feature.transform] expected log1p, raw or per-path; got '{}'", spec.transform);
+  basis_ = log_basis_by_name(spec.basis);
+  path_.convention = convention_by_name(spec.convention);
+
+  if (kind_ == Kind::none) {
+    // Without a clock feature the joined summaries would be one: they are left out as well.
+    end_ = area_ = false;
+    description_ = "none";
+    return;
+  }
+  if (kind_ == Kind::log_slope) {
+    path_size_ = 1;
+    description_ = "log T_1";
+  } else {
+    path_.augment_time = transform_ != Transform::per_path;
+    PathOptions augmented = path_;
+    augmented.augment_time = true;
+    const int width = augmented.width(1);
+    if (kind_ == Kind::logsignature) {
+      path_size_ = logsignature_size(width, order_);
+      std::vector<int> clock_channels;
+      for (int c = 1; c < width; ++c) clock_channels.push_back(c);
+      clock_coordinates_ = LyndonBasis::get(width, order_).coordinates_with(clock_channels);
+    } else {
+      path_size_ = signature_size(width, order_);
+      clock_coordinates_ = words_with_clock(width, order_);
+    }
+    needs_paths_ = order_ > 1 || path_.convention != Convention::linear || transform_ == Transform::per_path;
+    description_ = fmt::format("{} of order {}{}, {}{}", spec.kind == "signature" ? "signature" : "logsignature", order_,
+                               kind_ == Kind::logsignature && order_ > 1 ? " in " + spec.basis : "", spec.transform,
+                               path_.convention == Convention::linear ? "" : ", " + spec.convention + " path");
+  }
+  size_ = path_size_ + (end_ ? 1 : 0) + (area_ ? 1 : 0);
+  if (end_) description_ += ", with T_1";
+  if (area_) description_ += ", with the area";
+}
+
+at::Tensor PathFeature::path_coordinates(const ClockSample& clocks) const {
+  const int64_t n = clocks.end.size(0);
+  if (kind_ == Kind::log_slope || !needs_paths_) {
+    // Level 1 of a linear path is its increment (1, T_1): no path is walked.
+    at::Tensor out = at::empty({n, path_size_}, at::kDouble);
+    double* to = out.mutable_data_ptr<double>();
+    const double* end = clocks.end.const_data_ptr<double>();
+    for (int64_t i = 0; i < n; ++i) {
+      if (kind_ == Kind::log_slope) {
+        to[i] = std::log(end[i]);
+      } else {
+        to[2 * i] = 1;
+        to[2 * i + 1] = end[i];
+      }
+    }
+    return out;
+  }
+  if (!clocks.paths.defined()) throw Error("[feature] expected clocks with their paths");
+  const at::Tensor paths = transform_ == Transform::per_path ? standardise_along_time(augment_time(clocks.paths)) : clocks.paths;
+  return kind_ == Kind::logsignature ? logsignature(paths, order_, basis_, path_) : signature(paths, order_, path_);
+}
+
+at::Tensor PathFeature::operator()(const ClockSample& clocks) const {
+  const int64_t n = clocks.end.size(0);
+  at::Tensor out = at::empty({n, size_}, at::kDouble);
+  if (size_ == 0) return out;
+  const at::Tensor path = path_coordinates(clocks);
+  const double* from = path.const_data_ptr<double>();
+  const double* end = clocks.end.const_data_ptr<double>();
+  const double* area = clocks.area.const_data_ptr<double>();
+  double* to = out.mutable_data_ptr<double>();
+  const auto shrink = [this](double x) { return transform_ == Transform::log1p ? signed_log1p(x) : x; };
+  for (int64_t i = 0; i < n; ++i) {
+    double* row = to + i * size_;
+    std::copy(from + i * path_size_, from + (i + 1) * path_size_, row);
+    if (kind_ != Kind::log_slope && transform_ == Transform::log1p)
+      for (const int64_t c : clock_coordinates_) row[c] = signed_log1p(row[c]);
+    int64_t next = path_size_;
+    if (end_) row[next++] = shrink(end[i]);
+    if (area_) row[next++] = shrink(area[i]);
+  }
+  return out;
+}
+
+}  // namespace htfm

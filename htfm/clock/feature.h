@@ -1,0 +1,48 @@
+// The path feature: what the network is told of a realised clock.
+#pragma once
+
+#include "htfm/clock/clock.h"
+#include "htfm/signature/signature.h"
+
+namespace htfm {
+
+struct FeatureSpec {
+  std::string kind = "auto";           ///< auto | none | log_slope | logsignature | signature
+  int order = 1;                       ///< truncation; 0 means no feature
+  std::string basis = "words";         ///< of the logsignature: words | brackets
+  std::string transform = "log1p";     ///< log1p (signed, on clock coordinates) | raw | per-path
+  std::string convention = "linear";   ///< linear | jump | leadlag | constant
+  bool end = false;                    ///< join T_1
+  bool area = false;                   ///< join the area
+};
+
+/// Maps clocks to features of fixed size, before standardisation.
+class PathFeature {
+ public:
+  /// The feature of a clock family; `auto` takes what is natural for it. InputError names the key that is wrong.
+  PathFeature(const Clock& clock, const FeatureSpec& spec);
+  int64_t size() const { return size_; }
+  /// Whether whole paths are needed, or area and end suffice.
+  bool needs_paths() const { return needs_paths_; }
+  /// n x size, float64.
+  at::Tensor operator()(const ClockSample& clocks) const;
+  /// One line for reports: "logsignature of order 1, log1p".
+  const std::string& description() const { return description_; }
+
+ private:
+  enum class Kind { none, log_slope, signature, logsignature };
+  enum class Transform { log1p, raw, per_path };
+  at::Tensor path_coordinates(const ClockSample& clocks) const;
+
+  Kind kind_;
+  Transform transform_ = Transform::log1p;
+  int order_;
+  LogBasis basis_ = LogBasis::words;
+  PathOptions path_;
+  bool end_, area_, needs_paths_ = false;
+  int64_t size_ = 0, path_size_ = 0;
+  std::vector<int64_t> clock_coordinates_;
+  std::string description_;
+};
+
+}  // namespace htfm

@@ -1,0 +1,41 @@
+// Tables of numbers as text, read strictly: a cell that is not a finite number is an error that says where it stands.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace htfm {
+
+/// Which columns of a table to read: names from its header, or numbers counted from 1.
+struct ColumnChoice {
+  std::vector<std::string> columns;  // these, in this order; empty means all
+  std::vector<std::string> drop;     // all but these; not together with `columns`
+};
+
+/// A matrix n x d with the names of its columns (empty where the file has none).
+struct Table {
+  at::Tensor values;
+  std::vector<std::string> names;
+};
+
+/// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has; cells
+/// may stand in double quotes; the first row is a header when a cell to be read is text. Columns not chosen may hold
+/// anything. InputError with the file's line (from 1) and column for text, missing values, nan, inf and ragged rows.
+Table read_csv(const std::string& path, const ColumnChoice& choice = {});
+/// The same from memory; `path` is for messages.
+Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice = {});
+
+/// Writes a matrix (float32, float64 or int64) with commas, each number in its shortest form that reads back equal;
+/// `names` makes a header.
+void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {});
+/// The same as text.
+std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {});
+
+/// The positions (from 0) of the chosen columns in a table with `count` columns; `names` may be empty.
+std::vector<int64_t> choose_columns(const ColumnChoice& choice, const std::vector<std::string>& names, int64_t count,
+                                    const std::string& path);
+
+}  // namespace htfm

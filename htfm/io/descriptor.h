@@ -1,0 +1,39 @@
+// An owned POSIX file descriptor whose failures are exceptions that name the file and the system's reason.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace htfm {
+
+/// The system's words for an error number.
+std::string system_reason(int error);
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  /// Takes over an open descriptor; `path` is for messages.
+  Descriptor(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+
+  int get() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+  const std::string& path() const { return path_; }
+
+  /// Writes all bytes or throws Error.
+  void write(const void* data, size_t size);
+  /// Cuts or extends the file.
+  void truncate(uint64_t size);
+  /// Waits until the bytes are on the device. A file that cannot be synced (a pipe) is left as it is.
+  void sync();
+  /// Closes and reports what the system kept back until now (network file systems report a full disk here).
+  void close();
+
+ private:
+  int fd_ = -1;
+  std::string path_;
+};
+
+}  // namespace htfm

@@ -1,0 +1,206 @@
+#include "htfm/io/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "htfm/base/error.h"
+
+namespace htfm {
+namespace {
+
+constexpr std::string_view kTemporaryEnd = ".htfm-tmp";
+
+Descriptor open_to_read(const std::string& path, struct stat& status) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
+  if (!file.is_open()) throw InputError("[read] {}: {}", path, system_reason(errno));
+  if (::fstat(file.get(), &status) != 0) throw InputError("[read] {}: {}", path, system_reason(errno));
+  if (S_ISDIR(status.st_mode)) throw InputError("[read] {}: expected a file, got a folder", path);
+  return file;
+}
+
+/// Reads up to `size` bytes: fewer only at the end of the file.
+size_t read_up_to(const Descriptor& file, char* out, size_t size, std::optional<uint64_t> offset) {
+  constexpr size_t kMost = size_t{1} << 30;
+  size_t done = 0;
+  while (done < size) {
+    const size_t want = std::min(size - done, kMost);
+    const ssize_t got = offset ? ::pread(file.get(), out + done, want, static_cast<off_t>(*offset + done))
+                               : ::read(file.get(), out + done, want);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      throw InputError("[read] {}: {}", file.path(), system_reason(errno));
+    }
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+class FileSink : public Sink {
+ public:
+  explicit FileSink(Descriptor& file) : file_(file) { buffer_.reserve(kBuffer); }
+  using Sink::write;
+  void write(const void* data, size_t size) override {
+    if (buffer_.size() + size > kBuffer) flush();
+    if (size >= kBuffer) {
+      file_.write(data, size);
+    } else {
+      buffer_.append(static_cast<const char*>(data), size);
+    }
+  }
+  void flush() {
+    file_.write(buffer_.data(), buffer_.size());
+    buffer_.clear();
+  }
+
+ private:
+  static constexpr size_t kBuffer = size_t{256} << 10;
+  Descriptor& file_;
+  std::string buffer_;
+};
+
+struct Place {
+  std::string folder;  // ends in a slash, or is empty for the working folder
+  std::string name;
+};
+
+Place split(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {"", path};
+  return {path.substr(0, slash + 1), path.substr(slash + 1)};
+}
+
+/// Makes an empty file beside the target. Its lock tells remove_temporaries that somebody still writes it.
+Descriptor open_temporary(const Place& place, const std::string& path, std::string& temporary) {
+  static std::atomic<uint64_t> counter{0};
+  for (;;) {
+    temporary = fmt::format("{}.{}.{}.{}{}", place.folder, place.name.substr(0, 190), ::getpid(), counter++, kTemporaryEnd);
+    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
+    if (file.is_open()) {
+      ::flock(file.get(), LOCK_EX | LOCK_NB);
+      return file;
+    }
+    if (errno == EEXIST) continue;
+    if (errno == ENOENT || errno == ENOTDIR) throw InputError("[write] {}: the folder {} does not exist", path, place.folder);
+    throw Error("[write] {}: {}", path, system_reason(errno));
+  }
+}
+
+void sync_folder(const std::string& folder, const std::string& path) {
+  Descriptor descriptor(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), path);
+  // A folder that may be written but not read cannot be synced; the rename itself has happened.
+  if (descriptor.is_open()) descriptor.sync();
+}
+
+void write_through(const std::string& path, const std::function<void(Sink&)>& writer) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
+  if (!file.is_open()) throw Error("[write] {}: {}", path, system_reason(errno));
+  FileSink sink(file);
+  writer(sink);
+  sink.flush();
+  file.close();
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  struct stat status;
+  const Descriptor file = open_to_read(path, status);
+  // One byte more than promised: at the end of a regular file the first call then reads short and the loop is over.
+  // Pipes and /proc promise nothing.
+  size_t step = S_ISREG(status.st_mode) ? static_cast<size_t>(status.st_size) + 1 : 0;
+  step = std::max(step, size_t{64} << 10);
+  std::string bytes;
+  for (;;) {
+    const size_t before = bytes.size();
+    bytes.resize(before + step);
+    const size_t got = read_up_to(file, bytes.data() + before, step, std::nullopt);
+    bytes.resize(before + got);
+    if (got < step) return bytes;
+    step = bytes.size();
+  }
+}
+
+void Source::read(uint64_t offset, void* out, uint64_t size) const {
+  if (offset > size_ || size > size_ - offset) {
+    throw InputError("[read] {}: expected {} bytes from byte {}, got the end of the file at {}", name_, size, offset, size_);
+  }
+  if (size > 0) copy(offset, out, size);
+}
+
+FileSource::FileSource(const std::string& path) : Source(path, 0) {
+  struct stat status;
+  file_ = open_to_read(path, status);
+  if (!S_ISREG(status.st_mode)) throw InputError("[read] {}: expected a regular file, got a device or a pipe", path);
+  size_ = static_cast<uint64_t>(status.st_size);
+}
+
+void FileSource::copy(uint64_t offset, void* out, uint64_t size) const {
+  const size_t got = read_up_to(file_, static_cast<char*>(out), size, offset);
+  if (got < size) throw InputError("[read] {}: expected {} bytes from byte {}, got {}: the file has shrunk", name_, size, offset, got);
+}
+
+void MemorySource::copy(uint64_t offset, void* out, uint64_t size) const { std::memcpy(out, bytes_.data() + offset, size); }
+
+void atomic_write(const std::string& path, const std::function<void(Sink&)>& writer) {
+  struct stat status;
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  std::string target = path;
+  if (exists) {
+    if (S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a file, got a folder", path);
+    if (!S_ISREG(status.st_mode)) return write_through(path, writer);
+    // Renaming would succeed on a file that its owner has made read-only.
+    if (::access(path.c_str(), W_OK) != 0) throw Error("[write] {}: {}", path, system_reason(errno));
+    if (char* resolved = ::realpath(path.c_str(), nullptr)) {
+      target = resolved;
+      std::free(resolved);
+    }
+  }
+  const Place place = split(target);
+  if (place.name.empty()) throw InputError("[write] '{}': expected the name of a file", path);
+
+  std::string temporary;
+  Descriptor file = open_temporary(place, path, temporary);
+  try {
+    if (exists) ::fchmod(file.get(), status.st_mode & 07777);
+    FileSink sink(file);
+    writer(sink);
+    sink.flush();
+    file.sync();
+    file.close();
+    if (::rename(temporary.c_str(), target.c_str()) != 0) throw Error("[write] {}: {}", path, system_reason(errno));
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_folder(place.folder, path);
+}
+
+void atomic_write(const std::string& path, std::string_view bytes) {
+  atomic_write(path, [&](Sink& sink) { sink.write(bytes); });
+}
+
+int remove_temporaries(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
+  if (!listing) throw InputError("[read] {}: {}", folder, system_reason(errno));
+  int removed = 0;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with('.') || !name.ends_with(kTemporaryEnd)) continue;
+    const std::string path = fmt::format("{}/{}", folder, name);
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC), path);
+    if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 && ::unlink(path.c_str()) == 0) ++removed;
+  }
+  return removed;
+}
+
+}  // namespace htfm

@@ -1,0 +1,91 @@
+#include "htfm/io/json_lines.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "htfm/base/error.h"
+#include "htfm/io/file.h"
+
+namespace htfm {
+namespace {
+
+using nlohmann::json;
+
+/// Where the whole lines end. A last line without its newline counts when it is JSON: then only the newline is missing.
+size_t end_of_whole_lines(std::string_view text) {
+  const size_t newline = text.rfind('\n');
+  const size_t end = newline == std::string_view::npos ? 0 : newline + 1;
+  return end < text.size() && json::accept(text.substr(end)) ? text.size() : end;
+}
+
+/// Calls visit(line, value) for each whole line that is not blank.
+template <class Visit>
+void for_each_line(std::string_view text, const std::string& path, Visit visit) {
+  text = text.substr(0, end_of_whole_lines(text));
+  for (int64_t number = 1; !text.empty(); ++number) {
+    const size_t newline = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, newline);
+    text.remove_prefix(std::min(newline + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (value.is_discarded()) throw InputError("[jsonl] {}: line {}: expected a JSON object, got text that is not JSON", path, number);
+    visit(line, value);
+  }
+}
+
+}  // namespace
+
+JsonLines::JsonLines(const std::string& path) {
+  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666), path);
+  if (!file_.is_open()) throw Error("[write] {}: {}", path, system_reason(errno));
+  const std::string text = read_file(path);
+  size_ = end_of_whole_lines(text);
+  if (size_ < text.size()) file_.truncate(size_);
+  if (size_ > 0 && text[size_ - 1] != '\n') {
+    file_.write("\n", 1);
+    ++size_;
+  }
+}
+
+void JsonLines::append(const json& line) {
+  const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  if (torn_) file_.truncate(size_);
+  torn_ = true;
+  try {
+    file_.write(text.data(), text.size());
+  } catch (...) {
+    torn_ = ::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0;
+    throw;
+  }
+  torn_ = false;
+  size_ += text.size();
+}
+
+void JsonLines::sync() { file_.sync(); }
+
+std::vector<json> JsonLines::read(const std::string& path) {
+  std::vector<json> lines;
+  for_each_line(read_file(path), path, [&](std::string_view, const json& value) { lines.push_back(value); });
+  return lines;
+}
+
+int64_t JsonLines::keep(const std::string& path, const std::function<bool(const json&)>& accept) {
+  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return 0;
+  const std::string text = read_file(path);
+  std::string kept;
+  int64_t dropped = 0;
+  for_each_line(text, path, [&](std::string_view line, const json& value) {
+    if (accept(value)) {
+      kept.append(line).push_back('\n');
+    } else {
+      ++dropped;
+    }
+  });
+  if (kept != text) atomic_write(path, kept);
+  return dropped;
+}
+
+}  // namespace htfm

@@ -1,0 +1,294 @@
+#include "htfm/io/npy.h"
+
+#include <ATen/ops/empty.h>
+
+#include <bit>
+#include <charconv>
+#include <optional>
+
+#include "htfm/base/error.h"
+#include "htfm/io/dtype.h"
+#include "htfm/io/text.h"
+
+namespace htfm {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr uint32_t kMostHeader = 1 << 20;
+constexpr size_t kMostDimensions = 32;
+
+struct NpyHeader {
+  std::string descr;
+  bool structured = false;
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+};
+
+/// Reads the header's Python dictionary: the three keys in any order, each once.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+
+  NpyHeader parse() {
+    std::optional<bool> order;
+    std::optional<std::vector<int64_t>> shape;
+    std::optional<std::string> descr;
+    NpyHeader header;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = word();
+      expect(':');
+      if (key == "descr" && !descr) {
+        header.structured = peek() == '[' || peek() == '(';
+        descr = header.structured ? bracketed() : word();
+      } else if (key == "fortran_order" && !order) {
+        order = boolean();
+      } else if (key == "shape" && !shape) {
+        shape = tuple();
+      } else {
+        fail(fmt::format("the keys descr, fortran_order and shape once each, got {}", in_quotes(key)));
+      }
+      if (!accept(',') && peek() != '}') fail("',' or '}' after a value");
+    }
+    if (peek() != '\0') fail("the end of the header after '}'");
+    if (!descr || !order || !shape) fail("the keys descr, fortran_order and shape");
+    header.descr = *descr;
+    header.fortran_order = *order;
+    header.shape = *shape;
+    return header;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw InputError("[npy] {}: damaged header: expected {} (at byte {} of the header)", path_, expected, at_);
+  }
+  char peek() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool accept(char c) {
+    if (peek() != c || at_ >= text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(fmt::format("'{}'", c));
+  }
+  std::string word() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') fail("a quoted word");
+    const size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) fail("a closing quote");
+    const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return std::string(inside);
+  }
+  /// A list or tuple with all that it holds: the description of a structured type, kept for the message.
+  std::string bracketed() {
+    const size_t begin = at_;
+    int depth = 0;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == '[' || c == '(') ++depth;
+      if ((c == ']' || c == ')') && --depth == 0) return std::string(text_.substr(begin, ++at_ - begin));
+    }
+    fail("a closing bracket");
+  }
+  bool boolean() {
+    peek();
+    for (const std::string_view value : {"True", "False"}) {
+      if (text_.substr(at_).starts_with(value)) {
+        at_ += value.size();
+        return value == "True";
+      }
+    }
+    fail("True or False");
+  }
+  std::vector<int64_t> tuple() {
+    std::vector<int64_t> sizes;
+    expect('(');
+    while (!accept(')')) {
+      peek();
+      int64_t size = 0;
+      const char* begin = text_.data() + at_;
+      const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), size);
+      if (error == std::errc::result_out_of_range) fail("sizes of at most 2^63-1 in the shape");
+      if (error != std::errc()) fail("a whole number in the shape");
+      if (size < 0) fail(fmt::format("sizes of at least 0 in the shape, got {}", size));
+      if (sizes.size() == kMostDimensions) fail(fmt::format("at most {} dimensions in the shape", kMostDimensions));
+      sizes.push_back(size);
+      at_ += static_cast<size_t>(end - begin);
+      if (!accept(',') && peek() != ')') fail("',' or ')' in the shape");
+    }
+    return sizes;
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  size_t at_ = 0;
+};
+
+/// A type's description in words, for the message about one that is not read here.
+std::string describe(const NpyHeader& header) {
+  if (header.structured) return fmt::format("the structured type {}", in_quotes(header.descr));
+  std::string_view descr = header.descr;
+  std::string words;
+  if (descr.starts_with('>')) {
+    words = "big-endian ";
+    descr.remove_prefix(1);
+  } else if (descr.starts_with('<') || descr.starts_with('|') || descr.starts_with('=')) {
+    descr.remove_prefix(1);
+  }
+  int bytes = 0;
+  if (descr.size() > 1) std::from_chars(descr.data() + 1, descr.data() + descr.size(), bytes);
+  const bool sized = bytes > 0 && bytes <= 32;
+  switch (descr.empty() ? '\0' : descr[0]) {
+    case 'f': words += sized ? fmt::format("float{}", 8 * bytes) : ""; break;
+    case 'i': words += sized ? fmt::format("int{}", 8 * bytes) : ""; break;
+    case 'u': words += sized ? fmt::format("uint{}", 8 * bytes) : ""; break;
+    case 'c': words += sized ? fmt::format("complex{}", 8 * bytes) : ""; break;
+    case 'b': words += "bool"; break;
+    case 'O': words += "Python objects"; break;
+    case 'U':
+    case 'S': words += "text"; break;
+    case 'M':
+    case 'm': words += "dates or times"; break;
+    default: break;
+  }
+  return words.empty() ? in_quotes(header.descr) : fmt::format("{} ({})", in_quotes(header.descr), words);
+}
+
+NpyHeader read_header(const Source& source, uint64_t& data_start) {
+  const std::string& path = source.name();
+  unsigned char start[12] = {};
+  if (source.size() == 0) throw InputError("[npy] {}: expected an .npy file, got an empty file", path);
+  const uint64_t start_size = std::min<uint64_t>(source.size(), sizeof start);
+  source.read(0, start, start_size);
+  if (start_size < 8 || std::string_view(reinterpret_cast<char*>(start), kMagic.size()) != kMagic) {
+    throw InputError("[npy] {}: expected an .npy file, got one that does not begin as .npy files do", path);
+  }
+  const int major = start[6];
+  if (major < 1 || major > 3) throw InputError("[npy] {}: expected format version 1, 2 or 3, got {}.{}", path, major, int{start[7]});
+  const uint64_t begin = major == 1 ? 10 : 12;
+  if (start_size < begin) throw InputError("[npy] {}: truncated: the file ends inside its header", path);
+  uint32_t length = start[8] | (uint32_t{start[9]} << 8);
+  if (major > 1) length |= (uint32_t{start[10]} << 16) | (uint32_t{start[11]} << 24);
+  if (length > kMostHeader) throw InputError("[npy] {}: expected a header of at most {} bytes, got {}", path, kMostHeader, length);
+  if (length > source.size() - begin) throw InputError("[npy] {}: truncated: the file ends inside its header", path);
+  std::string text(length, '\0');
+  source.read(begin, text.data(), length);
+  data_start = begin + length;
+  return HeaderParser(text, path).parse();
+}
+
+template <class Float, class Word>
+int64_t first_not_finite(const Float* values, int64_t count) {
+  // Whole blocks are tested by their bits, without a branch: an exponent of all ones is infinite or not a number.
+  constexpr Word kExponent = std::bit_cast<Word>(std::numeric_limits<Float>::infinity());
+  constexpr int64_t kBlock = 4096;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, count);
+    Word bad = 0;
+    for (int64_t i = begin; i < end; ++i) bad |= (std::bit_cast<Word>(values[i]) & kExponent) == kExponent;
+    if (!bad) continue;
+    for (int64_t i = begin; i < end; ++i) {
+      if (!std::isfinite(values[i])) return i;
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+at::Tensor read_npy(const Source& source, NpyNumbers numbers) {
+  const std::string& path = source.name();
+  uint64_t data_start = 0;
+  const NpyHeader header = read_header(source, data_start);
+  const Dtype* dtype = header.structured ? nullptr : find_dtype_npy(header.descr);
+  const bool floating = numbers == NpyNumbers::floating;
+  const bool wanted = dtype && (floating ? dtype->type == at::kFloat || dtype->type == at::kDouble : dtype->type == at::kLong);
+  if (!wanted) {
+    throw InputError("[npy] {}: expected {}, got {}", path, floating ? "float32 or float64 ('<f4' or '<f8')" : "int64 ('<i8')",
+                     describe(header));
+  }
+  if (header.fortran_order) {
+    throw InputError("[npy] {}: expected C order, got Fortran order (in Python: numpy.ascontiguousarray before saving)", path);
+  }
+  uint64_t bytes = 0;
+  if (!byte_count(header.shape, dtype->type, bytes)) {
+    throw InputError("[npy] {}: expected a shape that fits in memory, got {}", path, shape_text(header.shape));
+  }
+  const uint64_t present = source.size() - data_start;
+  if (present != bytes) {
+    throw InputError("[npy] {}: {}: shape {} of {} takes {} bytes, got {}", path, present < bytes ? "truncated" : "bytes after the array",
+                     shape_text(header.shape), dtype->name, bytes, present);
+  }
+  at::Tensor tensor = at::empty(header.shape, at::TensorOptions().dtype(dtype->type));
+  source.read(data_start, tensor.data_ptr(), bytes);
+  return tensor;
+}
+
+at::Tensor read_npy(const std::string& path, NpyNumbers numbers) { return read_npy(FileSource(path), numbers); }
+
+void write_npy(Sink& sink, const at::Tensor& tensor) {
+  const at::ScalarType type = tensor.scalar_type();
+  if (type != at::kFloat && type != at::kDouble && type != at::kLong) {
+    throw InputError("[npy] expected float32, float64 or int64 to write, got {}", dtype_name(type));
+  }
+  const at::Tensor array = packed(tensor);
+  std::string dictionary =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", find_dtype(type)->npy, shape_text(array.sizes()));
+  // numpy leaves room for the first size to grow to 21 digits, then fills up to a multiple of 64 bytes.
+  if (array.dim() > 0) dictionary.append(21 - fmt::formatted_size("{}", array.size(0)), ' ');
+  constexpr size_t kBegin = 10;
+  const size_t total = (kBegin + dictionary.size() + 1 + 63) / 64 * 64;
+  dictionary.append(total - kBegin - dictionary.size() - 1, ' ');
+  dictionary.push_back('\n');
+  const auto length = static_cast<uint16_t>(dictionary.size());
+  sink.write(kMagic);
+  sink.write(std::string_view("\x01\x00", 2));
+  sink.write(&length, sizeof length);
+  sink.write(dictionary);
+  sink.write(array.data_ptr(), array.nbytes());
+}
+
+void write_npy(const std::string& path, const at::Tensor& tensor) {
+  atomic_write(path, [&](Sink& sink) { write_npy(sink, tensor); });
+}
+
+void check_finite(const at::Tensor& tensor, const std::string& path, const std::vector<int64_t>& columns) {
+  const at::Tensor array = packed(tensor);
+  int64_t at = -1;
+  double value = 0;
+  if (array.scalar_type() == at::kFloat) {
+    const float* values = array.const_data_ptr<float>();
+    at = first_not_finite<float, uint32_t>(values, array.numel());
+    if (at >= 0) value = values[at];
+  } else if (array.scalar_type() == at::kDouble) {
+    const double* values = array.const_data_ptr<double>();
+    at = first_not_finite<double, uint64_t>(values, array.numel());
+    if (at >= 0) value = values[at];
+  } else {
+    throw InputError("[check] {}: expected float32 or float64, got {}", path, dtype_name(array.scalar_type()));
+  }
+  if (at < 0) return;
+  if (array.dim() == 2) {
+    const int64_t column = at % array.size(1);
+    throw InputError("[check] {}: row {}, column {} (counted from 0): expected a finite number, got {}", path, at / array.size(1),
+                     columns.empty() ? column : columns.at(column), value);
+  }
+  std::vector<int64_t> index(array.dim());
+  for (int64_t k = array.dim() - 1; k >= 0; --k) {
+    index[k] = at % array.size(k);
+    at /= array.size(k);
+  }
+  throw InputError("[check] {}: index {} (counted from 0): expected a finite number, got {}", path, shape_text(index), value);
+}
+
+void check_matrix(const at::Tensor& tensor, const std::string& path) {
+  if (tensor.dim() == 2 && tensor.size(0) > 0 && tensor.size(1) > 0) return;
+  const std::string hint = tensor.dim() == 1 ? fmt::format(" (a single column has shape ({}, 1))", tensor.size(0)) : "";
+  throw InputError("[check] {}: expected a matrix n x d with n and d at least 1, got shape {}{}", path, shape_text(tensor.sizes()), hint);
+}
+
+}  // namespace htfm

@@ -1,0 +1,30 @@
+// The .npy format of numpy, versions 1 to 3, in C order.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "htfm/io/file.h"
+
+namespace htfm {
+
+/// What a reader of an .npy file is prepared to get.
+enum class NpyNumbers { floating, integer };
+
+/// Reads an array of float32 or float64 (or of int64), C order, little-endian. Anything else is an InputError that says
+/// what was expected and what the file holds.
+at::Tensor read_npy(const std::string& path, NpyNumbers numbers = NpyNumbers::floating);
+at::Tensor read_npy(const Source& source, NpyNumbers numbers = NpyNumbers::floating);
+
+/// Writes a float32, float64 or int64 tensor, byte for byte as numpy.save does; a file is written atomically.
+void write_npy(const std::string& path, const at::Tensor& tensor);
+void write_npy(Sink& sink, const at::Tensor& tensor);
+
+/// InputError that names the first entry of a float tensor that is infinite or not a number. `columns` gives the places
+/// in the file of a matrix's columns where only some were taken.
+void check_finite(const at::Tensor& tensor, const std::string& path, const std::vector<int64_t>& columns = {});
+/// InputError unless the tensor is a matrix n x d with at least one row and one column.
+void check_matrix(const at::Tensor& tensor, const std::string& path);
+
+}  // namespace htfm

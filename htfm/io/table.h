@@ -1,0 +1,14 @@
+// A data set of rows, from whichever of our two array formats holds it.
+#pragma once
+
+#include <string>
+
+#include "htfm/io/csv.h"
+
+namespace htfm {
+
+/// Reads a matrix n x d of finite numbers from an .npy (float32 or float64 as stored) or a .csv file (float64), with its
+/// column names where the file has them. InputError for any other extension, shape or content.
+Table read_table(const std::string& path, const ColumnChoice& choice = {});
+
+}  // namespace htfm

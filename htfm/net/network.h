@@ -1,0 +1,58 @@
+// The interface of a velocity network: what it is given, how it is trained, how it is evaluated.
+#pragma once
+
+#include "htfm/net/parameters.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace htfm {
+
+/// One batch for a network: state, time and the standardised path feature (undefined where the clock has none). float32.
+struct NetworkInput {
+  at::Tensor x;        ///< n x dim (images: n x channels x height x width)
+  at::Tensor t;        ///< n
+  at::Tensor feature;  ///< n x feature size
+};
+
+/// A loss that is a sum over samples. `output` and `gradient` are sample-major, rows x dim; the gradient is of the total
+/// loss. Called from several threads, each with rows of its own; returns the rows' share of the loss.
+class SampleLoss {
+ public:
+  virtual ~SampleLoss() = default;
+  virtual double operator()(int64_t first_row, int64_t rows, const float* output, float* gradient) const = 0;
+};
+
+/// Evaluates a network for samples whose features are fixed, at one time for all of them: what depends on the feature
+/// alone is computed once. One evaluator serves one thread.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  /// out = network(x, t), both rows x dim, sample-major.
+  virtual void operator()(const float* x, double t, float* out) = 0;
+};
+
+class Network {
+ public:
+  virtual ~Network() = default;
+  const ParameterLayout& layout() const { return layout_; }
+  virtual int64_t dim() const = 0;
+  virtual int64_t feature_size() const = 0;
+  /// Samples that an evaluator takes at a time at the most, for good use of the caches.
+  virtual int64_t evaluation_rows() const = 0;
+
+  /// Output for a batch, n x dim.
+  virtual at::Tensor forward(const float* parameters, const NetworkInput& input) const = 0;
+  /// Loss of a batch and its gradient with respect to the parameters (overwritten). Does not depend on the number of threads.
+  virtual double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss, float* gradient) const = 0;
+  /// An evaluator for `rows` samples with the given features (rows x feature size, sample-major; null where there are none).
+  virtual std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const = 0;
+
+ protected:
+  ParameterLayout layout_;
+};
+
+}  // namespace htfm

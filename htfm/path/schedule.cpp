@@ -1,0 +1,78 @@
+#include "htfm/path/schedule.h"
+
+#include "htfm/base/registry.h"
+
+namespace htfm {
+
+namespace {
+
+// alpha = t, beta = 1 - t.
+class Straight final : public Schedule {
+ public:
+  Coefficients at(double t, std::span<const double>) const override { return {t, 1 - t, 1, -1}; }
+};
+
+// alpha = sin(pi t/2), beta = sqrt(1 - alpha^2): of all variance-preserving paths the one of constant speed.
+class VariancePreserving final : public Schedule {
+ public:
+  Coefficients at(double t, std::span<const double>) const override {
+    const double w = M_PI / 2, s = std::sin(w * t), c = std::cos(w * t);
+    return {s, t == 1 ? 0 : c, w * c, -w * s};
+  }
+};
+
+// alpha = 1 - sigma, beta = sigma with the geometric noise levels of variance-exploding diffusions, shifted to end at zero.
+class VarianceExploding final : public Schedule {
+ public:
+  explicit VarianceExploding(double ratio) : log_ratio_(std::log(ratio)), range_(ratio - 1) {}
+  Coefficients at(double t, std::span<const double>) const override {
+    const double sigma = std::expm1((1 - t) * log_ratio_) / range_, slope = -log_ratio_ * std::exp((1 - t) * log_ratio_) / range_;
+    return {1 - sigma, sigma, -slope, slope};
+  }
+
+ private:
+  double log_ratio_, range_;
+};
+
+// alpha = 1 - sigma, beta = sigma = (1-t)^gamma.
+class Polynomial final : public Schedule {
+ public:
+  explicit Polynomial(double gamma) : gamma_(gamma) {}
+  Coefficients at(double t, std::span<const double>) const override {
+    const double sigma = std::pow(1 - t, gamma_), slope = -gamma_ * std::pow(1 - t, gamma_ - 1);
+    return {1 - sigma, sigma, -slope, slope};
+  }
+
+ private:
+  double gamma_;
+};
+
+}  // namespace
+
+std::span<const ScheduleInfo> schedules() {
+  static const std::vector<ScheduleInfo> list{
+      {"straight", "alpha = t, beta = 1 - t", [](const ScheduleSpec&) { return std::make_unique<Straight>(); }},
+      {"vp", "alpha = sin(pi t/2), beta = cos(pi t/2)", [](const ScheduleSpec&) { return std::make_unique<VariancePreserving>(); }},
+      {"ve", "beta geometric in t (path.ratio), alpha = 1 - beta",
+       [](const ScheduleSpec& s) {
+         if (!(s.ratio > 1 && s.ratio <= 1e6)) throw InputError("[path.ratio] expected a ratio of noise levels in (1, 1e6], got {}", s.ratio);
+         return std::make_unique<VarianceExploding>(s.ratio);
+       }},
+      {"polynomial", "beta = (1-t)^gamma (path.gamma), alpha = 1 - beta",
+       [](const ScheduleSpec& s) {
+         // Below 1 the velocity is infinite at t = 1, where solvers evaluate it.
+         if (!(s.gamma >= 1 && s.gamma <= 16)) throw InputError("[path.gamma] expected a power in [1, 16], got {}", s.gamma);
+         return std::make_unique<Polynomial>(s.gamma);
+       }},
+  };
+  return list;
+}
+
+std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec) { return find_named(schedules(), spec.name, "path.schedule").make(spec); }
+
+double affine_target(const Coefficients& c, double x, double x1) {
+  const double rate = c.dbeta / c.beta;
+  return rate * x + (c.dalpha - rate * c.alpha) * x1;
+}
+
+}  // namespace htfm

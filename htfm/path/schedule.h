@@ -1,0 +1,43 @@
+// Schedules alpha, beta of the affine path X_t = alpha_t X_1 + beta_t X_0 (eq. affine-family), with alpha_0 = beta_1 = 0 and
+// alpha_1 = beta_0 = 1.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace htfm {
+
+/// The schedule at one time: values and derivatives in t.
+struct Coefficients {
+  double alpha, beta, dalpha, dbeta;
+};
+
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  /// At time t in [0,1] for the clock with feature eta; schedules that do not look at the clock take an empty span.
+  virtual Coefficients at(double t, std::span<const double> eta = {}) const = 0;
+  virtual bool depends_on_clock() const { return false; }
+};
+
+/// A schedule by its name in a config, with its parameters.
+struct ScheduleSpec {
+  std::string name = "straight";
+  double gamma = 2;   ///< polynomial: sigma = (1-t)^gamma
+  double ratio = 50;  ///< ve: ratio of the largest to the smallest noise level
+};
+
+struct ScheduleInfo {
+  std::string name, summary;
+  std::function<std::unique_ptr<Schedule>(const ScheduleSpec&)> make;
+};
+std::span<const ScheduleInfo> schedules();
+std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec);
+
+/// v(x | x_1) = (beta'/beta) x + (alpha' - beta'/beta alpha) x_1, the endpoint-conditioned target (eq. clock-affine-target), for beta > 0.
+double affine_target(const Coefficients& c, double x, double x1);
+
+}  // namespace htfm

@@ -1,0 +1,328 @@
+#include "htfm/train/config.h"
+
+#include "htfm/base/registry.h"
+#include "htfm/io/file.h"
+
+#include <toml++/toml.h>
+
+#include <charconv>
+#include <limits>
+#include <set>
+
+namespace htfm {
+
+namespace {
+
+// A key bound to a member of one RunConfig.
+struct Binding {
+  ConfigKey key;
+  std::function<void(const toml::node&)> set;
+  std::function<void(const std::string&)> set_text;
+  std::function<std::string()> text;  // as TOML; empty: leave the key out
+};
+
+std::string toml_number(double v) {
+  std::string s = fmt::format("{}", v);
+  if (s.find_first_of(".einf") == std::string::npos) s += ".0";
+  return s;
+}
+
+std::string toml_string(const std::string& v) {
+  std::string out = "\"";
+  for (const char c : v) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+std::string type_name(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::string: return fmt::format("'{}'", node.as_string()->get());
+    case toml::node_type::integer: return fmt::format("{}", node.as_integer()->get());
+    case toml::node_type::floating_point: return fmt::format("{}", node.as_floating_point()->get());
+    case toml::node_type::boolean: return node.as_boolean()->get() ? "true" : "false";
+    case toml::node_type::array: return "an array";
+    case toml::node_type::table: return "a table";
+    default: return "a date or time";
+  }
+}
+
+template <class T>
+T parse_number(const std::string& name, const std::string& text, const char* what) {
+  T v{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (error != std::errc{} || end != text.data() + text.size()) throw InputError("[{}] expected {}, got '{}'", name, what, text);
+  return v;
+}
+
+class Bindings {
+ public:
+  explicit Bindings(RunConfig& c);
+  std::vector<Binding> list;
+
+ private:
+  void add(std::string name, std::string& v, std::string meaning) {
+    list.push_back({{name, "text", toml_string(v), std::move(meaning)},
+                    [name, &v](const toml::node& n) {
+                      if (!n.is_string()) throw InputError("[{}] expected text, got {}", name, type_name(n));
+                      v = n.as_string()->get();
+                    },
+                    [&v](const std::string& s) { v = s; },
+                    [&v] { return toml_string(v); }});
+  }
+  void add(std::string name, bool& v, std::string meaning) {
+    list.push_back({{name, "true or false", v ? "true" : "false", std::move(meaning)},
+                    [name, &v](const toml::node& n) {
+                      if (!n.is_boolean()) throw InputError("[{}] expected true or false, got {}", name, type_name(n));
+                      v = n.as_boolean()->get();
+                    },
+                    [name, &v](const std::string& s) {
+                      if (s != "true" && s != "false" && s != "on" && s != "off") throw InputError("[{}] expected true or false, got '{}'", name, s);
+                      v = s == "true" || s == "on";
+                    },
+                    [&v] { return v ? "true" : "false"; }});
+  }
+  void add(std::string name, int64_t& v, int64_t lowest, int64_t highest, std::string meaning) {
+    const auto check = [name, lowest, highest](int64_t x) {
+      if (x < lowest || x > highest) throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
+      return x;
+    };
+    list.push_back({{name, "whole number", fmt::format("{}", v), std::move(meaning)},
+                    [name, &v, check](const toml::node& n) {
+                      if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
+                      v = check(n.as_integer()->get());
+                    },
+                    [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
+                    [&v] { return fmt::format("{}", v); }});
+  }
+  void add(std::string name, int& v, int lowest, int highest, std::string meaning) {
+    const auto check = [name, lowest, highest](int64_t x) {
+      if (x < lowest || x > highest) throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
+      return static_cast<int>(x);
+    };
+    list.push_back({{name, "whole number", fmt::format("{}", v), std::move(meaning)},
+                    [name, &v, check](const toml::node& n) {
+                      if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
+                      v = check(n.as_integer()->get());
+                    },
+                    [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
+                    [&v] { return fmt::format("{}", v); }});
+  }
+  void add(std::string name, double& v, double lowest, double highest, std::string meaning) {
+    const auto check = [name, lowest, highest](double x) {
+      if (!(x >= lowest && x <= highest)) throw InputError("[{}] expected a number from {} to {}, got {}", name, lowest, highest, x);
+      return x;
+    };
+    list.push_back({{name, "number", fmt::format("{}", v), std::move(meaning)},
+                    [name, &v, check](const toml::node& n) {
+                      if (!n.is_number()) throw InputError("[{}] expected a number, got {}", name, type_name(n));
+                      v = check(*n.value<double>());
+                    },
+                    [name, &v, check](const std::string& s) { v = check(parse_number<double>(name, s, "a number")); },
+                    [&v] { return toml_number(v); }});
+  }
+  // A clock's parameter, absent until it is given. Its range belongs to the family.
+  void add_clock_parameter(const ClockParameter& p, ClockSpec& clock) {
+    const std::string name = "clock." + p.name, own = p.name;
+    list.push_back({{name, "number", "", p.meaning},
+                    [name, own, &clock](const toml::node& n) {
+                      if (!n.is_number()) throw InputError("[{}] expected a number, got {}", name, type_name(n));
+                      clock.parameters[own] = *n.value<double>();
+                    },
+                    [name, own, &clock](const std::string& s) { clock.parameters[own] = parse_number<double>(name, s, "a number"); },
+                    [own, &clock] {
+                      const auto found = clock.parameters.find(own);
+                      return found == clock.parameters.end() ? std::string() : toml_number(found->second);
+                    }});
+  }
+};
+
+Bindings::Bindings(RunConfig& c) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  constexpr int64_t many = int64_t{1} << 40;
+  add("seed", c.seed, 0, std::numeric_limits<int64_t>::max(), "seed of everything that is drawn");
+  add("method", c.method, "htfm");
+  add("data.name", c.data.name, "synthetic set: mixture2d, checkerboard, two_moons, swiss_roll, rings, olympic_rings");
+  add("data.alpha", c.data.alpha, 1e-3, 2, "mixture2d: stability index of the components");
+  add("data.n", c.data.n, 1, many, "points drawn from a synthetic set");
+  add("data.path", c.data.path, "an .npy or .csv file instead of a synthetic set");
+  add("data.columns", c.data.columns, "columns of the file, by name or number, comma-separated; all when empty");
+  add("data.normalise", c.data.normalise, "none, zscore or robust (median and interquartile range), column by column");
+  add("clock.family", c.clock.family, "deterministic, stable, inverse-gamma");
+  std::set<std::string> seen;
+  for (const ClockFamily& family : clock_families())
+    for (const ClockParameter& p : family.parameters)
+      if (seen.insert(p.name).second) add_clock_parameter(p, c.clock);
+  add("clock.grid", c.clock.grid, 1, 1'000'000, "steps of the clock's grid on [0,1]");
+  add("feature.kind", c.feature.kind, "auto, none, log_slope, logsignature, signature");
+  add("feature.order", c.feature.order, 0, kMaxDepth, "truncation of the signature; 0 hides the clock from the network");
+  add("feature.basis", c.feature.basis, "words or brackets");
+  add("feature.transform", c.feature.transform, "log1p (signed, of clock coordinates), raw, per-path");
+  add("feature.convention", c.feature.convention, "linear, jump, leadlag, constant");
+  add("feature.end", c.feature.end, "join T_1");
+  add("feature.area", c.feature.area, "join the area");
+  add("path.schedule", c.path.name, "straight, vp, ve, polynomial");
+  add("path.gamma", c.path.gamma, 1, 16, "power of the polynomial schedule");
+  add("path.ratio", c.path.ratio, 1, 1e6, "ratio of noise levels of the ve schedule");
+  add("coupling.kind", c.coupling, "independent");
+  add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
+  add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
+  add("net.kind", c.net.kind, "mlp");
+  add("net.width", c.net.mlp.width, 1, 4096, "channels");
+  add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
+  add("net.groups", c.net.mlp.groups, 1, 4096, "groups of each norm");
+  add("net.time_embedding", c.net.mlp.time_embedding, 1, 4096, "size of the time embedding");
+  add("net.path_embedding", c.net.mlp.path_embedding, 1, 4096, "size of the path embedding");
+  add("net.film", c.net.mlp.film, "also modulate the middle block by the path embedding");
+  add("train.lr", c.train.lr, 0, 100, "learning rate");
+  add("train.weight_decay", c.train.weight_decay, 0, 100, "AdamW's weight decay, not on norms, biases, embeddings");
+  add("train.beta1", c.train.beta1, 0, 0.999999, "AdamW");
+  add("train.beta2", c.train.beta2, 0, 0.999999999, "AdamW");
+  add("train.epsilon", c.train.epsilon, 0, 1, "AdamW");
+  add("train.clip", c.train.clip, 0, inf, "largest gradient norm; 0: none");
+  add("train.ema", c.train.ema, 0, 1, "decay of the averaged weights");
+  add("train.batch", c.train.batch, 1, 1 << 24, "rows a step");
+  add("train.epochs", c.train.epochs, 1, many, "passes over the data");
+  add("train.warmup", c.train.warmup, 0, many, "steps of linear warm-up");
+  add("train.lr_decay", c.train.lr_decay, 1e-6, 1, "StepLR: factor");
+  add("train.lr_decay_steps", c.train.lr_decay_steps, 1, many, "StepLR: steps between factors");
+  add("train.max_bad_steps", c.train.max_bad_steps, 1, many, "steps in a row that may be skipped as not finite");
+  add("train.checkpoint_steps", c.train.checkpoint_steps, 1, many, "steps between checkpoints");
+  add("train.keep", c.train.keep, 1, 1'000'000, "newest checkpoints kept");
+  add("train.keep_every", c.train.keep_every, 0, many, "checkpoints at multiples of so many steps are kept for good; 0: none");
+  add("train.log_steps", c.train.log_steps, 1, many, "steps between log lines");
+  add("sample.solver", c.sample.solver, "euler, heun, midpoint, ab2, dopri5");
+  add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
+  add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid 1 - (1-u)^power");
+  add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
+  add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
+  add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+Binding& find_key(Bindings& keys, std::string name, const std::string& where) {
+  if (name == "precondition") name = "precondition.enabled";  // the short form of the command line
+  Binding* nearest = nullptr;
+  size_t best = std::numeric_limits<size_t>::max();
+  for (Binding& b : keys.list) {
+    if (b.key.name == name) return b;
+    if (const size_t d = edit_distance(name, b.key.name); d < best) best = d, nearest = &b;
+  }
+  throw InputError("{}[{}] expected a known key, perhaps '{}'", where, name, nearest->key.name);
+}
+
+void walk(Bindings& keys, const toml::table& table, const std::string& prefix, const std::string& origin) {
+  for (const auto& [k, node] : table) {
+    const std::string name = prefix.empty() ? std::string(k.str()) : prefix + "." + std::string(k.str());
+    const std::string where = fmt::format("{}:{}: ", origin, node.source().begin.line);
+    if (node.is_table()) {
+      walk(keys, *node.as_table(), name, origin);
+      continue;
+    }
+    Binding& key = find_key(keys, name, where);
+    try {
+      key.set(node);
+    } catch (const InputError& e) {
+      throw InputError("{}{}", where, e.what());
+    }
+  }
+}
+
+// What no single key can tell: names in registries and parameters that belong together.
+void validate(RunConfig& c) {
+  // Parameters of other families may stand in a file, so that one line changes the tail; they are not used.
+  const ClockFamily& family = find_named(clock_families(), c.clock.family, "clock.family");
+  std::map<std::string, double> own;
+  for (const ClockParameter& p : family.parameters)
+    if (const auto found = c.clock.parameters.find(p.name); found != c.clock.parameters.end()) own.insert(*found);
+  c.clock.parameters = std::move(own);
+  const auto one_of = [](const char* key, const std::string& value, std::initializer_list<const char*> names) {
+    std::string known;
+    for (const char* n : names) {
+      if (value == n) return;
+      known += (known.empty() ? "" : ", ") + std::string(n);
+    }
+    throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
+  };
+  one_of("method", c.method, {"htfm"});
+  one_of("net.kind", c.net.kind, {"mlp"});
+  one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust"});
+  const FlowMatching flow(c.flow(), DataScale(1));  // throws where clock, feature, schedule or coupling are wrong
+  c.net.mlp.feature = flow.feature().size();
+}
+
+}  // namespace
+
+std::vector<ConfigKey> config_keys() {
+  RunConfig c;
+  std::vector<ConfigKey> out;
+  for (const Binding& b : Bindings(c).list) out.push_back(b.key);
+  return out;
+}
+
+RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings) {
+  RunConfig c;
+  Bindings keys(c);
+  try {
+    walk(keys, toml::parse(text, origin), "", origin);
+  } catch (const toml::parse_error& e) {
+    throw InputError("{}:{}: expected TOML, got: {}", origin, e.source().begin.line, e.description());
+  }
+  for (const std::string& setting : settings) {
+    const size_t eq = setting.find('=');
+    if (eq == std::string::npos || eq == 0) throw InputError("[--set] expected key=value, got '{}'", setting);
+    find_key(keys, setting.substr(0, eq), "--set ").set_text(setting.substr(eq + 1));
+  }
+  validate(c);
+  return c;
+}
+
+RunConfig load_config(const std::string& path, const std::vector<std::string>& settings) { return parse_config(read_file(path), path, settings); }
+
+std::string format_config(const RunConfig& config) {
+  RunConfig c = config;
+  std::string out, section;
+  for (const Binding& b : Bindings(c).list) {
+    const std::string value = b.text();
+    if (value.empty()) continue;
+    const size_t dot = b.key.name.find('.');
+    const std::string own = dot == std::string::npos ? "" : b.key.name.substr(0, dot);
+    if (own != section) out += fmt::format("\n[{}]\n", own), section = own;
+    out += fmt::format("{} = {}\n", dot == std::string::npos ? b.key.name : b.key.name.substr(dot + 1), value);
+  }
+  return out;
+}
+
+std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
+  RunConfig x = a, y = b;
+  const Bindings p(x), q(y);
+  std::vector<std::string> out;
+  for (size_t i = 0; i < p.list.size(); ++i)
+    if (p.list[i].text() != q.list[i].text()) out.push_back(p.list[i].key.name);
+  return out;
+}
+
+bool may_change_on_resume(const std::string& key) {
+  return key == "train.epochs" || key == "train.checkpoint_steps" || key == "train.keep" || key == "train.keep_every" || key == "train.log_steps" ||
+         key == "train.max_bad_steps" || key.starts_with("sample.");
+}
+
+}  // namespace htfm

@@ -1,0 +1,87 @@
+// The configuration of a run: every key of a TOML file or of --set, with its default, range and meaning.
+#pragma once
+
+#include "htfm/net/mlp.h"
+#include "htfm/path/flow_matching.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace htfm {
+
+struct DataConfig {
+  std::string name = "mixture2d";  ///< a synthetic set; not used when path is given
+  double alpha = 1.5;
+  int64_t n = 32000;
+  std::string path;                ///< an .npy or .csv file
+  std::string columns;             ///< comma-separated columns of a table; all when empty
+  std::string normalise = "none";  ///< none | zscore | robust, column by column
+};
+
+struct TrainConfig {
+  double lr = 5e-3, weight_decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double clip = 0;         ///< largest gradient norm; 0: no clipping
+  double ema = 0.99;
+  int64_t batch = 1024, epochs = 100;
+  int64_t warmup = 0;      ///< steps of linear warm-up
+  double lr_decay = 1;     ///< factor of StepLR
+  int64_t lr_decay_steps = 1000;
+  int64_t max_bad_steps = 50;       ///< non-finite steps in a row before training stops
+  int64_t checkpoint_steps = 1000;  ///< and at the end
+  int64_t keep = 2;                 ///< newest checkpoints kept
+  int64_t keep_every = 0;           ///< and each multiple of so many steps, for good
+  int64_t log_steps = 50;
+};
+
+struct SampleConfig {
+  std::string solver = "euler";
+  int64_t nfe = 10;
+  double time_power = 1;  ///< grid t = 1 - (1-u)^power
+  double rtol = 1e-5, atol = 1e-5;
+  int64_t n = 24000;
+};
+
+struct NetConfig {
+  std::string kind = "mlp";
+  MlpOptions mlp;
+};
+
+struct RunConfig {
+  int64_t seed = 0;
+  std::string method = "htfm";
+  DataConfig data;
+  ClockSpec clock;
+  FeatureSpec feature;
+  ScheduleSpec path;
+  std::string coupling = "independent";
+  bool precondition = true;
+  double data_scale = 0;  ///< s_d of the preconditioning; 0: from the data
+  NetConfig net;
+  TrainConfig train;
+  SampleConfig sample;
+
+  FlowMatchingSpec flow() const { return {clock, feature, path, coupling, precondition}; }
+};
+
+/// One key, for `--help`, the documents and error messages.
+struct ConfigKey {
+  std::string name, type, fallback, meaning;
+};
+std::vector<ConfigKey> config_keys();
+
+/// A configuration from a TOML file and settings "key=value" on top. InputError names file, line and key, and for an unknown key
+/// the nearest known one.
+RunConfig load_config(const std::string& path, const std::vector<std::string>& settings = {});
+/// The same from text; `origin` is for messages.
+RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings = {});
+/// The resolved configuration as TOML, every key written.
+std::string format_config(const RunConfig& config);
+/// Keys in which two configurations differ.
+std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b);
+/// Whether a resumed run may change this key: it does not touch what is computed.
+bool may_change_on_resume(const std::string& key);
+
+}  // namespace htfm
