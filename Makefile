@@ -24,7 +24,7 @@ test: build   ## build, then run all tests (ARGS="-R clock")
 bench: setup  ## build, fetch the peers once a user, then run the benchmarks
 	@script/packages bench
 	@script/build release htfm
-	HTFM_PEERS_PYTHON="$$(script/venv peers)/bin/python" build/htfm bench $(ARGS)
+	@peers=$$(script/venv peers) && HTFM_PEERS_PYTHON="$$peers/bin/python" build/htfm bench $(ARGS)
 
 debug: setup  ## build without optimisation in build-debug
 	@script/build debug

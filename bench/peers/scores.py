@@ -29,6 +29,11 @@ def mixture2d(n, alpha, seed):
     return means + 0.1 * np.sqrt(2 * s)[:, None] * rng.standard_normal((n, 2))
 
 
+def read_points(path):
+    array = np.load(path)
+    return array.reshape(len(array), -1).astype(np.float64)
+
+
 def harmonic_mean(p, r):
     return 2 * p * r / (p + r) if p + r > 0 else 0.0
 
@@ -119,7 +124,7 @@ def main():
                 print(json.dumps({"bench": "scores", "peer": peer, "case": case, "skipped": "numpy is not installed"}))
         return 0
     if args.real:
-        real, fake = (np.asarray(np.load(f), dtype=np.float64).reshape(len(np.load(f)), -1) for f in (args.real, args.fake))
+        real, fake = (read_points(f) for f in (args.real, args.fake))
     else:
         real, fake = mixture2d(args.n, 1.5, args.seed), mixture2d(args.n, 1.8, args.seed + 1)
     if args.write:

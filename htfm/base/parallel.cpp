@@ -1,5 +1,7 @@
 #include "htfm/base/parallel.h"
 
+#include "htfm/base/error.h"
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -7,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace htfm {
@@ -15,7 +18,16 @@ namespace {
 
 thread_local bool inside_loop = false;
 
-// One loop at a time; workers sleep between loops.
+// How often a thread looks for news before it sleeps: some tens of microseconds, the gap between the loops of one step.
+constexpr int kLooks = 2000;
+
+inline void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// One loop at a time. A loop ends when its tasks are done; a worker that wakes too late finds it closed and sleeps on.
 class Pool {
  public:
   explicit Pool(int threads) {
@@ -25,6 +37,7 @@ class Pool {
     {
       std::lock_guard lock(mutex_);
       stop_ = true;
+      generation_.fetch_add(1);
     }
     wake_.notify_all();
     for (auto& worker : workers_) worker.join();
@@ -33,6 +46,7 @@ class Pool {
 
   void run(int64_t tasks, const std::function<void(int64_t)>& body) {
     std::lock_guard one_loop(loop_mutex_);
+    bool asleep;
     {
       std::lock_guard lock(mutex_);
       body_ = &body;
@@ -40,23 +54,28 @@ class Pool {
       next_.store(0, std::memory_order_relaxed);
       failed_.store(false, std::memory_order_relaxed);
       error_ = nullptr;
-      busy_ = static_cast<int>(workers_.size());
-      ++generation_;
+      generation_.fetch_add(1, std::memory_order_release);
+      asleep = asleep_ > 0;
     }
-    wake_.notify_all();
-    take_tasks();
+    if (asleep) wake_.notify_all();
+    take_tasks(body, tasks);
     std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return busy_ == 0; });
     body_ = nullptr;
-    if (error_) std::rethrow_exception(error_);
+    if (active_.load(std::memory_order_relaxed) > 0) {
+      lock.unlock();
+      for (int look = 0; look < kLooks && active_.load(std::memory_order_acquire) > 0; ++look) pause_briefly();
+      lock.lock();
+      done_.wait(lock, [this] { return active_.load(std::memory_order_relaxed) == 0; });
+    }
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
  private:
-  void take_tasks() {
+  void take_tasks(const std::function<void(int64_t)>& body, int64_t tasks) {
     inside_loop = true;
-    for (int64_t task; !failed_.load(std::memory_order_relaxed) && (task = next_.fetch_add(1)) < tasks_;) {
+    for (int64_t task; !failed_.load(std::memory_order_relaxed) && (task = next_.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
       try {
-        (*body_)(task);
+        body(task);
       } catch (...) {
         std::lock_guard lock(mutex_);
         if (!error_) error_ = std::current_exception();
@@ -68,28 +87,36 @@ class Pool {
 
   void work() {
     uint64_t seen = 0;
-    std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
+      for (int look = 0; look < kLooks && generation_.load(std::memory_order_relaxed) == seen; ++look) pause_briefly();
+      std::unique_lock lock(mutex_);
+      ++asleep_;
+      wake_.wait(lock, [&] { return generation_.load(std::memory_order_relaxed) != seen; });
+      --asleep_;
       if (stop_) return;
-      seen = generation_;
+      seen = generation_.load(std::memory_order_relaxed);
+      if (!body_) continue;
+      const auto& body = *body_;
+      const int64_t tasks = tasks_;
+      active_.fetch_add(1, std::memory_order_relaxed);
       lock.unlock();
-      take_tasks();
+      take_tasks(body, tasks);
       lock.lock();
-      if (--busy_ == 0) done_.notify_one();
+      if (active_.fetch_sub(1, std::memory_order_release) == 1) done_.notify_one();
     }
   }
 
   std::vector<std::thread> workers_;
   std::mutex loop_mutex_, mutex_;
   std::condition_variable wake_, done_;
-  const std::function<void(int64_t)>* body_ = nullptr;
+  const std::function<void(int64_t)>* body_ = nullptr;  // of the open loop
   int64_t tasks_ = 0;
   std::atomic<int64_t> next_{0};
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
-  int busy_ = 0;
-  uint64_t generation_ = 0;
+  std::atomic<int> active_{0};  // workers inside the loop; changed under the mutex
+  int asleep_ = 0;
+  std::atomic<uint64_t> generation_{0};
   bool stop_ = false;
 };
 
@@ -109,6 +136,7 @@ Pool& the_pool() {
 int thread_count() { return the_pool().size(); }
 
 void set_thread_count(int count) {
+  if (inside_loop) throw Error("[threads] expected a call from outside of parallel loops");
   std::lock_guard lock(pool_mutex);
   const int wanted = count > 0 ? count : hardware_threads();
   if (!pool || pool->size() != wanted) pool = std::make_unique<Pool>(wanted);

@@ -83,33 +83,9 @@ void fill_positive_stable(Key key, double rho, double scale, uint64_t first, int
                   [&](int64_t a, int64_t b) { kernels<RandomKernels>().positive_stable(key.value(), rho, log_scale, first + a, b - a, out + a); });
 }
 
-namespace {
-
-// Marsaglia and Tsang (2000) for shape >= 1; below 1 the draw of shape + 1 times U^(1/shape).
-double log_gamma_draw(Key key, double shape) {
-  const double boosted = shape < 1 ? shape + 1 : shape;
-  const double d = boosted - 1.0 / 3.0, c = 1.0 / std::sqrt(9.0 * d);
-  for (uint64_t attempt = 0;; ++attempt) {
-    const auto w = philox(key.value(), 2 * attempt + 1);
-    const double u1 = open_uniform(w[0], w[1]), u2 = open_uniform(w[2], w[3]);
-    const double x = std::sqrt(-2 * std::log(u1)) * std::cos(2 * M_PI * u2);
-    const double cube = 1 + c * x;
-    if (cube <= 0) continue;
-    const double v = cube * cube * cube, u = key.uniform(2 * attempt + 2);
-    if (std::log(u) < 0.5 * x * x + d * (1 - v + std::log(v))) {
-      const double log_draw = std::log(d) + std::log(v);
-      return shape < 1 ? log_draw + std::log(key.uniform(0)) / shape : log_draw;
-    }
-  }
-}
-
-}  // namespace
-
 void fill_log_gamma_draw(Key key, double shape, uint64_t first, int64_t n, double* out) {
   if (!(shape > 0) || !std::isfinite(shape)) throw InputError("[gamma] expected a positive shape, got {}", shape);
-  parallel_ranges(n, 1024, [&](int64_t a, int64_t b) {
-    for (int64_t i = a; i < b; ++i) out[i] = log_gamma_draw(key.child(first + static_cast<uint64_t>(i)), shape);
-  });
+  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) { kernels<RandomKernels>().log_gamma(key.value(), shape, first + a, b - a, out + a); });
 }
 
 void fill_permutation(Key key, int64_t n, int64_t* out) {

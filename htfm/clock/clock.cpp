@@ -5,6 +5,9 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace htfm {
 
 std::string ClockSpec::describe() const {
@@ -15,6 +18,7 @@ std::string ClockSpec::describe() const {
 
 ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   if (request.count < 0) throw InputError("[clock] expected a count of at least 0, got {}", request.count);
+  if (request.first < 0) throw InputError("[clock] expected a first index of at least 0, got {}", request.first);
   if (!request.device.is_cpu()) throw InputError("[clock] expected device cpu, got {}", request.device.str());
   const int64_t n = request.count, points = grid() + 1;
   ClockSample sample;
@@ -24,20 +28,36 @@ ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   double* area = sample.area.mutable_data_ptr<double>();
   double* end = sample.end.mutable_data_ptr<double>();
   double* paths = request.paths ? sample.paths.mutable_data_ptr<double>() : nullptr;
-  parallel_ranges(n, 64, [&](int64_t a, int64_t b) { fill(key, request.first + a, b - a, area + a, end + a, paths ? paths + a * points : nullptr); });
+  const int64_t grain = std::max<int64_t>(64, 8192 / points);
+  parallel_ranges(n, grain, [&](int64_t a, int64_t b) {
+    fill(key, request.first + a, b - a, area + a, end + a, paths ? paths + a * points : nullptr);
+  });
   return sample;
 }
 
-at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim) {
+std::vector<double> Clock::grid_times() const {
+  std::vector<double> times(static_cast<size_t>(grid()) + 1);
+  for (size_t j = 0; j < times.size(); ++j) times[j] = static_cast<double>(j) / grid();
+  return times;
+}
+
+at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim, int64_t first) {
+  if (!area.defined() || area.dim() != 1 || area.scalar_type() != at::kDouble || !area.is_cpu())
+    throw InputError("[source] expected areas as a float64 vector on the cpu");
+  if (dim < 1) throw InputError("[source] expected a dimension of at least 1, got {}", dim);
+  if (first < 0) throw InputError("[source] expected a first index of at least 0, got {}", first);
   const int64_t n = area.size(0);
+  const at::Tensor areas = area.contiguous();
   at::Tensor x = at::empty({n, dim}, at::kDouble);
   double* out = x.mutable_data_ptr<double>();
-  const double* a = area.const_data_ptr<double>();
-  fill_normal(key, 0, n * dim, out);
-  for (int64_t i = 0; i < n; ++i) {
-    const double scale = std::sqrt(2 * a[i]);
-    for (int64_t k = 0; k < dim; ++k) out[i * dim + k] *= scale;
-  }
+  const double* a = areas.const_data_ptr<double>();
+  parallel_ranges(n, std::max<int64_t>(1, 8192 / dim), [&](int64_t begin, int64_t end) {
+    fill_normal(key, static_cast<uint64_t>((first + begin) * dim), (end - begin) * dim, out + begin * dim);
+    for (int64_t i = begin; i < end; ++i) {
+      const double scale = std::sqrt(2 * a[i]);
+      for (int64_t k = 0; k < dim; ++k) out[i * dim + k] *= scale;
+    }
+  });
   return x;
 }
 

@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -60,6 +61,8 @@ class Clock {
   /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)] with clocks first..first+n.
   virtual void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const = 0;
   double parameter(const char* name) const { return spec_.parameters.at(name); }
+  /// The grid points j / grid, j = 0..grid.
+  std::vector<double> grid_times() const;
 
  private:
   ClockSpec spec_;
@@ -85,7 +88,7 @@ std::span<const ClockFamily> clock_families();
 /// The clock of a specification; InputError names the family or parameter that is wrong.
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec);
 
-/// Source points given areas: x_i = sqrt(2 A_i) z_i with z normal; n x dim float64. Row i depends on key and i only.
-at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim);
+/// Source points given areas: x_i = sqrt(2 A_i) z_i with z normal; n x dim float64. Row i depends on the key and first + i only.
+at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim, int64_t first = 0);
 
 }  // namespace htfm

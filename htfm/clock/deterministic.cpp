@@ -1,6 +1,7 @@
 // T_t = t: the Gaussian source of ordinary flow matching (HTFM-G).
 #include "htfm/clock/clock.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace htfm {
@@ -9,7 +10,7 @@ namespace {
 
 class Deterministic final : public Clock {
  public:
-  using Clock::Clock;
+  explicit Deterministic(ClockSpec spec) : Clock(std::move(spec)), times_(grid_times()) {}
   NaturalFeature natural_feature() const override { return NaturalFeature::none; }
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
 
@@ -17,8 +18,11 @@ class Deterministic final : public Clock {
   void fill(Key, int64_t, int64_t n, double* area, double* end, double* paths) const override {
     std::fill(area, area + n, 0.5);
     std::fill(end, end + n, 1.0);
-    for (int64_t i = 0; paths && i < n * (grid() + 1); ++i) paths[i] = static_cast<double>(i % (grid() + 1)) / grid();
+    for (int64_t i = 0; paths && i < n; ++i) std::copy(times_.begin(), times_.end(), paths + i * (grid() + 1));
   }
+
+ private:
+  std::vector<double> times_;
 };
 
 }  // namespace

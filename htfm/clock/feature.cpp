@@ -1,6 +1,7 @@
 #include "htfm/clock/feature.h"
 
 #include "htfm/base/error.h"
+#include "htfm/signature/standardise.h"
 
 #include <ATen/ops/empty.h>
 
@@ -19,26 +20,6 @@ std::vector<int64_t> words_with_clock(int width, int depth) {
     for (int64_t w = 1; w < level; ++w) out.push_back(at + w);  // word 0 of a level is time alone
     at += level;
   }
-  return out;
-}
-
-// Each channel of each path to mean 0 and deviation 1 along time; a constant channel to 0.
-at::Tensor standardise_along_time(const at::Tensor& augmented) {
-  at::Tensor out = at::empty(augmented.sizes(), at::kDouble);
-  const int64_t n = augmented.size(0), points = augmented.size(1), channels = augmented.size(2);
-  const double* in = augmented.const_data_ptr<double>();
-  double* to = out.mutable_data_ptr<double>();
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t c = 0; c < channels; ++c) {
-      const double* x = in + i * points * channels + c;
-      double mean = 0, square = 0;
-      for (int64_t j = 0; j < points; ++j) mean += x[j * channels];
-      mean /= static_cast<double>(points);
-      for (int64_t j = 0; j < points; ++j) square += (x[j * channels] - mean) * (x[j * channels] - mean);
-      const double deviation = std::sqrt(square / static_cast<double>(points));
-      for (int64_t j = 0; j < points; ++j)
-        to[i * points * channels + j * channels + c] = deviation > 0 ? (x[j * channels] - mean) / deviation : 0;
-    }
   return out;
 }
 
@@ -83,9 +64,7 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec) : order_(s
     description_ = "log T_1";
   } else {
     path_.augment_time = transform_ != Transform::per_path;
-    PathOptions augmented = path_;
-    augmented.augment_time = true;
-    const int width = augmented.width(1);
+    const int width = convention_moves(path_.convention, 2, true).width;  // time and clock
     if (kind_ == Kind::logsignature) {
       path_size_ = logsignature_size(width, order_);
       std::vector<int> clock_channels;

@@ -1,6 +1,7 @@
 // T_t = t V with V ~ InvGamma(nu/2, nu/2): the Student-t source with nu degrees of freedom (HTFM-t).
 #include "htfm/clock/clock.h"
 
+#include <cmath>
 #include <limits>
 
 namespace htfm {
@@ -9,7 +10,7 @@ namespace {
 
 class InverseGamma final : public Clock {
  public:
-  using Clock::Clock;
+  explicit InverseGamma(ClockSpec spec) : Clock(std::move(spec)), times_(grid_times()) {}
   NaturalFeature natural_feature() const override { return NaturalFeature::log_slope; }
   double tail_exponent() const override { return parameter("nu"); }
 
@@ -20,9 +21,12 @@ class InverseGamma final : public Clock {
     for (int64_t i = 0; i < n; ++i) {
       end[i] = std::exp(log_half - end[i]);
       area[i] = end[i] / 2;
-      for (int64_t j = 0; paths && j <= grid(); ++j) paths[i * (grid() + 1) + j] = end[i] * static_cast<double>(j) / grid();
+      for (int64_t j = 0; paths && j <= grid(); ++j) paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
     }
   }
+
+ private:
+  std::vector<double> times_;
 };
 
 }  // namespace

@@ -33,8 +33,8 @@ size_t read_up_to(const Descriptor& file, char* out, size_t size, std::optional<
   size_t done = 0;
   while (done < size) {
     const size_t want = std::min(size - done, kMost);
-    const ssize_t got = offset ? ::pread(file.get(), out + done, want, static_cast<off_t>(*offset + done))
-                               : ::read(file.get(), out + done, want);
+    const ssize_t got =
+        offset ? ::pread(file.get(), out + done, want, static_cast<off_t>(*offset + done)) : ::read(file.get(), out + done, want);
     if (got < 0) {
       if (errno == EINTR) continue;
       throw InputError("[read] {}: {}", file.path(), system_reason(errno));
@@ -159,7 +159,7 @@ void atomic_write(const std::string& path, const std::function<void(Sink&)>& wri
     if (S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a file, got a folder", path);
     if (!S_ISREG(status.st_mode)) return write_through(path, writer);
     // Renaming would succeed on a file that its owner has made read-only.
-    if (::access(path.c_str(), W_OK) != 0) throw Error("[write] {}: {}", path, system_reason(errno));
+    if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) throw Error("[write] {}: {}", path, system_reason(errno));
     if (char* resolved = ::realpath(path.c_str(), nullptr)) {
       target = resolved;
       std::free(resolved);

@@ -14,11 +14,17 @@ namespace {
 
 using nlohmann::json;
 
+/// A line's value, discarded where it is not JSON. The parser would take a zero byte (a disk's, after a power cut) for the end.
+json parse_line(std::string_view line) {
+  if (line.find('\0') != std::string_view::npos) return json(json::value_t::discarded);
+  return json::parse(line, nullptr, /*allow_exceptions=*/false);
+}
+
 /// Where the whole lines end. A last line without its newline counts when it is JSON: then only the newline is missing.
 size_t end_of_whole_lines(std::string_view text) {
   const size_t newline = text.rfind('\n');
   const size_t end = newline == std::string_view::npos ? 0 : newline + 1;
-  return end < text.size() && json::accept(text.substr(end)) ? text.size() : end;
+  return end < text.size() && !parse_line(text.substr(end)).is_discarded() ? text.size() : end;
 }
 
 /// Calls visit(line, value) for each whole line that is not blank.
@@ -30,7 +36,7 @@ void for_each_line(std::string_view text, const std::string& path, Visit visit) 
     const std::string_view line = text.substr(0, newline);
     text.remove_prefix(std::min(newline + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const json value = parse_line(line);
     if (value.is_discarded()) throw InputError("[jsonl] {}: line {}: expected a JSON object, got text that is not JSON", path, number);
     visit(line, value);
   }

@@ -76,11 +76,14 @@ class HeaderReader {
     if (source_.size() < 8) fail("truncated: expected at least 8 bytes, got {}", source_.size());
     uint64_t length = 0;
     source_.read(0, &length, sizeof length);
-    if (length > kMostHeader) fail("expected a header of at most {} bytes, got {}: not a safetensors file, or damaged", kMostHeader, length);
+    if (length > kMostHeader)
+      fail("expected a header of at most {} bytes, got {}: not a safetensors file, or damaged", kMostHeader, length);
     if (length > source_.size() - 8) fail("truncated: expected a header of {} bytes, got {}", length, source_.size() - 8);
     header_.data_start = 8 + length;
     std::string text(length, '\0');
     source_.read(8, text.data(), length);
+    // The JSON parser takes a zero byte for the end of its input and would pass over what follows.
+    if (text.find('\0') != std::string::npos) fail("damaged header: invalid JSON");
     if (!text.starts_with('{')) fail("expected a header that begins with '{{': not a safetensors file, or damaged");
 
     std::vector<std::set<std::string>> keys;  // of the objects that are open
@@ -109,7 +112,8 @@ class HeaderReader {
   }
 
   Entry read_entry(const std::string& name, const json& value) const {
-    if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets")) {
+    if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+        !value.contains("data_offsets")) {
       fail("damaged header: expected dtype, shape and data_offsets for the tensor {}", in_quotes(name));
     }
     Entry entry;

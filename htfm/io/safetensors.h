@@ -27,8 +27,8 @@ struct SafeTensorsHeader {
   };
   std::map<std::string, Entry> tensors;
   std::map<std::string, std::string> metadata;
-  std::string data_hash;      // XXH64 of the data section, empty where the file has none
-  uint64_t data_start = 0;    // of the file
+  std::string data_hash;    // XXH64 of the data section, empty where the file has none
+  uint64_t data_start = 0;  // of the file
 };
 
 /// Reads a file. Everything is checked against the file's size; where the file carries hashes (those that we write do)

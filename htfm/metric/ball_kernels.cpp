@@ -67,12 +67,16 @@ class Smallest {
  private:
   int64_t rank() const { return R > 0 ? R : rank_; }
   Vec get(int64_t i) const {
-    if constexpr (R > 0) return local_[i];
-    else return load(memory_ + i * kLanes);
+    if constexpr (R > 0)
+      return local_[i];
+    else
+      return load(memory_ + i * kLanes);
   }
   void set(int64_t i, Vec v) {
-    if constexpr (R > 0) local_[i] = v;
-    else store(memory_ + i * kLanes, v);
+    if constexpr (R > 0)
+      local_[i] = v;
+    else
+      store(memory_ + i * kLanes, v);
   }
 
   Vec local_[R > 0 ? R : 1];
@@ -170,8 +174,7 @@ constexpr int kTilePoints = 4;
 void nearest_brute(const BlockView& set, int64_t begin, int64_t end, int64_t rank, double* scratch, double* distance2) {
   for (int64_t first = begin * kGroups; first < end * kGroups; first += kTileVectors) {
     const int vectors = end * kGroups - first < kTileVectors ? static_cast<int>(end * kGroups - first) : kTileVectors;
-    for (int v = 0; v < vectors; ++v)
-      Smallest<0>(scratch + v * rank * kLanes, rank).clear(lanes_in_use(set.n, first + v));
+    for (int v = 0; v < vectors; ++v) Smallest<0>(scratch + v * rank * kLanes, rank).clear(lanes_in_use(set.n, first + v));
     for (int64_t block = 0; block < set.blocks; ++block) {
       for (int j = 0; j < kBlock; j += kTilePoints) {
         Vec sum[kTileVectors][kTilePoints];

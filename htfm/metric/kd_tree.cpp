@@ -4,8 +4,7 @@
 
 namespace htfm {
 
-BlockedPoints::BlockedPoints(const Points& points, bool with_tree)
-    : n_(points.n), blocks_(block_count(points.n)), dim_(points.dim) {
+BlockedPoints::BlockedPoints(const Points& points, bool with_tree) : n_(points.n), blocks_(block_count(points.n)), dim_(points.dim) {
   if (with_tree && dim_ > kMaxTreeDim) throw Error("[k-d tree] expected at most {} dimensions, got {}", kMaxTreeDim, dim_);
   x_.resize(blocked_size(n_, dim_));
   if (!with_tree) {

@@ -167,7 +167,8 @@ std::vector<double> best_start(const Points& points, const KMeansOptions& option
 KMeansResult mini_batch_kmeans(const Points& points, const KMeansOptions& options, Key key) {
   const int64_t clusters = options.clusters;
   if (clusters < 1 || options.starts < 1 || options.batch < 1)
-    throw InputError("[k-means] expected at least one cluster, start and batch point, got {}, {}, {}", clusters, options.starts, options.batch);
+    throw InputError("[k-means] expected at least one cluster, start and batch point, got {}, {}, {}", clusters, options.starts,
+                     options.batch);
   if (points.n < clusters) throw InputError("[k-means] expected at least {} points, one a cluster, got {}", clusters, points.n);
   const int64_t batch_size = std::min(options.batch, points.n);
   const int64_t start_size = std::min(3 * std::max(batch_size, 3 * batch_size < clusters ? clusters : 0), points.n);

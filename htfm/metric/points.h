@@ -20,7 +20,8 @@ struct Points {
 
 inline constexpr double kLargestCoordinate = 1e150;
 
-/// Reads a float32 or float64 tensor, first axis points, other axes flattened. A bad coordinate is an InputError that names `what` and its row.
+/// Reads a float32 or float64 tensor, first axis points, other axes flattened. A bad coordinate is an InputError that names `what` and its
+/// row.
 Points to_points(const at::Tensor& tensor, std::string_view what);
 
 /// The same, but leaves out rows with a coordinate that is not finite (or beyond kLargestCoordinate) and counts them.

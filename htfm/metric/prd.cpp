@@ -77,10 +77,10 @@ PrdScore f1_prd(const Points& real, const Points& fake, const PrdOptions& option
   parallel_for(options.clusterings, [&](int64_t run) {
     const KMeansResult result = mini_batch_kmeans(pooled, kmeans, key.child(static_cast<uint64_t>(run)));
     for (int64_t i = 0; i < 2 * n; ++i)
-      histograms[static_cast<size_t>(2 * run + (i >= n))][static_cast<size_t>(result.labels[static_cast<size_t>(i)])] += 1 / static_cast<double>(n);
+      histograms[static_cast<size_t>(2 * run + (i >= n))][static_cast<size_t>(result.labels[static_cast<size_t>(i)])] +=
+          1 / static_cast<double>(n);
   });
-  for (size_t run = 0; run < runs; ++run)
-    add_curve(histograms[2 * run], histograms[2 * run + 1], 1 / static_cast<double>(runs), score);
+  for (size_t run = 0; run < runs; ++run) add_curve(histograms[2 * run], histograms[2 * run + 1], 1 / static_cast<double>(runs), score);
   finish(score);
   return score;
 }

@@ -11,7 +11,8 @@ struct KnnScore {
   double f1 = 0;         // harmonic mean
 };
 
-/// The ball of a point reaches to its k-th neighbour in its own set, itself left out; its boundary belongs to it. Any dimension, sizes may differ.
+/// The ball of a point reaches to its k-th neighbour in its own set, itself left out; its boundary belongs to it. Any dimension, sizes may
+/// differ.
 KnnScore f1_knn(const at::Tensor& real, const at::Tensor& fake, int k = 10);
 KnnScore f1_knn(const Points& real, const Points& fake, int k = 10);
 

@@ -24,16 +24,31 @@ struct Block {
   Linear linear1, linear2, modulation;
 };
 
-// 64-byte aligned scratch memory, handed out tile by tile.
+// 64-byte aligned scratch memory, handed out tile by tile. It comes from a short list of the thread's own and goes back there:
+// the next step asks for the same sizes, and fresh pages would cost a tenth of its time.
 class Scratch {
  public:
-  explicit Scratch(int64_t floats) : data_(static_cast<float*>(std::aligned_alloc(64, static_cast<size_t>(floats) * sizeof(float)))) {
-    if (!data_) throw std::bad_alloc();
-    std::memset(data_.get(), 0, static_cast<size_t>(floats) * sizeof(float));
+  explicit Scratch(int64_t floats) {
+    const auto fits = std::ranges::find_if(spare, [&](const Buffer& b) { return b.size >= floats; });
+    if (fits != spare.end()) {
+      buffer_ = std::move(*fits);
+      spare.erase(fits);
+      return;
+    }
+    buffer_.size = (floats + 15) / 16 * 16;
+    buffer_.data.reset(static_cast<float*>(std::aligned_alloc(64, static_cast<size_t>(buffer_.size) * sizeof(float))));
+    if (!buffer_.data) throw std::bad_alloc();
   }
+  ~Scratch() {
+    spare.push_back(std::move(buffer_));
+    if (spare.size() > 4) spare.erase(spare.begin());
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
   float* tile(int64_t rows) { return take(rows * kTile); }
   float* take(int64_t floats) {
-    float* p = data_.get() + used_;
+    float* p = buffer_.data.get() + used_;
     used_ += (floats + 15) / 16 * 16;
     return p;
   }
@@ -42,9 +57,17 @@ class Scratch {
   struct Free {
     void operator()(float* p) const { std::free(p); }
   };
-  std::unique_ptr<float, Free> data_;
+  struct Buffer {
+    std::unique_ptr<float, Free> data;
+    int64_t size = 0;
+  };
+  static thread_local std::vector<Buffer> spare;
+
+  Buffer buffer_;
   int64_t used_ = 0;
 };
+
+thread_local std::vector<Scratch::Buffer> Scratch::spare;
 
 class Mlp final : public Network {
  public:
@@ -72,6 +95,7 @@ class Mlp final : public Network {
 
 Mlp::Mlp(const MlpOptions& options) : o_(options) {
   if (o_.dim < 1) throw InputError("[net] expected a data dimension of at least 1, got {}", o_.dim);
+  if (o_.feature < 0) throw InputError("[net] expected a feature size of at least 0, got {}", o_.feature);
   if (o_.width < 1 || o_.width > 4096 || o_.groups < 1 || o_.width % o_.groups != 0)
     throw InputError("[net.width] expected a multiple of net.groups = {} up to 4096, got {}", o_.groups, o_.width);
   if (o_.width / o_.groups > kMaxGroupSize)
@@ -121,7 +145,8 @@ int64_t Mlp::scratch_floats() const {
 // One tile's forward and backward pass on memory of its own.
 class Mlp::Runner {
  public:
-  Runner(const Mlp& net, const float* parameters) : net_(net), p_(parameters), k_(kernels<TileKernels>()), scratch_(net.scratch_floats()) {
+  // keep: every block keeps its tiles for a backward pass; otherwise they share one set, which stays in the first-level cache.
+  Runner(const Mlp& net, const float* parameters, bool keep) : net_(net), p_(parameters), k_(kernels<TileKernels>()), scratch_(net.scratch_floats()) {
     const MlpOptions& o = net.o_;
     a_.x = scratch_.tile(o.dim);
     a_.t = scratch_.tile(1);
@@ -132,10 +157,15 @@ class Mlp::Runner {
     a_.path_hidden = scratch_.tile(o.path_embedding);
     a_.embedding_pre = scratch_.tile(net.embedding());
     a_.embedding = scratch_.tile(net.embedding());
-    for (int64_t b = 0; b < o.blocks; ++b)
-      a_.blocks.push_back({scratch_.tile(o.width), scratch_.tile(2 * o.groups), scratch_.tile(o.width), scratch_.tile(o.width),
-                           scratch_.tile(2 * o.groups), scratch_.tile(o.width), scratch_.tile(2 * o.width)});
-    a_.last = scratch_.tile(o.width);
+    for (int64_t b = 0; b < o.blocks; ++b) {
+      if (b == 0 || keep)
+        a_.blocks.push_back({scratch_.tile(o.width), scratch_.tile(2 * o.groups), scratch_.tile(o.width), scratch_.tile(o.width),
+                             scratch_.tile(2 * o.groups), scratch_.tile(o.width), nullptr});
+      else
+        a_.blocks.push_back(a_.blocks[0]);
+      a_.blocks.back().modulation = scratch_.tile(2 * o.width);
+    }
+    a_.last = keep ? scratch_.tile(o.width) : a_.blocks[0].x;
     a_.film = scratch_.tile(2 * o.width);
     a_.film_input = scratch_.tile(o.width);
     a_.output = scratch_.tile(o.dim);
@@ -146,7 +176,8 @@ class Mlp::Runner {
     gradient_embedding_pre_ = scratch_.tile(net.embedding());
     gradient_hidden_ = scratch_.tile(std::max(o.path_embedding, o.time_embedding));
     gradient_output_ = scratch_.tile(o.dim);
-    transposed_ = scratch_.tile(std::max({o.width, net.embedding(), o.path_embedding}) + 16);
+    transposed_ = scratch_.tile(std::max({o.width, o.path_embedding, o.time_embedding}));
+    embedding_rows_ = scratch_.tile(net.embedding());
     rows_out_ = scratch_.take(2 * o.dim * kTile);
   }
 
@@ -185,8 +216,7 @@ class Mlp::Runner {
       linear(block.linear1, t.a1, t.h);
       k_.norm_forward(norm(block.norm2, t.h, modulation[b], constants ? constants + b * 2 * o.width : nullptr, t.statistics2), t.a2);
       float* next = b + 1 < o.blocks ? a_.blocks[b + 1].x : a_.last;
-      linear(block.linear2, t.a2, next);
-      k_.add(o.width, t.x, next);
+      linear(block.linear2, t.a2, next, t.x);
       if (o.film && b == o.blocks / 2) apply_film(next);
     }
     linear(net_.output_, a_.last, a_.output);
@@ -210,20 +240,19 @@ class Mlp::Runner {
 
     std::memset(gradient_embedding_, 0, static_cast<size_t>(net_.embedding() * kTile) * sizeof(float));
     linear_backward(net_.output_, a_.last, gradient_output_, gradient_h_, false, g);
+    const float* embedding_rows = sample_major(net_.embedding(), a_.embedding, embedding_rows_);
     float* film_gradient = nullptr;
     for (int64_t b = o.blocks - 1; b >= 0; --b) {
       const Block& block = net_.blocks_[b];
       const Activations::BlockTiles& t = a_.blocks[b];
       if (o.film && b == o.blocks / 2) film_gradient = film_backward();
       linear_backward(block.linear2, t.a2, gradient_h_, gradient_a_, false, g);
-      // The gradient of h goes through a buffer that starts at zero: norm_backward adds.
-      std::memset(t.a2, 0, static_cast<size_t>(o.width * kTile) * sizeof(float));
-      k_.norm_backward(norm(block.norm2, t.h, t.modulation, nullptr, t.statistics2), gradient_a_, t.a2, g + block.norm2.gamma, g + block.norm2.beta,
-                       gradient_modulation_);
+      k_.norm_backward(norm(block.norm2, t.h, t.modulation, nullptr, t.statistics2), gradient_a_, nullptr, t.a2, g + block.norm2.gamma,
+                       g + block.norm2.beta, gradient_modulation_);
       linear_backward(block.linear1, t.a1, t.a2, gradient_a_, false, g);
-      k_.norm_backward(norm(block.norm1, t.x, nullptr, nullptr, t.statistics1), gradient_a_, gradient_h_, g + block.norm1.gamma, g + block.norm1.beta,
-                       nullptr);
-      linear_backward(block.modulation, a_.embedding, gradient_modulation_, gradient_embedding_, true, g);
+      k_.norm_backward(norm(block.norm1, t.x, nullptr, nullptr, t.statistics1), gradient_a_, gradient_h_, gradient_h_, g + block.norm1.gamma,
+                       g + block.norm1.beta, nullptr);
+      linear_backward(block.modulation, a_.embedding, embedding_rows, gradient_modulation_, gradient_embedding_, true, g);
     }
     linear_backward(net_.input_, a_.x, gradient_h_, nullptr, false, g);
 
@@ -251,10 +280,13 @@ class Mlp::Runner {
       for (int64_t c = 0; c < size; ++c) rows[r * size + c] = tile[c * kTile + r];
   }
 
-  void linear(const Linear& layer, const float* x, float* y) const { linear(layer, 0, layer.in, x, y, true); }
-  // The layer's columns from..from+count only.
-  void linear(const Linear& layer, int64_t from, int64_t count, const float* x, float* y, bool bias) const {
-    k_.gemm(layer.out, kTile, count, p_ + layer.weight + from, layer.in, 1, x, kTile, y, kTile, bias ? p_ + layer.bias : nullptr, false);
+  // y = start + layer(x).
+  void linear(const Linear& layer, const float* x, float* y, const float* start = nullptr) const {
+    k_.gemm(layer.out, kTile, layer.in, p_ + layer.weight, layer.in, 1, x, kTile, y, kTile, p_ + layer.bias, start);
+  }
+  // The same for an x that is zero outside the rows from..from+count, which alone are given.
+  void linear_part(const Linear& layer, int64_t from, int64_t count, const float* x, float* y) const {
+    k_.gemm(layer.out, kTile, count, p_ + layer.weight + from, layer.in, 1, x, kTile, y, kTile, p_ + layer.bias, nullptr);
   }
 
   Activations& activations() { return a_; }
@@ -264,15 +296,24 @@ class Mlp::Runner {
     return {net_.o_.width, net_.o_.groups, x, p_ + n.gamma, p_ + n.beta, modulation, constant, statistics};
   }
 
+  // The tile sample-major, where a weight gradient of this inner size is a matrix product; null otherwise.
+  const float* sample_major(int64_t rows, const float* x, float* out) const {
+    if (rows % 16 != 0) return nullptr;
+    k_.transpose(rows, x, out, rows);
+    return out;
+  }
+
   void linear_backward(const Linear& layer, const float* x, const float* dy, float* dx, bool accumulate, float* g) {
-    if (layer.in % 16 == 0) {
-      k_.transpose(layer.in, x, transposed_, layer.in);
-      k_.gemm(layer.out, layer.in, kTile, dy, kTile, 1, transposed_, layer.in, g + layer.weight, layer.in, nullptr, true);
+    linear_backward(layer, x, sample_major(layer.in, x, transposed_), dy, dx, accumulate, g);
+  }
+  void linear_backward(const Linear& layer, const float* x, const float* transposed, const float* dy, float* dx, bool accumulate, float* g) {
+    if (transposed) {
+      k_.gemm(layer.out, layer.in, kTile, dy, kTile, 1, transposed, layer.in, g + layer.weight, layer.in, nullptr, g + layer.weight);
     } else {
       k_.add_inner_products(layer.out, layer.in, dy, x, g + layer.weight);
     }
     k_.add_row_sums(layer.out, dy, g + layer.bias);
-    if (dx) k_.gemm(layer.in, kTile, layer.out, p_ + layer.weight, 1, layer.in, dy, kTile, dx, kTile, nullptr, accumulate);
+    if (dx) k_.gemm(layer.in, kTile, layer.out, p_ + layer.weight, 1, layer.in, dy, kTile, dx, kTile, nullptr, accumulate ? dx : nullptr);
   }
 
   void apply_film(float* h) {
@@ -298,14 +339,14 @@ class Mlp::Runner {
   Scratch scratch_;
   Activations a_;
   float *gradient_h_, *gradient_a_, *gradient_modulation_, *gradient_embedding_, *gradient_embedding_pre_, *gradient_hidden_, *gradient_output_,
-      *transposed_, *rows_out_;
+      *transposed_, *embedding_rows_, *rows_out_;
 };
 
 void Mlp::check(const NetworkInput& in) const {
   const auto is_float = [](const at::Tensor& t) { return t.defined() && t.scalar_type() == at::kFloat && t.is_contiguous() && t.is_cpu(); };
   if (!is_float(in.x) || in.x.dim() != 2 || in.x.size(1) != o_.dim) throw InputError("[mlp] expected states of size n x {} in float32", o_.dim);
   if (!is_float(in.t) || in.t.numel() != in.x.size(0)) throw InputError("[mlp] expected {} times in float32", in.x.size(0));
-  if (o_.feature && (!is_float(in.feature) || in.feature.numel() != in.x.size(0) * o_.feature))
+  if (o_.feature && (!is_float(in.feature) || in.feature.dim() != 2 || in.feature.size(0) != in.x.size(0) || in.feature.size(1) != o_.feature))
     throw InputError("[mlp] expected features of size {} x {} in float32", in.x.size(0), o_.feature);
 }
 
@@ -315,7 +356,7 @@ at::Tensor Mlp::forward(const float* parameters, const NetworkInput& in) const {
   at::Tensor out = at::empty({n, o_.dim}, at::kFloat);
   float* y = out.mutable_data_ptr<float>();
   parallel_ranges(n, 4 * kTile, [&](int64_t begin, int64_t end) {
-    Runner runner(*this, parameters);
+    Runner runner(*this, parameters, false);
     for (int64_t first = begin; first < end; first += kTile) {
       const int64_t rows = std::min(kTile, end - first);
       runner.load(in, first, rows);
@@ -336,12 +377,14 @@ double Mlp::gradient(const float* parameters, const NetworkInput& in, const Samp
   float* part_gradient = sums.take(parts * size);
   std::vector<double> values(static_cast<size_t>(parts), 0.0);
   parallel_for(parts, [&](int64_t part) {
-    Runner runner(*this, parameters);
+    Runner runner(*this, parameters, true);
+    float* own = part_gradient + part * size;
+    std::memset(own, 0, static_cast<size_t>(size) * sizeof(float));
     for (int64_t tile = part * tiles / parts; tile < (part + 1) * tiles / parts; ++tile) {
       const int64_t first = tile * kTile, rows = std::min(kTile, n - first);
       runner.load(in, first, rows);
       runner.forward_tile();
-      values[static_cast<size_t>(part)] += runner.backward_tile(loss, first, rows, part_gradient + part * size);
+      values[static_cast<size_t>(part)] += runner.backward_tile(loss, first, rows, own);
     }
   });
   parallel_ranges(size, 1 << 14, [&](int64_t begin, int64_t end) {
@@ -358,7 +401,7 @@ double Mlp::gradient(const float* parameters, const NetworkInput& in, const Samp
 class MlpEvaluator final : public Evaluator {
  public:
   MlpEvaluator(const Mlp& net, const float* parameters, int64_t rows, const float* feature)
-      : net_(net), p_(parameters), rows_(rows), tiles_((rows + kTile - 1) / kTile), runner_(net, parameters),
+      : net_(net), p_(parameters), rows_(rows), tiles_((rows + kTile - 1) / kTile), runner_(net, parameters, false),
         kept_((net.o_.feature ? tiles_ * (net.o_.blocks + 1) * 2 * net.o_.width * kTile : 0) + 64), constants_(static_cast<size_t>(net.o_.blocks * 2 * net.o_.width)) {
     const MlpOptions& o = net_.o_;
     if (!o.feature) return;
@@ -370,7 +413,7 @@ class MlpEvaluator final : public Evaluator {
       kernels<TileKernels>().silu_forward(o.path_embedding, embedding, a.embedding);
       for (const Block& block : net_.blocks_) {
         float* share = kept_.tile(2 * o.width);
-        runner_.linear(block.modulation, o.time_embedding, o.path_embedding, a.embedding, share, true);
+        runner_.linear_part(block.modulation, o.time_embedding, o.path_embedding, a.embedding, share);
         modulation_.push_back(share);
       }
       if (o.film) {
@@ -428,6 +471,8 @@ class MlpEvaluator final : public Evaluator {
 };
 
 std::unique_ptr<Evaluator> Mlp::evaluator(const float* parameters, int64_t rows, const float* feature) const {
+  if (rows < 0) throw InputError("[mlp] expected a number of samples, got {}", rows);
+  if (o_.feature && !feature) throw InputError("[mlp] expected features of size {} x {}, got none", rows, o_.feature);
   return std::make_unique<MlpEvaluator>(*this, parameters, rows, feature);
 }
 

@@ -1,11 +1,14 @@
 #include "htfm/net/tile_kernels.h"
 
-#include "htfm/base/math.h"
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace htfm {
 namespace {
 
 constexpr int kLanes = kVectorBytes / 4;
+typedef int32_t VecInt __attribute__((vector_size(kVectorBytes)));
 typedef float Vec __attribute__((vector_size(kVectorBytes)));
 typedef float VecUnaligned __attribute__((vector_size(kVectorBytes), aligned(4)));
 
@@ -23,13 +26,13 @@ constexpr int kRows = 4;
 
 template <int Rows, int Vectors>
 [[gnu::always_inline]] inline void gemm_block(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c,
-                                              int64_t ldc, const float* bias, bool accumulate) {
+                                              int64_t ldc, const float* bias, const float* start) {
   Vec sum[Rows][Vectors];
 #pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 2
     for (int j = 0; j < Vectors; ++j) {
-      sum[i][j] = accumulate ? load(c + i * ldc + j * kLanes) : Vec{};
+      sum[i][j] = start ? load(start + i * ldc + j * kLanes) : Vec{};
       if (bias) sum[i][j] += bias[i];
     }
   for (int64_t k = 0; k < depth; ++k) {
@@ -51,97 +54,170 @@ template <int Rows, int Vectors>
 
 template <int Rows, int Vectors>
 [[gnu::noinline]] void gemm_rows(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
-                                 const float* bias, bool accumulate) {
+                                 const float* bias, const float* start) {
   if (a_col == 1)  // two common layouts, so that address arithmetic folds
-    gemm_block<Rows, Vectors>(depth, a, a_row, 1, b, ldb, c, ldc, bias, accumulate);
+    gemm_block<Rows, Vectors>(depth, a, a_row, 1, b, ldb, c, ldc, bias, start);
   else
-    gemm_block<Rows, Vectors>(depth, a, 1, a_col, b, ldb, c, ldc, bias, accumulate);
+    gemm_block<Rows, Vectors>(depth, a, 1, a_col, b, ldb, c, ldc, bias, start);
 }
 
 template <int Vectors>
 void gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
-                const float* bias, bool accumulate) {
+                const float* bias, const float* start) {
   int64_t i = 0;
   for (; i + kRows <= m; i += kRows)
-    gemm_rows<kRows, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, accumulate);
+    gemm_rows<kRows, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, start ? start + i * ldc : nullptr);
   for (; i + 2 <= m; i += 2)
-    gemm_rows<2, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, accumulate);
-  if (i < m) gemm_rows<1, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, accumulate);
+    gemm_rows<2, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, start ? start + i * ldc : nullptr);
+  if (i < m) gemm_rows<1, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, start ? start + i * ldc : nullptr);
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
-          const float* bias, bool accumulate) {
+          const float* bias, const float* start) {
   int64_t j = 0;
-  for (; j + 2 * kLanes <= n; j += 2 * kLanes) gemm_panel<2>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, accumulate);
-  for (; j < n; j += kLanes) gemm_panel<1>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, accumulate);
+  for (; j + 2 * kLanes <= n; j += 2 * kLanes) gemm_panel<2>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
+  for (; j < n; j += kLanes) gemm_panel<1>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
+}
+
+// Rows a and b, Step apart in a square of vectors, exchange what lies on the wrong side of the diagonal.
+template <int Step>
+struct Exchange {
+  Vec low, high;
+  [[gnu::always_inline]] Exchange(Vec a, Vec b) {
+    VecInt first, second;
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      first[i] = i & Step ? kLanes + (i ^ Step) : i;
+      second[i] = i & Step ? kLanes + i : i ^ Step;
+    }
+    low = __builtin_shuffle(a, b, first);
+    high = __builtin_shuffle(a, b, second);
+  }
+};
+
+template <int Step>
+[[gnu::always_inline]] inline void transpose_square(Vec* rows) {
+  if constexpr (Step > 0) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i)
+      if (!(i & Step)) {
+        const Exchange<Step> e(rows[i], rows[i + Step]);
+        rows[i] = e.low, rows[i + Step] = e.high;
+      }
+    transpose_square<Step / 2>(rows);
+  }
+}
+
+// Lane i of the result is the sum of the lanes of row i. Only rows below 2 * Step count; they are overwritten.
+template <int Step>
+[[gnu::always_inline]] inline Vec sum_square(Vec* rows) {
+  if constexpr (Step == 0) {
+    return rows[0];
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < Step; ++i) {
+      const Exchange<Step> e(rows[i], rows[i + Step]);
+      rows[i] = e.low + e.high;
+    }
+    return sum_square<Step / 2>(rows);
+  }
 }
 
 [[gnu::always_inline]] inline float sum_lanes(Vec v) {
-  float s = 0;
-  for (int i = 0; i < kLanes; ++i) s += v[i];
+  Vec rows[kLanes] = {v};
+  return sum_square<kLanes / 2>(rows)[0];
+}
+
+[[gnu::always_inline]] inline Vec inner_product(const float* a, const float* b) {
+  Vec s{};
+#pragma GCC unroll 4
+  for (int64_t r = 0; r < kTile; r += kLanes) s += load(a + r) * load(b + r);
   return s;
 }
 
 void add_inner_products(int64_t rows, int64_t cols, const float* a, const float* b, float* out) {
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j) {
-      Vec s{};
-      for (int64_t r = 0; r < kTile; r += kLanes) s += load(a + i * kTile + r) * load(b + j * kTile + r);
-      out[i * cols + j] += sum_lanes(s);
-    }
+    for (int64_t j = 0; j < cols; ++j) out[i * cols + j] += sum_lanes(inner_product(a + i * kTile, b + j * kTile));
+}
+
+[[gnu::always_inline]] inline Vec row_sum(const float* row) {
+  Vec s[2] = {};
+#pragma GCC unroll 4
+  for (int r = 0; r < kTile / kLanes; ++r) s[r % 2] += load(row + r * kLanes);
+  return s[0] + s[1];
 }
 
 void add_row_sums(int64_t rows, const float* a, float* out) {
-  for (int64_t i = 0; i < rows; ++i) {
-    Vec s{};
-    for (int64_t r = 0; r < kTile; r += kLanes) s += load(a + i * kTile + r);
-    out[i] += sum_lanes(s);
+  int64_t i = 0;
+  for (; i + kLanes <= rows; i += kLanes) {
+    Vec sums[kLanes];
+#pragma GCC unroll 16
+    for (int j = 0; j < kLanes; ++j) sums[j] = row_sum(a + (i + j) * kTile);
+    store(out + i, load(out + i) + sum_square<kLanes / 2>(sums));
   }
+  for (; i < rows; ++i) out[i] += sum_lanes(row_sum(a + i * kTile));
 }
 
 void transpose(int64_t rows, const float* tile, float* out, int64_t ld) {
-  // Blocks of 8 x 8 keep both sides in few cache lines.
-  constexpr int64_t block = 8;
-  for (int64_t c = 0; c < rows; c += block) {
-    const int64_t width = rows - c < block ? rows - c : block;
-    for (int64_t r = 0; r < kTile; r += block)
-      if (width == block)
-        for (int64_t i = 0; i < block; ++i)
-          for (int64_t j = 0; j < block; ++j) out[(r + i) * ld + c + j] = tile[(c + j) * kTile + r + i];
-      else
-        for (int64_t i = 0; i < block; ++i)
-          for (int64_t j = 0; j < width; ++j) out[(r + i) * ld + c + j] = tile[(c + j) * kTile + r + i];
-  }
+  int64_t c = 0;
+  for (; c + kLanes <= rows; c += kLanes)
+    for (int64_t r = 0; r < kTile; r += kLanes) {
+      Vec square[kLanes];
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) square[i] = load(tile + (c + i) * kTile + r);
+      transpose_square<kLanes / 2>(square);
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) store(out + (r + i) * ld + c, square[i]);
+    }
+  for (; c < rows; ++c)
+    for (int64_t r = 0; r < kTile; ++r) out[r * ld + c] = tile[c * kTile + r];
 }
 
-typedef int32_t VecInt __attribute__((vector_size(kVectorBytes)));
-
-// exp of math.h on a vector.
-[[gnu::always_inline]] inline Vec exp_vec(Vec x) {
-  x = x < -87.0f ? splat(-87.0f) : x;
-  x = x > 88.0f ? splat(88.0f) : x;
-  const Vec shifted = x * 1.44269504f + 12582912.0f;
+// 2^y for |y| <= 126, relative error below 2e-7. The polynomial is the minimax fit of the form 1 + f q(f) on [-1/2, 1/2].
+[[gnu::always_inline]] inline Vec exp2_vec(Vec y) {
+#if defined(__AVX512F__)
+  const Vec k = (Vec)_mm512_roundscale_ps((__m512)y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#else
+  const Vec shifted = y + 12582912.0f;  // 1.5 * 2^23: the whole part stands in the last bits
   const Vec k = shifted - 12582912.0f;
-  const Vec r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-  Vec p = splat(0.000198909808698f);
-  p = p * r + 0.0013933641032f;
-  p = p * r + 0.00833331093445f;
-  p = p * r + 0.041666465006f;
-  p = p * r + 0.166666666816f;
-  p = p * r + 0.500000001346f;
-  p = p * (r * r) + r + 1.0f;
-  const VecInt scale = ((VecInt)shifted - 0x4b400000 + 127) << 23;
-  return p * (Vec)scale;
+#endif
+  const Vec f = y - k;
+  Vec p = splat(0.0013264727f);
+  p = p * f + 0.009671513f;
+  p = p * f + 0.055507336f;
+  p = p * f + 0.24022242f;
+  p = p * f + 0.693147f;
+  p = p * f + 1.0f;
+#if defined(__AVX512F__)
+  return (Vec)_mm512_scalef_ps((__m512)p, (__m512)k);
+#else
+  return p * (Vec)(((VecInt)shifted - 0x4b400000 + 127) << 23);
+#endif
 }
 
-[[gnu::always_inline]] inline Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp_vec(-x)); }
-
-[[gnu::always_inline]] inline Vec square_root(Vec v) {
-  Vec out;
-  for (int i = 0; i < kLanes; ++i) out[i] = __builtin_sqrtf(v[i]);
-  return out;
+// 1 / (1 + exp(-x)), absolute error below 2e-7. Division is not the bottleneck: it has a unit of its own.
+[[gnu::always_inline]] inline Vec sigmoid(Vec x) {
+  const Vec y = x * -1.44269504f;
+#if defined(__AVX512F__)
+  return 1.0f / (exp2_vec((Vec)_mm512_min_ps((__m512)y, _mm512_set1_ps(126.0f))) + 1.0f);
+#else
+  const Vec below = y < 126.0f ? y : splat(126.0f);
+  return 1.0f / (exp2_vec(below > -126.0f ? below : splat(-126.0f)) + 1.0f);
+#endif
 }
 
+[[gnu::always_inline]] inline Vec inverse_square_root(Vec v) {
+#if defined(__AVX512F__)
+  return 1.0f / (Vec)_mm512_sqrt_ps((__m512)v);
+#elif defined(__AVX2__)
+  return 1.0f / (Vec)_mm256_sqrt_ps((__m256)v);
+#else
+  for (int i = 0; i < kLanes; ++i) v[i] = __builtin_sqrtf(v[i]);
+  return 1.0f / v;
+#endif
+}
+
+constexpr int kVectors = kTile / kLanes;
 constexpr float kEpsilon = 1e-5f;
 
 struct Modulation {
@@ -154,71 +230,103 @@ struct Modulation {
   return {scale, shift};
 }
 
-void norm_forward(const NormArgs& a, float* y) {
-  const int64_t size = a.channels / a.groups;
+// Size is the number of channels of a group where it is known, so that a group stays in registers; 0 otherwise.
+template <int Size>
+void norm_forward_of(const NormArgs& a, float* y) {
+  const int64_t size = Size ? Size : a.channels / a.groups;
   const float inverse = 1.0f / static_cast<float>(size);
+  // All statistics first: the long chain of one group then hides behind the others.
   for (int64_t g = 0; g < a.groups; ++g)
     for (int64_t r = 0; r < kTile; r += kLanes) {
-      Vec mean{}, variance{};
-      for (int64_t c = g * size; c < (g + 1) * size; ++c) mean += load(a.x + c * kTile + r);
-      mean *= inverse;
-      for (int64_t c = g * size; c < (g + 1) * size; ++c) {
-        const Vec d = load(a.x + c * kTile + r) - mean;
-        variance += d * d;
+      const float* x = a.x + g * size * kTile + r;
+      Vec sum[2] = {}, square[2] = {};
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < size; ++i) sum[i % 2] += load(x + i * kTile);
+      const Vec mean = (sum[0] + sum[1]) * inverse;
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < size; ++i) {
+        const Vec d = load(x + i * kTile) - mean;
+        square[i % 2] += d * d;
       }
-      const Vec inverse_deviation = 1.0f / square_root(variance * inverse + kEpsilon);
       store(a.statistics + g * kTile + r, mean);
-      store(a.statistics + (a.groups + g) * kTile + r, inverse_deviation);
-      for (int64_t c = g * size; c < (g + 1) * size; ++c) {
-        const Vec xhat = (load(a.x + c * kTile + r) - mean) * inverse_deviation;
-        const Modulation m = modulation_at(a, c, r);
-        const Vec z = (xhat * a.gamma[c] + a.beta[c]) * m.scale + m.shift;
-        store(y + c * kTile + r, z * sigmoid(z));
-      }
+      store(a.statistics + (a.groups + g) * kTile + r, inverse_square_root((square[0] + square[1]) * inverse + kEpsilon));
     }
-}
-
-void norm_backward(const NormArgs& a, const float* dy, float* dx, float* dgamma, float* dbeta, float* dmodulation) {
-  const int64_t size = a.channels / a.groups;
-  const float inverse = 1.0f / static_cast<float>(size);
-  Vec sum_gamma[kMaxGroupSize], sum_beta[kMaxGroupSize], dxhat[kMaxGroupSize], normed[kMaxGroupSize];
   for (int64_t g = 0; g < a.groups; ++g) {
-    for (int64_t i = 0; i < size; ++i) sum_gamma[i] = Vec{}, sum_beta[i] = Vec{};
-    for (int64_t r = 0; r < kTile; r += kLanes) {
-      const Vec mean = load(a.statistics + g * kTile + r), inverse_deviation = load(a.statistics + (a.groups + g) * kTile + r);
-      Vec first{}, second{};
-      for (int64_t i = 0; i < size; ++i) {
-        const int64_t c = g * size + i;
-        const Vec xhat = (load(a.x + c * kTile + r) - mean) * inverse_deviation;
-        const Modulation m = modulation_at(a, c, r);
-        const Vec n = xhat * a.gamma[c] + a.beta[c];
-        const Vec z = n * m.scale + m.shift;
-        const Vec s = sigmoid(z);
-        const Vec dz = load(dy + c * kTile + r) * s * (1.0f + z * (1.0f - s));
-        if (dmodulation) {
-          store(dmodulation + c * kTile + r, dz * n);
-          store(dmodulation + (a.channels + c) * kTile + r, dz);
-        }
-        const Vec dn = dz * m.scale;
-        sum_gamma[i] += dn * xhat;
-        sum_beta[i] += dn;
-        const Vec d = dn * a.gamma[c];
-        dxhat[i] = d;
-        normed[i] = xhat;
-        first += d;
-        second += d * xhat;
+    Vec mean[kVectors], inverse_deviation[kVectors];
+    for (int v = 0; v < kVectors; ++v) mean[v] = load(a.statistics + g * kTile + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) inverse_deviation[v] = load(a.statistics + (a.groups + g) * kTile + v * kLanes);
+    for (int64_t c = g * size; c < (g + 1) * size; ++c) {
+      const Vec gamma = splat(a.gamma[c]), beta = splat(a.beta[c]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const Modulation m = modulation_at(a, c, v * kLanes);
+        const Vec xhat = (load(a.x + c * kTile + v * kLanes) - mean[v]) * inverse_deviation[v];
+        const Vec z = (xhat * gamma + beta) * m.scale + m.shift;
+        store(y + c * kTile + v * kLanes, z * sigmoid(z));
       }
-      first *= inverse, second *= inverse;
-      for (int64_t i = 0; i < size; ++i) {
-        float* out = dx + (g * size + i) * kTile + r;
-        store(out, load(out) + inverse_deviation * (dxhat[i] - first - normed[i] * second));
-      }
-    }
-    for (int64_t i = 0; i < size; ++i) {
-      dgamma[g * size + i] += sum_lanes(sum_gamma[i]);
-      dbeta[g * size + i] += sum_lanes(sum_beta[i]);
     }
   }
+}
+
+void norm_forward(const NormArgs& a, float* y) { a.channels == 8 * a.groups ? norm_forward_of<8>(a, y) : norm_forward_of<0>(a, y); }
+
+template <int Size>
+void norm_backward_of(const NormArgs& a, const float* dy, const float* start, float* dx, float* dgamma, float* dbeta, float* dmodulation) {
+  const int64_t size = Size ? Size : a.channels / a.groups;
+  const float inverse = 1.0f / static_cast<float>(size);
+  constexpr int kChannels = Size ? Size : kMaxGroupSize;
+  Vec dxhat[kChannels][kVectors], sums[2 * kChannels + kLanes - 1] = {};  // gamma then beta, up to whole squares
+  float total[2 * kChannels + kLanes - 1];
+  for (int64_t g = 0; g < a.groups; ++g) {
+    Vec mean[kVectors], inverse_deviation[kVectors], first[kVectors] = {}, second[kVectors] = {};
+    for (int v = 0; v < kVectors; ++v) mean[v] = load(a.statistics + g * kTile + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) inverse_deviation[v] = load(a.statistics + (a.groups + g) * kTile + v * kLanes);
+    for (int64_t i = 0; i < size; ++i) {
+      const int64_t c = g * size + i;
+      const Vec gamma = splat(a.gamma[c]), beta = splat(a.beta[c]);
+      Vec sum_gamma{}, sum_beta{};
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t r = c * kTile + v * kLanes;
+        const Vec xhat = (load(a.x + r) - mean[v]) * inverse_deviation[v];
+        const Modulation m = modulation_at(a, c, v * kLanes);
+        const Vec n = xhat * gamma + beta;
+        const Vec z = n * m.scale + m.shift;
+        const Vec s = sigmoid(z);
+        const Vec dz = (load(dy + r) * s) * (z * (1.0f - s) + 1.0f);
+        if (dmodulation) {
+          store(dmodulation + r, dz * n);
+          store(dmodulation + a.channels * kTile + r, dz);
+        }
+        const Vec dn = dz * m.scale;
+        sum_gamma += dn * xhat;
+        sum_beta += dn;
+        const Vec d = dn * gamma;
+        dxhat[i][v] = d;
+        first[v] += d;
+        second[v] += d * xhat;
+      }
+      sums[i] = sum_gamma, sums[size + i] = sum_beta;
+    }
+    for (int64_t i = 0; i < 2 * size; i += kLanes) store(total + i, sum_square<kLanes / 2>(sums + i));
+    for (int64_t i = 0; i < size; ++i) dgamma[g * size + i] += total[i], dbeta[g * size + i] += total[size + i];
+    for (int v = 0; v < kVectors; ++v) first[v] *= inverse, second[v] *= inverse;
+    for (int64_t i = 0; i < size; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t r = (g * size + i) * kTile + v * kLanes;
+        const Vec xhat = (load(a.x + r) - mean[v]) * inverse_deviation[v];
+        const Vec d = inverse_deviation[v] * (dxhat[i][v] - first[v] - xhat * second[v]);
+        store(dx + r, start ? load(start + r) + d : d);
+      }
+  }
+}
+
+void norm_backward(const NormArgs& a, const float* dy, const float* start, float* dx, float* dgamma, float* dbeta, float* dmodulation) {
+  if (a.channels == 8 * a.groups)
+    norm_backward_of<8>(a, dy, start, dx, dgamma, dbeta, dmodulation);
+  else
+    norm_backward_of<0>(a, dy, start, dx, dgamma, dbeta, dmodulation);
 }
 
 void silu_forward(int64_t rows, const float* x, float* y) {
@@ -235,13 +343,8 @@ void silu_backward(int64_t rows, const float* x, const float* dy, float* dx) {
   }
 }
 
-void add(int64_t rows, const float* x, float* y) {
-  for (int64_t i = 0; i < rows * kTile; i += kLanes) store(y + i, load(x + i) + load(y + i));
-}
-
 }  // namespace
 
-HTFM_DEFINE_KERNELS(TileKernels, &gemm, &add_inner_products, &add_row_sums, &transpose, &norm_forward, &norm_backward, &silu_forward, &silu_backward,
-                    &add)
+HTFM_DEFINE_KERNELS(TileKernels, &gemm, &add_inner_products, &add_row_sums, &transpose, &norm_forward, &norm_backward, &silu_forward, &silu_backward)
 
 }  // namespace htfm

@@ -25,7 +25,9 @@ TrainingPairs FlowMatching::pairs(Key key, const at::Tensor& data, RunningStanda
   TrainingPairs out;
   if (feature_.size() > 0) {
     const at::Tensor raw = feature_(batch.clocks);
-    standardiser.update(raw);
+    // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
+    const double* values = raw.const_data_ptr<double>();
+    if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
     out.feature = standardiser.apply(raw);
   }
   out.x = at::empty({n, dim}, at::kFloat);

@@ -7,9 +7,9 @@ namespace {
 
 Plot lay_out(const ChartLayout& layout, double head) {
   const Box outer{0, head, layout.width, layout.height - head};
-  const Axis y = make_axis(layout.y, layout.y_extent, outer.height - 38, false, layout.padding);
+  const Axis y = make_axis(layout.y, layout.y_extent, outer.height - 38, false, layout.y_padding);
   const Box area = data_area(outer, layout.x, y);
-  return Plot(area, make_axis(layout.x, layout.x_extent, area.width, true, layout.padding), y);
+  return Plot(area, make_axis(layout.x, layout.x_extent, area.width, true, layout.x_padding), y);
 }
 
 }  // namespace

@@ -10,11 +10,11 @@ namespace htfm::report {
 
 struct ChartLayout {
   double width, height;
-  std::string title;
-  AxisOptions x, y;
-  Extent x_extent, y_extent;
-  std::vector<LegendEntry> legend;
-  double padding = 0.04;
+  std::string title = {};
+  AxisOptions x = {}, y = {};
+  Extent x_extent = {}, y_extent = {};
+  std::vector<LegendEntry> legend = {};
+  double x_padding = 0.04, y_padding = 0.04;
 };
 
 class Chart {

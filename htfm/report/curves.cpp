@@ -27,11 +27,9 @@ Series centred_mean(const Series& series, Scale scale, int64_t width, int64_t li
   Series out;
   for (int64_t k = 0; k < points; ++k) {
     const int64_t i = points > 1 ? k * (n - 1) / (points - 1) : 0;
-    // The window shrinks evenly towards both ends, so that it stays centred.
-    const int64_t half = std::min({width / 2, i, n - 1 - i});
     double sum = 0;
     int64_t used = 0;
-    for (int64_t j = i - half; j <= i + half; ++j) {
+    for (int64_t j = std::max<int64_t>(0, i - width / 2); j <= std::min(n - 1, i + width / 2); ++j) {
       const double value = series.y[static_cast<size_t>(j)];
       if (drawable(value, scale)) sum += value, ++used;
     }
@@ -45,17 +43,17 @@ Series centred_mean(const Series& series, Scale scale, int64_t width, int64_t li
 }  // namespace
 
 Figure line_chart(const std::vector<Series>& series, const ChartOptions& options) {
-  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y, .x_extent = {},
-                     .y_extent = {}, .legend = {}};
+  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
   const auto marked = [&](const Series& one) { return options.markers && one.x.size() <= 40; };
   for (size_t i = 0; i < series.size(); ++i) {
     check_lengths("line_chart", series[i]);
     layout.x_extent.add(series[i].x, options.x.scale);
     for (const auto* values : {&series[i].y, &series[i].low, &series[i].high}) layout.y_extent.add(*values, options.y.scale);
-    if (!series[i].name.empty())
-      layout.legend.push_back({series[i].name, color_or(series[i].color, i), series[i].dashed ? LegendEntry::Key::dashed : LegendEntry::Key::line, {}});
+    using Key = LegendEntry::Key;
+    const Key key = marked(series[i]) ? Key::marked : series[i].dashed ? Key::dashed : Key::line;
+    if (!series[i].name.empty()) layout.legend.push_back({series[i].name, color_or(series[i].color, i), key, static_cast<Marker>(i % 4)});
   }
-  if (std::any_of(series.begin(), series.end(), marked)) layout.padding = 0.05;
+  if (std::any_of(series.begin(), series.end(), marked)) layout.x_padding = layout.y_padding = 0.05;
   Chart chart(layout);
   for (size_t i = 0; i < series.size(); ++i) {
     const Color color = color_or(series[i].color, i);
@@ -75,8 +73,8 @@ Figure line_chart(const std::vector<Series>& series, const ChartOptions& options
 }
 
 Figure loss_curve(const std::vector<Series>& series, const LossOptions& options) {
-  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y, .x_extent = {},
-                     .y_extent = {}, .legend = {}};
+  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
+  layout.x_padding = 0.01;
   std::vector<Series> means;
   std::vector<std::string> notes;
   int64_t widest = 0;
@@ -92,7 +90,7 @@ Figure loss_curve(const std::vector<Series>& series, const LossOptions& options)
     for (const double value : series[i].y)
       if (drawable(value, options.y.scale)) records.push_back(value);
     for (const double share : {0.002, 0.998}) layout.y_extent.add(quantile(records, share), options.y.scale);
-    if (!series[i].name.empty()) layout.legend.push_back({series[i].name, color_or(series[i].color, i), LegendEntry::Key::line, {}});
+    if (!series[i].name.empty()) layout.legend.push_back({series[i].name, color_or(series[i].color, i), LegendEntry::Key::line});
   }
   Chart chart(layout);
   int64_t outside = 0;
@@ -139,7 +137,7 @@ Figure clock_paths(const std::vector<ClockFamily>& families, const ClockOptions&
   for (size_t i = 0; i < families.size(); ++i) {
     const std::string title = families[i].note.empty() ? families[i].name : families[i].name + " · " + families[i].note;
     Chart chart({.width = options.width, .height = options.height, .title = title, .x = {.label = "t", .range = Range{0, 1}},
-                 .y = {.label = "clock T", .scale = options.scale}, .x_extent = {}, .y_extent = options.shared_axis ? all : extents[i], .legend = {}});
+                 .y = {.label = "clock T", .scale = options.scale}, .y_extent = options.shared_axis ? all : extents[i]});
     for (std::vector<double>& path : paths[i]) {
       std::vector<double> time(path.size());
       for (size_t k = 0; k < time.size(); ++k) time[k] = static_cast<double>(k) / static_cast<double>(time.size() - 1);
@@ -158,14 +156,14 @@ Figure clock_paths(const std::vector<ClockFamily>& families, const ClockOptions&
 }
 
 Figure dot_chart(const std::vector<std::string>& categories, const std::vector<DotSeries>& series, const DotOptions& options) {
-  ChartLayout layout{.width = options.width, .height = 0, .title = options.title, .x = options.x, .y = {}, .x_extent = {}, .y_extent = {}, .legend = {}};
+  ChartLayout layout{.width = options.width, .height = 0, .title = options.title, .x = options.x, .y = {}};
   for (size_t i = 0; i < series.size(); ++i) {
     const DotSeries& one = series[i];
     if (one.values.size() != categories.size() || one.low.size() != one.high.size() || (!one.low.empty() && one.low.size() != categories.size()))
       throw InputError("[dot_chart] expected {} values in series '{}', got {} (intervals {} and {})", categories.size(), one.name, one.values.size(),
                        one.low.size(), one.high.size());
     for (const auto* values : {&one.values, &one.low, &one.high}) layout.x_extent.add(*values, options.x.scale);
-    layout.legend.push_back({one.name, color_or(one.color, i), one.hollow ? LegendEntry::Key::hollow : LegendEntry::Key::dot, {}});
+    layout.legend.push_back({one.name, color_or(one.color, i), one.hollow ? LegendEntry::Key::hollow : LegendEntry::Key::dot});
   }
   const double rows = static_cast<double>(std::max<size_t>(categories.size(), 1));
   const double head = head_height(options.width, options.title, "", layout.legend);

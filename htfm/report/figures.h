@@ -19,18 +19,18 @@ namespace htfm::report {
 
 /// Two-dimensional points of one panel: n x d with d >= 2, float32 or float64.
 struct PointPanel {
-  std::string title;
-  at::Tensor points;
-  std::string note;  // at the right of the title, such as a score
+  std::string title = {};
+  at::Tensor points = {};
+  std::string note = {};  // at the right of the title, such as a score
   Color color = Color::automatic;
 };
 
 struct ScatterOptions {
   std::string label = "Scatter plot";
   /// Window of both axes. Without one: the 0.5 % and 99.5 % quantiles of the first panel's points, enlarged, with equal aspect.
-  std::optional<std::array<Range, 2>> window;
+  std::optional<std::array<Range, 2>> window = {};
   std::array<int64_t, 2> coordinates{0, 1};
-  std::string x_label, y_label;
+  std::string x_label = {}, y_label = {};
   int64_t max_points = 4000;  // drawn of each panel
   double size = 250;          // width of a panel
   int columns = 0;            // 0: all panels in one row, up to 5
@@ -44,7 +44,7 @@ struct GridOptions {
   int64_t max_points = 2000;
   double size = 176;  // width of a panel
   /// A window for each column; without them from the first row, as in scatter_panels.
-  std::vector<std::array<Range, 2>> windows;
+  std::vector<std::array<Range, 2>> windows = {};
 };
 
 /// Rows x columns of scatter plots without ticks; panels[r][c] may be undefined where there is nothing. The first row is neutral.
@@ -53,17 +53,17 @@ Figure scatter_grid(const std::vector<std::string>& rows, const std::vector<std:
 
 /// One curve. low and high, where given, are an interval at each point.
 struct Series {
-  std::string name;
-  std::vector<double> x, y;
+  std::string name = {};
+  std::vector<double> x = {}, y = {};
   std::vector<double> low = {}, high = {};
   Color color = Color::automatic;
   bool dashed = false;
 };
 
 struct ChartOptions {
-  std::string label;  // what the chart shows, in words; the title where empty
-  std::string title;
-  AxisOptions x, y;
+  std::string label = {};  // what the chart shows, in words; the title where empty
+  std::string title = {};
+  AxisOptions x = {}, y = {};
   bool markers = true;  // at the points, where a series has at most 40
   double width = 520, height = 330;
 };
@@ -73,7 +73,7 @@ Figure line_chart(const std::vector<Series>& series, const ChartOptions& options
 
 struct LossOptions {
   std::string label = "Training loss against step";
-  std::string title;
+  std::string title = {};
   AxisOptions x{.label = "step"}, y{.label = "loss", .scale = Scale::log};
   double smoothing = 0.02;  // width of the centred mean as a share of the records; 0: none
   double width = 520, height = 330;
@@ -84,8 +84,8 @@ Figure loss_curve(const std::vector<Series>& series, const LossOptions& options 
 
 /// Drawn clocks of one family: n x (N+1) values on the uniform grid of [0,1].
 struct ClockFamily {
-  std::string name;
-  at::Tensor paths;
+  std::string name = {};
+  at::Tensor paths = {};
   std::string note = "";
   Color color = Color::automatic;
   bool jumps = true;  // constant between grid points; otherwise linear
@@ -107,17 +107,17 @@ std::vector<double> radii(const at::Tensor& points, std::span<const double> cent
 
 /// A sample of one number: radii, or values.
 struct Sample {
-  std::string name;
-  std::vector<double> values;
+  std::string name = {};
+  std::vector<double> values = {};
   Color color = Color::automatic;
 };
 
 struct TailOptions {
   std::string label = "Survival function of the radius on log-log axes";
-  std::string title;
+  std::string title = {};
   AxisOptions x{.label = "r", .scale = Scale::log}, y{.label = "P(R ≥ r)", .scale = Scale::log};
-  std::vector<double> slopes;  // reference lines r^-p through the data's curve
-  double anchor = 0.02;        // probability at which they touch it
+  std::vector<double> slopes = {};  // reference lines r^-p through the data's curve
+  double anchor = 0.003;       // probability near which they start; at least 20 points lie beyond
   double width = 520, height = 360;
 };
 
@@ -126,7 +126,7 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
 
 struct QuantileOptions {
   std::string label = "Quantiles of samples against quantiles of data";
-  std::string title;
+  std::string title = {};
   AxisOptions x{.label = "quantile of the data"}, y{.label = "quantile of the samples"};
   double width = 400, height = 400;
 };
@@ -136,17 +136,17 @@ Figure quantile_plot(const Sample& data, const std::vector<Sample>& samples, con
 
 /// Values of one method for every category; nan where there is none.
 struct DotSeries {
-  std::string name;
-  std::vector<double> values;
+  std::string name = {};
+  std::vector<double> values = {};
   std::vector<double> low = {}, high = {};
   Color color = Color::automatic;
   bool hollow = false;  // for values of another source, such as the paper's
 };
 
 struct DotOptions {
-  std::string label;
-  std::string title;
-  AxisOptions x;
+  std::string label = {};
+  std::string title = {};
+  AxisOptions x = {};
   double width = 520, row_height = 26;
 };
 

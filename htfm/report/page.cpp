@@ -16,15 +16,15 @@ std::string marked_up(std::string_view text) {
   std::string out;
   for (size_t open, close; (open = text.find('`')) != std::string_view::npos && (close = text.find('`', open + 1)) != std::string_view::npos;
        text.remove_prefix(close + 1)) {
-    out += escape(text.substr(0, open)) + "<code>" + escape(text.substr(open + 1, close - open - 1)) + "</code>";
+    out += escape(text.substr(0, open)) + element("code", escape(text.substr(open + 1, close - open - 1)));
   }
   return out + escape(text);
 }
 
-std::string key_value_rows(const KeyValues& entries, size_t skip) {
+std::string key_value_rows(const KeyValues& entries) {
   std::string out = "<table class=\"kv\"><tbody>";
   for (const auto& [key, value] : entries)
-    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escape(std::string_view(key).substr(skip)), value.empty() ? "–" : escape(value));
+    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escape(key), value.empty() ? "–" : escape(value));
   return out + "</tbody></table>";
 }
 
@@ -65,14 +65,14 @@ Page& Page::section(std::string_view title) {
 }
 
 Page& Page::heading(std::string_view title) {
-  put("<h3>" + escape(title) + "</h3>");
+  put(element("h3", escape(title)));
   return *this;
 }
 
 Page& Page::text(std::string_view paragraphs) {
   while (!paragraphs.empty()) {
     const size_t end = std::min(paragraphs.find("\n\n"), paragraphs.size());
-    if (end > 0) put("<p>" + marked_up(paragraphs.substr(0, end)) + "</p>");
+    if (end > 0) put(element("p", marked_up(paragraphs.substr(0, end))));
     paragraphs.remove_prefix(std::min(end + 2, paragraphs.size()));
   }
   return *this;
@@ -82,7 +82,7 @@ Page& Page::highlights(const std::vector<Highlight>& entries) {
   std::string out = "<dl class=\"cards\">";
   for (const Highlight& entry : entries) {
     out += fmt::format("<div class=\"card\"><dt>{}</dt><dd class=\"big\">{}</dd>", escape(entry.name), escape(entry.value));
-    if (!entry.remark.empty()) out += "<dd class=\"more\">" + escape(entry.remark) + "</dd>";
+    if (!entry.remark.empty()) out += element("dd", escape(entry.remark), "more");
     out += "</div>";
   }
   put(out + "</dl>");
@@ -90,30 +90,29 @@ Page& Page::highlights(const std::vector<Highlight>& entries) {
 }
 
 Page& Page::remark(std::string_view text) {
-  put("<div class=\"note\"><p>" + marked_up(text) + "</p></div>");
+  put(element("div", element("p", marked_up(text)), "note"));
   return *this;
 }
 
 Page& Page::warning(std::string_view text) {
-  put("<div class=\"note warning\"><p><strong>Warning.</strong> " + marked_up(text) + "</p></div>");
+  put(element("div", element("p", element("strong", "Warning.") + " " + marked_up(text)), "note warning"));
   return *this;
 }
 
 Page& Page::configuration(const KeyValues& entries) {
-  const auto group_of = [](std::string_view key) { return key.substr(0, std::min(key.find('.') + 1, key.size())); };
   std::vector<std::pair<std::string, KeyValues>> groups;
   for (const auto& entry : entries) {
-    const std::string name(entry.first.find('.') == std::string::npos ? "" : group_of(entry.first));
+    const size_t dot = entry.first.find('.');
+    const std::string name = dot == std::string::npos ? "" : entry.first.substr(0, dot);
     auto place = std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == name; });
     if (place == groups.end()) place = groups.insert(groups.end(), {name, {}});
-    place->second.push_back(entry);
+    place->second.emplace_back(dot == std::string::npos ? entry.first : entry.first.substr(dot + 1), entry.second);
   }
   std::string out = "<div class=\"groups\">";
   for (const auto& [name, members] : groups) {
     out += "<div class=\"group\">";
-    if (!name.empty()) out += "<h4>" + escape(std::string_view(name).substr(0, name.size() - 1)) + "</h4>";
-    else if (groups.size() > 1) out += "<h4>general</h4>";
-    out += key_value_rows(members, name.size()) + "</div>";
+    if (groups.size() > 1 || !name.empty()) out += element("h4", escape(name.empty() ? "general" : name));
+    out += key_value_rows(members) + "</div>";
   }
   put(out + "</div>");
   return *this;
@@ -126,15 +125,19 @@ Page& Page::table(const Table& table) {
 
 Page& Page::figure(const Figure& figure, std::string_view caption) {
   std::string words = marked_up(caption);
-  for (const std::string& note : figure.notes) words += (words.empty() ? "" : " ") + escape(note);
+  if (!words.empty() && !figure.notes.empty() && std::string_view(".!?").find(words.back()) == std::string_view::npos) words += '.';
+  for (const std::string& note : figure.notes) {
+    if (!words.empty()) words += ' ';
+    words += escape(note);
+  }
   pictures_.push_back({figure.html(), std::move(words), figure.width() > kHalfPage});
   return *this;
 }
 
 Page& Page::code(std::string_view text, std::string_view caption) {
   std::string out = "<div class=\"code\">";
-  if (!caption.empty()) out += "<p class=\"cap\">" + marked_up(caption) + "</p>";
-  put(out + "<pre tabindex=\"0\"><code>" + escape(text) + "</code></pre></div>");
+  if (!caption.empty()) out += element("p", marked_up(caption), "cap");
+  put(out + "<pre tabindex=\"0\">" + element("code", escape(text)) + "</pre></div>");
   return *this;
 }
 
@@ -152,15 +155,15 @@ std::string Page::html() const {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline';img-src data:\"/>";
   out += fmt::format("<title>{}</title>\n<style>{}</style></head>\n<body><div class=\"page\">\n<header><h1>{}</h1>", escape(title_), page_style(),
                      escape(title_));
-  if (!subtitle_.empty()) out += "<p class=\"sub\">" + marked_up(subtitle_) + "</p>";
+  if (!subtitle_.empty()) out += element("p", marked_up(subtitle_), "sub");
   if (sections_.size() > 2) {
     out += "<nav aria-label=\"Sections\"><ul>";
     for (size_t i = 0; i < sections_.size(); ++i) out += fmt::format("<li><a href=\"#s{}\">{}</a></li>", i + 1, escape(sections_[i]));
     out += "</ul></nav>";
   }
-  out += "</header>\n<main>\n" + whole.body_ + (sections_.empty() ? "" : "</section>\n") + "</main>\n";
-  if (!footer_.empty()) out += "<footer><h2>Provenance</h2><dl>" + footer_ + "</dl></footer>\n";
-  return out + "</div></body></html>\n";
+  out.append("</header>\n<main>\n").append(whole.body_).append(sections_.empty() ? "" : "</section>\n").append("</main>\n");
+  if (!footer_.empty()) out += element("footer", element("h2", "Provenance") + element("dl", footer_));
+  return out + "\n</div></body></html>\n";
 }
 
 }  // namespace htfm::report

@@ -39,8 +39,12 @@ void draw_key(Canvas& canvas, double x, double y, const LegendEntry& entry) {
     canvas.markup(fmt::format("<path d=\"{}\" class=\"{}\"/>", path.data(), style));
   };
   switch (entry.key) {
-    case Key::line: stroke("ln " + color_class(entry.color)); break;
-    case Key::dashed: stroke("ln dash " + color_class(entry.color)); break;
+    case Key::line: stroke(fmt::format("ln {}", color_class(entry.color))); break;
+    case Key::dashed: stroke(fmt::format("ln dash {}", color_class(entry.color))); break;
+    case Key::marked:
+      stroke(fmt::format("ln {}", color_class(entry.color)));
+      canvas.markup(marker_markup(x + 8, middle, entry.color, entry.marker, false));
+      break;
     case Key::reference: stroke("rf"); break;
     case Key::dot:
     case Key::hollow: canvas.markup(marker_markup(x + 8, middle, entry.color, entry.marker, entry.key == Key::hollow)); break;
@@ -226,13 +230,16 @@ void Plot::reference(double x0, double y0, double x1, double y1, std::string_vie
   path.move(left, top), path.line(right, bottom);
   body_ += fmt::format("<path d=\"{}\" class=\"rf\"/>", path.data());
   if (label.empty()) return;
-  // The label stands where the line leaves the plot, and gives way to labels that are there already.
+  // The label stands at the right above the line, shortly before it leaves the plot, and gives way to labels that are there already.
   double share = 1;
   if (right > area_.width) share = std::min(share, (area_.width - left) / (right - left));
   if (bottom > area_.height) share = std::min(share, (area_.height - top) / (bottom - top));
   if (bottom < 0) share = std::min(share, top / (top - bottom));
+  share *= 0.85;
+  if (share < 0 || top < 0 || top > area_.height || left > area_.width) return;
   const double width = text_width(label, kTickSize);
-  Box box{left + share * (right - left) - width - 8, std::clamp(top + share * (bottom - top) - 4, 12.0, area_.height - 5), width, 13};
+  Box box{std::clamp(left + share * (right - left) + 6, 0.0, area_.width - width), std::clamp(top + share * (bottom - top) - 5, 12.0, area_.height - 5),
+          width, 13};
   const auto overlaps = [&](const Box& other) {
     return box.x < other.x + other.width && other.x < box.x + box.width && std::abs(box.y - other.y) < 13;
   };
@@ -269,8 +276,10 @@ void Plot::draw(Canvas& canvas, bool y_label) const {
   }
   canvas.line(area_.x, bottom, right, bottom, "ax");
   draw_marks(canvas);
-  for (const Tick& tick : x_.ticks)
-    if (!tick.label.empty()) canvas.text(area_.x + x_.place(tick.value) * area_.width, bottom + 15, tick.label, "", Anchor::middle);
+  for (const Tick& tick : x_.ticks) {
+    const double inner = canvas.width() - text_width(tick.label, kTickSize) / 2;
+    if (!tick.label.empty()) canvas.text(std::min(area_.x + x_.place(tick.value) * area_.width, inner), bottom + 15, tick.label, "", Anchor::middle);
+  }
   for (const Tick& tick : y_.ticks)
     if (!tick.label.empty()) canvas.text(area_.x - 6, area_.y + (1 - y_.place(tick.value)) * area_.height + 4, tick.label, "", Anchor::end);
   if (!x_.label.empty()) canvas.text(area_.x + area_.width / 2, bottom + 33, shortened(x_.label, kLabelSize, canvas.width()), "lb", Anchor::middle);

@@ -20,8 +20,9 @@ double decimal(double multiple, int exponent) {
 
 std::string linear_label(double value, double largest, int exponent) {
   if (value == 0) return "0";
-  if (largest < 1e6 && exponent >= -5) return fixed(value, std::max(0, -exponent));
+  // Small steps far from zero have many digits; a power of ten would only make them longer.
   const int digits = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9)) - exponent + 1;
+  if (exponent >= -5 && (largest < 1e6 || (digits > 5 && largest < 1e15))) return fixed(value, std::max(0, -exponent));
   return number(value, std::clamp(digits, 1, 15));
 }
 
@@ -50,12 +51,13 @@ std::vector<Tick> log_ticks(Range range, int target) {
   const bool plain = low > -3.5 && high < 4.5;
   const auto label = [&](double value, int exponent) { return plain ? number(value) : power_of_ten(exponent); };
   std::vector<Tick> ticks;
-  if (decades >= 2) {
+  if (decades >= 2 && (high - low > 2 || target < 4)) {
     const int stride = (decades + target - 1) / target;
     for (int exponent = first - 1; exponent <= last; ++exponent) {
       const double decade = decimal(1, exponent);
-      if (exponent >= first) ticks.push_back({decade, exponent % stride == 0 ? label(decade, exponent) : ""});
-      if (decades > 6) continue;
+      const bool major = exponent % stride == 0;
+      if (exponent >= first && (major || stride <= 4)) ticks.push_back({decade, major ? label(decade, exponent) : ""});
+      if (decades > 3) continue;
       for (int multiple = 2; multiple < 10; ++multiple) {
         const double value = decimal(multiple, exponent);
         if (value >= range.lo && value <= range.hi) ticks.push_back({value, ""});

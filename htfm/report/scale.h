@@ -44,9 +44,9 @@ std::vector<Tick> nice_ticks(Scale scale, Range range, int target);
 
 /// What a figure is told about an axis. Without a range it is taken from the data.
 struct AxisOptions {
-  std::string label;
+  std::string label = {};
   Scale scale = Scale::linear;
-  std::optional<Range> range;
+  std::optional<Range> range = {};
 };
 
 /// An axis ready to draw.

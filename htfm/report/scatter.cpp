@@ -79,7 +79,6 @@ Figure scatter_panels(const std::vector<PointPanel>& panels, const ScatterOption
     const int64_t outside = plot.dots(points.x, points.y, color, options.max_points, diameter);
     if (points.x.empty()) plot.empty_message("no points");
     thinned |= static_cast<int64_t>(points.x.size()) > options.max_points;
-    plot.note_dropped(figure.notes, panels[i].title);
 
     const double foot = area.y + area.height + (options.x_label.empty() ? 33 : 50);
     Canvas canvas(options.size, foot + 5);
@@ -87,7 +86,9 @@ Figure scatter_panels(const std::vector<PointPanel>& panels, const ScatterOption
     canvas.text(area.x, 14, shortened(panels[i].title, kTitleSize, std::max(60.0, area.width - note)), "ti");
     if (note > 0) canvas.text(area.x + area.width, 14, shortened(panels[i].note, kTickSize, area.width * 0.7), "", Anchor::end);
     plot.draw(canvas);
-    if (!points.x.empty()) canvas.text(area.x, foot, fmt::format("{} of {} outside", count(outside), count(static_cast<int64_t>(points.x.size()))));
+    std::string remark = fmt::format("{} of {} outside", count(outside), count(static_cast<int64_t>(points.x.size())));
+    if (plot.not_finite() > 0) remark += fmt::format(", {} not finite", count(plot.not_finite()));
+    if (!points.x.empty()) canvas.text(area.x, foot, remark);
     figure.tiles.push_back(canvas.tile(fmt::format("{}, {}", panels[i].title, count(static_cast<int64_t>(points.x.size()), "point"))));
   }
   if (thinned) figure.notes.push_back(fmt::format("At most {} of each panel are drawn.", count(options.max_points, "point")));

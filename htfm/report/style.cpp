@@ -8,9 +8,9 @@ namespace {
 constexpr PaletteEntry kPalette[] = {
     {"paper", "#ffffff", "#15181c"}, {"panel", "#f6f7f9", "#1d2126"}, {"ink", "#1c2026", "#e7eaee"},  {"soft", "#59616d", "#a3acb8"},
     {"rule", "#dfe3e8", "#333a43"},  {"grid", "#e8ebef", "#2a3038"},  {"axis", "#99a1ac", "#6b7480"}, {"accent", "#0b5c9e", "#78b9f2"},
-    {"best", "#e3f0e9", "#1f3a30"},  {"warn", "#fdf1dc", "#3b2e14"},  {"k0", "#454d58", "#bcc4ce"},   {"k1", "#0b66ad", "#5fb0f2"},
-    {"k2", "#c84f12", "#f58f58"},    {"k3", "#0a8560", "#45c9a2"},    {"k4", "#ab4c8a", "#e59ac8"},   {"k5", "#9a6b00", "#e6bb48"},
-    {"k6", "#2b8fc4", "#94d6f5"},    {"k7", "#6353ab", "#ada0f0"},
+    {"best", "#e3f0e9", "#1f3a30"},  {"warn", "#fdf1dc", "#3b2e14"},  {"k0", "#454d58", "#c3cad3"},   {"k1", "#005da1", "#3ba6fb"},
+    {"k2", "#c24b00", "#f17b2c"},    {"k3", "#108c60", "#4bca94"},    {"k4", "#b35f93", "#e17fc9"},   {"k5", "#af8548", "#e6b974"},
+    {"k6", "#029ecb", "#5bdbfd"},    {"k7", "#442fab", "#7e71c1"},
 };
 
 constexpr std::string_view kSans =
@@ -24,7 +24,7 @@ constexpr std::string_view kFigureShapes = R"(
 .fig line{stroke-width:1}
 .fig .gm{stroke-opacity:.55}
 .fig .ln{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
-.fig .thin{stroke-width:.9;stroke-opacity:.4}
+.fig .thin{stroke-width:.8;stroke-opacity:.28}
 .fig .path{stroke-width:1.15;stroke-opacity:.75}
 .fig .strong{stroke-width:2.6}
 .fig .dash{stroke-dasharray:6 4}
@@ -94,20 +94,20 @@ figcaption b{color:var(--ink);font-weight:600}
 .scroll>svg{display:block;width:100%;height:auto;min-width:var(--least);max-width:var(--most)}
 .tablewrap{margin:18px 0 24px}
 table{border-collapse:collapse;font-size:.94rem;line-height:1.4}
-caption{caption-side:top;text-align:left;color:var(--soft);font-size:.9rem;padding:0 0 8px;max-width:82ch}
 .cap{color:var(--soft);font-size:.9rem;margin:0 0 8px;max-width:82ch}
-.scores th,.scores td{padding:6px 14px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}
-.scores thead th{font-weight:600;vertical-align:bottom;border-bottom:1px solid var(--axis)}
-.scores thead tr.upper th{border-bottom:0;padding-bottom:2px}
+.scores th,.scores td{padding:6px 14px;text-align:right;white-space:nowrap;border-top:1px solid var(--rule)}
+.scores thead th{font-weight:600;vertical-align:bottom;border-top:0}
+.scores thead tr.upper th{padding-bottom:2px}
+.scores thead tr.upper th[rowspan]{padding-bottom:6px}
 .scores thead .part{font-weight:400;color:var(--soft);font-size:.86em;padding-top:0}
-.scores th:first-child,.scores td.text{text-align:left}
+.scores .text,.scores tbody th,.scores tr:first-child>th:first-child{text-align:left}
 .scores tbody th{font-weight:500;position:sticky;left:0;background:var(--paper)}
-.scores tbody tr:last-child>*{border-bottom:1px solid var(--axis)}
-.scores tr.rule>*{border-top:1px solid var(--axis)}
+.scores tbody{border-bottom:1px solid var(--axis)}
+.scores tr.rule>*,.scores tbody tr:first-child>*{border-top-color:var(--axis)}
 .scores tr.ref>*{color:var(--soft);font-style:italic;font-weight:400}
 .scores .pm,.scores .paper,.scores .dir{color:var(--soft)}
 .scores .pm{font-size:.86em;margin-left:.35em}
-.scores .paper{padding-left:0}
+.scores .paper{padding-left:8px}
 .scores .dir{font-weight:400;margin-left:.3em}
 .scores td.best{background:var(--best)}
 .scores td.best strong{font-weight:700}
@@ -116,7 +116,7 @@ caption{caption-side:top;text-align:left;color:var(--soft);font-size:.9rem;paddi
 .group h4{font-size:.9rem;margin:0 0 4px;padding-bottom:4px;border-bottom:1px solid var(--axis)}
 .kv{width:100%;font-size:.88rem;table-layout:auto}
 .kv th,.kv td{padding:4px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--rule);font-weight:400}
-.kv th{color:var(--soft);padding-right:16px;white-space:nowrap}
+.kv th{color:var(--soft);padding-right:16px;overflow-wrap:anywhere;min-width:6em}
 .kv td{text-align:right;overflow-wrap:anywhere}
 footer{margin-top:56px;border-top:1px solid var(--rule);padding-top:18px;color:var(--soft);font-size:.86rem}
 footer h2{font-size:.95rem;color:var(--ink);margin:0 0 8px}

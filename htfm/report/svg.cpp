@@ -47,7 +47,7 @@ void Canvas::text(double x, double y, std::string_view text, std::string_view st
   static constexpr std::string_view kAnchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
   body_ += fmt::format("<text x=\"{}\" y=\"{}\"{}", coordinate(x), coordinate(y), kAnchors[static_cast<int>(anchor)]);
   if (!style.empty()) body_ += fmt::format(" class=\"{}\"", style);
-  body_ += ">" + escape(text) + "</text>";
+  body_.append(">").append(escape(text)).append("</text>");
 }
 
 void Canvas::line(double x0, double y0, double x1, double y1, std::string_view style) {
@@ -105,13 +105,13 @@ std::string Figure::html() const {
     for (const Tile& tile : tiles) {
       const double narrowest = least > 0 ? least : 0;
       out += fmt::format("<div class=\"scroll\"{} style=\"--least:{}px;--most:{}px\">{}</div>", least > 0 ? " tabindex=\"0\" role=\"group\"" : "",
-                         coordinate(narrowest), coordinate(tile.width * 1.25), drawing(tile, name));
+                         coordinate(narrowest), coordinate(tile.width * 1.1), drawing(tile, name));
     }
     return out;
   }
   double widest = 0;
   for (const Tile& tile : tiles) widest = std::max(widest, tile.width);
-  out = fmt::format("<div class=\"tiles\" style=\"--least:{}px;--most:{}px\">", coordinate(widest * 0.72), coordinate(widest * 1.3));
+  out = fmt::format("<div class=\"tiles\" style=\"--least:{}px;--most:{}px\">", coordinate(widest * 0.72), coordinate(widest * 1.12));
   for (const Tile& tile : tiles) out += drawing(tile, label.empty() ? tile.label : label + ": " + tile.label);
   return out + "</div>";
 }

@@ -79,9 +79,9 @@ class Path {
 enum class Marker { circle, square, triangle, diamond };
 
 struct LegendEntry {
-  std::string name;
+  std::string name = {};
   Color color = Color::neutral;
-  enum class Key { line, dashed, reference, dot, hollow } key = Key::line;
+  enum class Key { line, dashed, marked, reference, dot, hollow } key = Key::line;
   Marker marker = Marker::circle;
 };
 

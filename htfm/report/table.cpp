@@ -20,22 +20,24 @@ class TableWriter {
         throw InputError("[table] expected {} cells in row {}, got {}", table.columns.size(), r, row.cells.size());
       for (size_t c = 0; c < row.cells.size(); ++c) {
         parts_[c].paper |= std::isfinite(row.cells[c].paper_);
-        parts_[c].text |= row.cells[c].kind_ == Cell::Kind::text;
+        parts_[c].numbers |= row.cells[c].kind_ == Cell::Kind::number;
         if (!row.reference && beats(row.cells[c], table.columns[c], parts_[c].best)) parts_[c].best = row.cells[c].value_;
       }
     }
   }
 
   std::string html() const {
-    std::string out = fmt::format("<div class=\"tablewrap scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"scores\">",
-                                  escape(table_.caption.empty() ? "Table" : table_.caption));
-    if (!table_.caption.empty()) out += "<caption>" + escape(table_.caption) + "</caption>";
-    return out + head() + body() + "</table></div>";
+    // The caption stands outside the part that scrolls on a narrow screen.
+    const std::string label = escape(table_.caption.empty() ? "Table" : table_.caption);
+    std::string out = table_.caption.empty() ? "" : element("p", label, "cap");
+    out += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table class=\"scores\" aria-label=\"{0}\">{1}{2}</table></div>",
+                       label, head(), body());
+    return element("div", out, "tablewrap");
   }
 
  private:
   struct Part {
-    bool paper = false, text = false;
+    bool paper = false, numbers = false;
     double best = std::numeric_limits<double>::quiet_NaN();
   };
 
@@ -54,44 +56,42 @@ class TableWriter {
       if (column.best == Best::highest) title += "<span class=\"dir\" title=\"higher is better\">↑</span>";
       if (column.best == Best::lowest) title += "<span class=\"dir\" title=\"lower is better\">↓</span>";
       const std::string span = parts_[c].paper ? " colspan=\"2\" scope=\"colgroup\"" : two_rows ? " rowspan=\"2\" scope=\"col\"" : " scope=\"col\"";
-      upper += fmt::format("<th{}{}>{}</th>", span, parts_[c].text && c > 0 ? " class=\"text\"" : "", title);
+      upper += fmt::format("<th{}{}>{}</th>", span, !parts_[c].numbers && c > 0 ? " class=\"text\"" : "", title);
       if (parts_[c].paper) lower += "<th class=\"part\" scope=\"col\">ours</th><th class=\"part paper\" scope=\"col\">paper</th>";
     }
-    if (!two_rows) return "<thead><tr>" + upper + "</tr></thead>";
-    return "<thead><tr class=\"upper\">" + upper + "</tr><tr>" + lower + "</tr></thead>";
+    if (!two_rows) return element("thead", element("tr", upper));
+    return element("thead", element("tr", upper, "upper") + element("tr", lower));
   }
 
   std::string body() const {
-    std::string out = "<tbody>";
+    std::string rows;
     for (const Row& row : table_.rows) {
-      std::string style = row.reference ? "ref" : "";
-      if (row.rule_above) style += style.empty() ? "rule" : " rule";
-      out += style.empty() ? "<tr>" : "<tr class=\"" + style + "\">";
-      for (size_t c = 0; c < row.cells.size(); ++c) out += cell(row, c);
-      out += "</tr>";
+      std::string cells;
+      for (size_t c = 0; c < row.cells.size(); ++c) cells += cell(row, c);
+      rows += element("tr", cells, row.reference && row.rule_above ? "ref rule" : row.reference ? "ref" : row.rule_above ? "rule" : "");
     }
-    return out + "</tbody>";
+    return element("tbody", rows);
   }
 
   std::string cell(const Row& row, size_t c) const {
     const Cell& one = row.cells[c];
     const Column& column = table_.columns[c];
     const auto shown = [&](double value) { return fixed(value, one.whole_ ? 0 : column.decimals); };
-    std::string content, style;
+    std::string content, style = parts_[c].numbers ? "" : "text";
     switch (one.kind_) {
       case Cell::Kind::nothing: content = "–"; break;
-      case Cell::Kind::text: content = escape(one.text_), style = " class=\"text\""; break;
+      case Cell::Kind::text: content = escape(one.text_); break;
       case Cell::Kind::number:
         content = shown(one.value_);
         // Compared as printed: two scores that look equal are both the best.
         if (!row.reference && std::isfinite(parts_[c].best) && content == shown(parts_[c].best))
-          content = "<strong>" + content + "</strong>", style = " class=\"best\"";
-        if (std::isfinite(one.spread_)) content += "<span class=\"pm\">± " + shown(one.spread_) + "</span>";
+          content = element("strong", content), style = "best";
+        if (std::isfinite(one.spread_)) content += element("span", fmt::format("± {}", shown(one.spread_)), "pm");
         break;
     }
-    if (c == 0) return "<th scope=\"row\">" + content + "</th>";
-    std::string out = "<td" + style + ">" + content + "</td>";
-    if (parts_[c].paper) out += "<td class=\"paper\">" + (std::isfinite(one.paper_) ? shown(one.paper_) : std::string("–")) + "</td>";
+    if (c == 0) return fmt::format("<th scope=\"row\">{}</th>", content);
+    std::string out = element("td", content, style);
+    if (parts_[c].paper) out += element("td", std::isfinite(one.paper_) ? shown(one.paper_) : "–", "paper");
     return out;
   }
 

@@ -60,8 +60,7 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
   std::vector<Survival> curves{survival(data.values)};
   std::vector<Sample> samples{data};
   std::vector<std::string> notes;
-  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y, .x_extent = {},
-                     .y_extent = {}, .legend = {}};
+  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
   samples[0].color = data.color == Color::automatic ? Color::neutral : data.color;
   for (size_t i = 0; i < models.size(); ++i) {
     curves.push_back(survival(models[i].values));
@@ -79,7 +78,7 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
       if (curves[i].r[k] <= farthest && curves[i].probability[k] <= 0.9) layout.x_extent.add(curves[i].r[k], options.x.scale);
     }
     layout.y_extent.add(curves[i].probability, options.y.scale);
-    layout.legend.push_back({samples[i].name, samples[i].color, LegendEntry::Key::line, {}});
+    layout.legend.push_back({samples[i].name, samples[i].color, LegendEntry::Key::line});
     note_not_finite(notes, samples[i]);
     beyond += std::count_if(samples[i].values.begin(), samples[i].values.end(), [&](double r) { return std::isfinite(r) && r > farthest; });
   }
@@ -87,12 +86,14 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
   Chart chart(layout);
   Plot& plot = chart.plot();
   std::vector<double> values = data.values;
-  const double start = quantile(values, 1 - options.anchor);
+  // Not on the few largest points, which are noise.
+  const double anchor = std::min(0.5, std::max(options.anchor, 20 / static_cast<double>(std::max<size_t>(values.size(), 1))));
+  const double start = quantile(values, 1 - anchor);
   if (drawable(start, Scale::log)) {
     // Just above the data, where it can be seen; as far as the axes go.
-    const double height = 1.7 * options.anchor, end = plot.x().range.hi;
+    const double height = 3 * anchor, end = plot.x().range.hi;
     for (const double slope : options.slopes)
-      if (end > start) plot.reference(start, height, end, height * std::pow(end / start, -slope), "slope " + number(-slope));
+      if (end > start) plot.reference(start, height, end, height * std::pow(end / start, -slope), fmt::format("slope {}", number(-slope)));
   }
   for (size_t i = curves.size(); i-- > 0;) plot.line(curves[i].r, curves[i].probability, samples[i].color, i == 0 ? "ln strong" : "ln");
   return chart.figure(options.label, std::move(notes));
@@ -127,8 +128,7 @@ Figure quantile_plot(const Sample& data, const std::vector<Sample>& samples, con
   std::vector<double> reference;
   for (const double probability : probabilities) reference.push_back(at(sorted[0], probability));
 
-  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y, .x_extent = {},
-                     .y_extent = {}, .legend = {}};
+  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
   std::vector<std::vector<double>> quantiles;
   // The window is the data's, the same on both axes: on linear axes its bulk, enlarged; on log axes all of it.
   Extent window;
@@ -142,7 +142,7 @@ Figure quantile_plot(const Sample& data, const std::vector<Sample>& samples, con
   for (size_t i = 0; i < samples.size(); ++i) {
     quantiles.emplace_back();
     for (const double probability : probabilities) quantiles.back().push_back(at(sorted[i + 1], probability));
-    layout.legend.push_back({samples[i].name, color_or(samples[i].color, i), LegendEntry::Key::dot, {}});
+    layout.legend.push_back({samples[i].name, color_or(samples[i].color, i), LegendEntry::Key::dot});
   }
   Chart chart(layout);
   const Range x = chart.plot().x().range, y = chart.plot().y().range;

@@ -37,7 +37,7 @@ std::string grouped(std::string_view digits) {
   }
   const size_t whole = std::min(digits.find('.'), digits.size());
   for (size_t i = 0; i < whole; ++i) {
-    if (i > 0 && (whole - i) % 3 == 0 && whole > 4) out += ',';
+    if (i > 0 && (whole - i) % 3 == 0) out += ',';
     out += digits[i];
   }
   return out.append(digits.substr(whole));
@@ -77,6 +77,11 @@ std::string escape(std::string_view text) {
   return out;
 }
 
+std::string element(std::string_view tag, std::string_view markup, std::string_view style) {
+  if (style.empty()) return fmt::format("<{0}>{1}</{0}>", tag, markup);
+  return fmt::format("<{0} class=\"{2}\">{1}</{0}>", tag, markup, style);
+}
+
 std::string power_of_ten(int exponent) {
   static constexpr std::string_view kDigits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
   std::string out = "10";
@@ -95,6 +100,7 @@ std::string number(double value, int digits) {
   if (exponent >= -4 && exponent < 7) return grouped(without_trailing_zeros(fmt::format("{:.{}f}", value, std::max(0, digits - 1 - exponent))));
   const std::string mantissa = grouped(without_trailing_zeros(scientific.substr(0, split)));
   if (mantissa == "1") return power_of_ten(exponent);
+  if (mantissa == "−1") return std::string(kMinus).append(power_of_ten(exponent));
   return mantissa + "×" + power_of_ten(exponent);
 }
 
@@ -114,10 +120,10 @@ double text_width(std::string_view text, double font_size) {
   double ems = 0;
   for (const char c : text) {
     if ((static_cast<unsigned char>(c) & 0xc0) == 0x80) continue;
-    if (std::string_view(" .,:;!'|ijlt()[]f-r").find(c) != std::string_view::npos) ems += 0.36;
-    else if (std::string_view("mwMW@%").find(c) != std::string_view::npos) ems += 0.92;
-    else if (c >= 'A' && c <= 'Z') ems += 0.70;
-    else ems += 0.60;
+    if (std::string_view(" .,:;!'|ijlt()[]f-r").find(c) != std::string_view::npos) ems += 0.39;
+    else if (std::string_view("mwMW@%").find(c) != std::string_view::npos) ems += 0.96;
+    else if (c >= 'A' && c <= 'Z') ems += 0.73;
+    else ems += 0.63;
   }
   return ems * font_size;
 }

@@ -10,6 +10,9 @@ namespace htfm::report {
 /// Text that is safe as content or as a quoted attribute of HTML, SVG and XML: always valid UTF-8 without control characters.
 std::string escape(std::string_view text);
 
+/// <tag class="style">markup</tag>; the class is left out where it is empty.
+std::string element(std::string_view tag, std::string_view markup, std::string_view style = "");
+
 /// A number in about `digits` significant digits: "0.957", "24,000", "1.2×10⁻⁵", "−∞", "nan".
 std::string number(double value, int digits = 4);
 /// A number with fixed decimals, grouped by thousands.

@@ -10,10 +10,8 @@ namespace htfm {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Convention>, 4> kNames = {{{"linear", Convention::linear},
-                                                                            {"jump", Convention::jump},
-                                                                            {"leadlag", Convention::leadlag},
-                                                                            {"constant", Convention::constant}}};
+constexpr std::array<std::pair<std::string_view, Convention>, 4> kNames = {
+    {{"linear", Convention::linear}, {"jump", Convention::jump}, {"leadlag", Convention::leadlag}, {"constant", Convention::constant}}};
 
 }  // namespace
 
@@ -40,15 +38,16 @@ std::vector<std::string_view> convention_names() {
 Moves convention_moves(Convention convention, int channels, bool time_first) {
   const bool needs_time = convention == Convention::jump || convention == Convention::constant;
   if (needs_time && (!time_first || channels < 2)) {
-    throw InputError("[convention] expected a time channel and a value channel for '{}', got {} channel(s){}", convention_name(convention), channels,
-                     time_first ? "" : " without time");
+    throw InputError("[convention] expected a time channel and a value channel for '{}', got {} channel(s){}", convention_name(convention),
+                     channels, time_first ? "" : " without time");
   }
   const int single = time_first ? 1 : 0;
   Moves moves;
   moves.count = convention == Convention::linear ? 1 : 2;
   moves.width = convention == Convention::leadlag ? 2 * channels - single : channels;
   if (channels < 1 || moves.width > kMaxChannels) {
-    throw InputError("[convention] expected a path of 1 to {} channels, got {} under '{}'", kMaxChannels, moves.width, convention_name(convention));
+    throw InputError("[convention] expected a path of 1 to {} channels, got {} under '{}'", kMaxChannels, moves.width,
+                     convention_name(convention));
   }
   for (int c = 0; c < moves.width; ++c) {
     const bool lag = c >= channels;

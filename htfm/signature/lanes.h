@@ -29,7 +29,7 @@ HTFM_INLINE Vec<T> load(const T* from) {
 // Calls f with the constants Begin..End-1: indices known to the compiler keep small arrays in registers.
 template <int I>
 struct Constant {
-  static constexpr int value = I;
+  constexpr operator int() const { return I; }
 };
 template <int Begin, int End, class F>
 HTFM_INLINE void unroll(const F& f) {
@@ -63,10 +63,10 @@ template <class T>
 HTFM_INLINE void transpose(Vec<T>* rows) {
   constexpr int n = Lanes<T>::count;
   unroll<0, 4>([&](auto stage) HTFM_INLINE_LAMBDA {
-    constexpr int s = 1 << decltype(stage)::value;
+    constexpr int s = 1 << stage;
     if constexpr (s < n) {
       unroll<0, n>([&](auto i) HTFM_INLINE_LAMBDA {
-        constexpr int row = decltype(i)::value;
+        constexpr int row = i;
         if constexpr ((row & s) == 0) swap_blocks<s>(rows[row], rows[row + s], typename Count<n>::type{});
       });
     }
@@ -86,9 +86,9 @@ void gather_lanes(const T* const* rows, int64_t columns, Vec<T>* to) {
   for (int64_t c = 0; c < columns; c += n) {
     const int64_t from = c + n <= columns ? c : columns - n;  // the last square overlaps the one before
     Vec<T> square[n];
-    unroll<0, n>([&](auto i) HTFM_INLINE_LAMBDA { square[decltype(i)::value] = load(rows[decltype(i)::value] + from); });
+    unroll<0, n>([&](auto i) HTFM_INLINE_LAMBDA { square[i] = load(rows[i] + from); });
     transpose<T>(square);
-    unroll<0, n>([&](auto i) HTFM_INLINE_LAMBDA { to[from + decltype(i)::value] = square[decltype(i)::value]; });
+    unroll<0, n>([&](auto i) HTFM_INLINE_LAMBDA { to[from + i] = square[i]; });
   }
 }
 
@@ -100,9 +100,7 @@ void scatter_lanes(const Vec<T>* from, int64_t columns, int count, T* rows) {
     const int64_t first = c + n <= columns || columns < n ? c : columns - n;
     const int used = columns < n ? static_cast<int>(columns) : n;
     Vec<T> square[n];
-    unroll<0, n>([&](auto i) HTFM_INLINE_LAMBDA {
-      square[decltype(i)::value] = decltype(i)::value < used ? from[first + decltype(i)::value] : Vec<T>{};
-    });
+    unroll<0, n>([&](auto i) HTFM_INLINE_LAMBDA { square[i] = i < used ? from[first + i] : Vec<T>{}; });
     transpose<T>(square);
     for (int lane = 0; lane < count; ++lane) __builtin_memcpy(rows + lane * columns + first, &square[lane], sizeof(T) * used);
   }

@@ -1,7 +1,9 @@
 #include "htfm/signature/lyndon.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "htfm/base/error.h"

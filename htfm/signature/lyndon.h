@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/signature/limits.h"
 
-inline constexpr int kMaxChannels = 8;
-inline constexpr int kMaxDepth = 6;
+namespace htfm {
 
 /// Coordinates of a signature truncated at `depth`, the leading 1 not counted: q + q^2 + ... + q^m.
 int64_t signature_size(int channels, int depth);

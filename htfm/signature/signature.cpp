@@ -64,9 +64,7 @@ at::Tensor compute(const char* where, const at::Tensor& paths, int depth, const 
   const at::Tensor input = checked_paths(where, paths, options.augment_time);
   if (depth < 1 || depth > kMaxDepth) throw InputError("[{}] expected a depth of 1 to {}, got {}", where, kMaxDepth, depth);
   if (options.times.defined() && !options.augment_time) throw InputError("[{}] expected times only together with augment_time", where);
-  const bool has_time = options.augment_time || options.convention == Convention::jump || options.convention == Convention::constant;
-  const int channels = static_cast<int>(input.size(2)) + (options.augment_time ? 1 : 0);
-  const Moves moves = convention_moves(options.convention, channels, has_time);
+  const Moves moves = options.moves(static_cast<int>(input.size(2)));
   LogPlan plan{};
   if (basis != nullptr) {
     const LyndonBasis& lyndon = LyndonBasis::get(moves.width, depth);
@@ -96,9 +94,9 @@ LogBasis log_basis_by_name(std::string_view name) {
   throw InputError("[logsignature] expected basis words or brackets, got '{}'", name);
 }
 
-int PathOptions::width(int channels) const {
+Moves PathOptions::moves(int channels) const {
   const bool has_time = augment_time || convention == Convention::jump || convention == Convention::constant;
-  return convention_moves(convention, channels + (augment_time ? 1 : 0), has_time).width;
+  return convention_moves(convention, channels + (augment_time ? 1 : 0), has_time);
 }
 
 at::Tensor signature(const at::Tensor& paths, int depth, const PathOptions& options) {
@@ -112,8 +110,8 @@ at::Tensor logsignature(const at::Tensor& paths, int depth, LogBasis basis, cons
 at::Tensor chen(const at::Tensor& first, const at::Tensor& second, int channels, int depth) {
   const int64_t size = signature_size(channels, depth);
   for (const at::Tensor& side : {first, second}) {
-    const bool right = side.defined() && side.device().is_cpu() && (side.scalar_type() == at::kFloat || side.scalar_type() == at::kDouble) &&
-                       side.dim() == 2 && side.size(1) == size;
+    const bool right = side.defined() && side.device().is_cpu() &&
+                       (side.scalar_type() == at::kFloat || side.scalar_type() == at::kDouble) && side.dim() == 2 && side.size(1) == size;
     if (!right) throw InputError("[chen] expected float32 or float64 signatures n x {} on the CPU, got {}", size, describe(side));
   }
   if (first.size(0) != second.size(0) || first.scalar_type() != second.scalar_type()) {
@@ -124,10 +122,12 @@ at::Tensor chen(const at::Tensor& first, const at::Tensor& second, int channels,
   const SignatureKernels& kernel = kernels<SignatureKernels>();
   parallel_ranges(left.size(0), std::max<int64_t>(1, kTaskWork / (size * depth)), [&](int64_t begin, int64_t end) {
     if (left.scalar_type() == at::kFloat) {
-      const ChenJob<float> job{left.const_data_ptr<float>(), right.const_data_ptr<float>(), out.mutable_data_ptr<float>(), left.size(0), channels, depth};
+      const ChenJob<float> job{
+          left.const_data_ptr<float>(), right.const_data_ptr<float>(), out.mutable_data_ptr<float>(), left.size(0), channels, depth};
       kernel.chen_f32(job, begin, end);
     } else {
-      const ChenJob<double> job{left.const_data_ptr<double>(), right.const_data_ptr<double>(), out.mutable_data_ptr<double>(), left.size(0), channels, depth};
+      const ChenJob<double> job{
+          left.const_data_ptr<double>(), right.const_data_ptr<double>(), out.mutable_data_ptr<double>(), left.size(0), channels, depth};
       kernel.chen_f64(job, begin, end);
     }
   });

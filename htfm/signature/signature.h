@@ -22,8 +22,8 @@ struct PathOptions {
   bool augment_time = false;
   at::Tensor times;
 
-  /// Channels of the path for samples of that many channels.
-  int width(int channels) const;
+  /// The moves for samples of that many channels, time not yet put in front.
+  Moves moves(int channels) const;
 };
 
 /// Levels 1..depth of the signatures, n x signature_size: each level in the alphabetical order of its words, the leading 1 left out.

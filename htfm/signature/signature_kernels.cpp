@@ -1,64 +1,43 @@
 #include "htfm/signature/signature_kernels.h"
 
 #include "htfm/signature/lanes.h"
+#include "htfm/signature/limits.h"
 
 namespace htfm {
 namespace {
 
-constexpr int kChannels = 8, kDepth = 6;
-constexpr int kChunk = 32;               // points transposed at a time; times any number of channels it fills whole squares
-constexpr int64_t kSubtreeVectors = 600;  // words that a pass over a chunk may touch: half of a level-1 cache with AVX-512
+constexpr int kChunk = 32;  // points transposed at a time; times any number of channels it fills whole squares
 
 template <class T>
-constexpr T kInverse[kDepth] = {T(1), T(1) / 2, T(1) / 3, T(1) / 4, T(1) / 5, T(1) / 6};
+constexpr T kInverse[kMaxDepth] = {T(1), T(1) / 2, T(1) / 3, T(1) / 4, T(1) / 5, T(1) / 6};
 
 constexpr int64_t power(int64_t base, int exponent) { return exponent == 0 ? 1 : base * power(base, exponent - 1); }
 // Words of length 1..depth.
-constexpr int64_t words_up_to(int64_t channels, int depth) { return depth == 0 ? 0 : power(channels, depth) + words_up_to(channels, depth - 1); }
+constexpr int64_t words_up_to(int64_t channels, int depth) {
+  return depth == 0 ? 0 : power(channels, depth) + words_up_to(channels, depth - 1);
+}
 
 // One segment of the path multiplies the signature S by exp(x). Level k of the product, in Horner's form, is
 //   S_k + (S_(k-1) + ... (S_2 + (S_1 + x/k) x/(k-1)) x/(k-2) ...) x.
 // We walk the tree of words and carry, at a word of length j, the factors of all levels k > j that pass through it: t[r] is the
 // one of level j+1+r. Each coordinate is then read and written once. scaled[r] holds x/(r+1).
-template <int D, int M, int J, int Word, class V>
-HTFM_INLINE void visit_fixed(V* state, const V* t, const V (*scaled)[D]) {
+
+// Below the word number Word of length J in a tree of R levels that is kept in registers.
+template <int D, int R, int J, int Word, class V>
+HTFM_INLINE void visit_registers(V* tree, const V* t, const V (*scaled)[D]) {
   unroll<0, D>([&](auto letter) HTFM_INLINE_LAMBDA {
-    constexpr int i = decltype(letter)::value, child = Word * D + i, at = words_up_to(D, J) + child;
-    const V s = state[at];
-    V u[M];
-    unroll<0, M - J>([&](auto level) HTFM_INLINE_LAMBDA {
-      constexpr int r = decltype(level)::value;
-      u[r] = J == 0 ? scaled[r][i] + s : t[r] * scaled[r][i] + s;
-    });
-    state[at] = u[0];
-    if constexpr (J + 1 < M) visit_fixed<D, M, J + 1, child>(state, u + 1, scaled);
+    constexpr int i = letter, child = Word * D + i, at = words_up_to(D, J) + child;
+    const V s = tree[at];
+    V u[R];
+    unroll<0, R - J>([&](auto level) HTFM_INLINE_LAMBDA { u[level] = t[level] * scaled[level][i] + s; });
+    tree[at] = u[0];
+    if constexpr (J + 1 < R) visit_registers<D, R, J + 1, child>(tree, u + 1, scaled);
   });
 }
 
-// Few words: the whole signature stays in registers over the chunk.
-template <class T, int D, int M>
-void advance_fixed(Vec<T>* state, const Vec<T>* points, int count, int, int) {
-  using V = Vec<T>;
-  constexpr int size = words_up_to(D, M);
-  V local[size], last[D];
-  unroll<0, size>([&](auto i) HTFM_INLINE_LAMBDA { local[decltype(i)::value] = state[decltype(i)::value]; });
-  unroll<0, D>([&](auto i) HTFM_INLINE_LAMBDA { last[decltype(i)::value] = points[decltype(i)::value]; });
-  for (int p = 1; p < count; ++p) {
-    V scaled[M][D];
-    unroll<0, D>([&](auto letter) HTFM_INLINE_LAMBDA {
-      constexpr int i = decltype(letter)::value;
-      const V next = points[p * D + i], x = next - last[i];
-      last[i] = next;
-      unroll<0, M>([&](auto level) HTFM_INLINE_LAMBDA { scaled[decltype(level)::value][i] = x * (T(1) / T(decltype(level)::value + 1)); });
-    });
-    visit_fixed<D, M, 0, 0>(local, scaled[0], scaled);
-  }
-  unroll<0, size>([&](auto i) HTFM_INLINE_LAMBDA { state[decltype(i)::value] = local[decltype(i)::value]; });
-}
-
-// The same walk for any number of letters, with R levels below the word; `below` is the level of its children.
+// The same in memory; `below` is the level of the word's children, R levels are below the word.
 template <int R, class V>
-HTFM_INLINE void visit(V* below, int64_t level_words, int64_t word, const V* t, const V (*scaled)[kChannels], int channels) {
+HTFM_INLINE void visit_memory(V* below, int64_t level_words, int64_t word, const V* t, const V (*scaled)[kMaxChannels], int channels) {
   for (int i = 0; i < channels; ++i) {
     const int64_t child = word * channels + i;
     const V s = below[child];
@@ -66,89 +45,143 @@ HTFM_INLINE void visit(V* below, int64_t level_words, int64_t word, const V* t, 
     if constexpr (R > 1) {
       V u[R - 1];
       for (int r = 1; r < R; ++r) u[r - 1] = t[r] * scaled[r][i] + s;
-      visit<R - 1>(below + level_words, level_words * channels, child, u, scaled, channels);
+      visit_memory<R - 1>(below + level_words, level_words * channels, child, u, scaled, channels);
     }
   }
 }
 
-// All words below one prefix, over the segments of a chunk. They depend on the rest of the tree only through the beginnings of the
-// prefix, so a large tree is done prefix by prefix, each part small enough for the cache.
-template <class T, int R>
-void advance_below(Vec<T>* state, int prefix_length, int prefix, const Vec<T>* points, int count, int channels) {
+// The words below a prefix depend on the rest of the tree only through the beginnings of the prefix. So a large tree is done
+// prefix by prefix, each part small enough for the registers or the cache. This walks along a prefix of Q letters.
+template <class T, int Q>
+struct Prefix {
+  Vec<T> value[Q + 1];
+  int letter[Q + 1];
+
+  Prefix(const Vec<T>* state, int channels, int word) {
+    for (int j = Q; j > 0; --j, word /= channels) {
+      value[j - 1] = state[words_up_to(channels, j - 1) + word];
+      letter[j - 1] = word % channels;
+    }
+  }
+
+  // One segment: moves the prefix on and leaves in t the factors for the R levels below it.
+  template <int R>
+  HTFM_INLINE void advance(const Vec<T>* from, const Vec<T>* to, Vec<T>* t) {
+    unroll<0, Q + R>([&](auto level) HTFM_INLINE_LAMBDA { t[level] = Vec<T>{} + T(1); });
+    unroll<0, Q>([&](auto place) HTFM_INLINE_LAMBDA {
+      constexpr int j = place;
+      const Vec<T> x = to[letter[j]] - from[letter[j]], s = value[j];
+      value[j] = t[0] * x + s;
+      unroll<1, Q - j + R>([&](auto level) HTFM_INLINE_LAMBDA {
+        constexpr int r = level;
+        t[r - 1] = t[r] * (x * kInverse<T>[r]) + s;
+      });
+    });
+  }
+};
+
+// R levels below a prefix of Q letters, over the segments of a chunk, in registers.
+template <class T, int D, int Q, int R>
+void advance_registers(Vec<T>* state, int prefix, const Vec<T>* points, int count) {
   using V = Vec<T>;
-  const int depth = prefix_length + R;
-  V ancestor[kDepth];
-  int letter[kDepth];
-  for (int j = prefix_length, word = prefix; j > 0; --j, word /= channels) {
-    ancestor[j - 1] = state[words_up_to(channels, j - 1) + word];
-    letter[j - 1] = word % channels;
+  Prefix<T, Q> path(state, D, prefix);
+  V tree[words_up_to(D, R)], last[D];
+  const auto each_word = [&](const auto& f) HTFM_INLINE_LAMBDA {
+    unroll<0, R>([&](auto level) HTFM_INLINE_LAMBDA {
+      constexpr int r = level, size = power(D, r + 1), inside = words_up_to(D, r), outside = words_up_to(D, Q + r);
+      unroll<0, size>([&](auto w) HTFM_INLINE_LAMBDA { f(tree[inside + w], state[outside + prefix * size + w]); });
+    });
+  };
+  each_word([](V& in, const V& out) HTFM_INLINE_LAMBDA { in = out; });
+  unroll<0, D>([&](auto i) HTFM_INLINE_LAMBDA { last[i] = points[i]; });
+  for (const V *from = points, *end = points + (count - 1) * D; from != end; from += D) {
+    V scaled[R][D], t[Q + R];
+    unroll<0, D>([&](auto letter) HTFM_INLINE_LAMBDA {
+      constexpr int i = letter;
+      const V next = from[D + i], x = next - last[i];
+      last[i] = next;
+      unroll<0, R>([&](auto r) HTFM_INLINE_LAMBDA { scaled[r][i] = x * kInverse<T>[r]; });
+    });
+    path.template advance<R>(from, from + D, t);
+    visit_registers<D, R, 0, 0>(tree, t, scaled);
   }
-  for (int p = 1; p < count; ++p) {
-    V scaled[kDepth][kChannels], t[kDepth];
+  each_word([](const V& in, V& out) HTFM_INLINE_LAMBDA { out = in; });
+}
+
+// The same with the words in memory, for any number of letters.
+template <class T, int Q, int R>
+void advance_memory(Vec<T>* state, int prefix, const Vec<T>* points, int count, int channels) {
+  using V = Vec<T>;
+  Prefix<T, Q> path(state, channels, prefix);
+  V* below = state + words_up_to(channels, Q);
+  for (int p = 1; p < count; ++p, points += channels) {
+    V scaled[R][kMaxChannels], t[Q + R];
     for (int i = 0; i < channels; ++i) {
-      const V x = points[p * channels + i] - points[(p - 1) * channels + i];
-      for (int r = 0; r < depth; ++r) scaled[r][i] = x * kInverse<T>[r];
+      const V x = points[channels + i] - points[i];
+      for (int r = 0; r < R; ++r) scaled[r][i] = x * kInverse<T>[r];
     }
-    for (int r = 0; r < depth; ++r) t[r] = V{} + T(1);
-    for (int j = 0; j < prefix_length; ++j) {
-      const V s = ancestor[j];
-      ancestor[j] = t[0] * scaled[0][letter[j]] + s;
-      for (int r = 1; r < depth - j; ++r) t[r - 1] = t[r] * scaled[r][letter[j]] + s;
-    }
-    visit<R>(state + words_up_to(channels, prefix_length), power(channels, prefix_length + 1), prefix, t, scaled, channels);
+    path.template advance<R>(points, points + channels, t);
+    visit_memory<R>(below, power(channels, Q + 1), prefix, t, scaled, channels);
   }
 }
 
-template <class T>
-void advance_any(Vec<T>* state, const Vec<T>* points, int count, int channels, int depth) {
-  int prefix_length = 0;
-  while (words_up_to(channels, depth - prefix_length) > kSubtreeVectors) ++prefix_length;
-  const int prefixes = static_cast<int>(power(channels, prefix_length));
-  for (int prefix = 0; prefix < prefixes; ++prefix) {
-    switch (depth - prefix_length) {
-      case 1: advance_below<T, 1>(state, prefix_length, prefix, points, count, channels); break;
-      case 2: advance_below<T, 2>(state, prefix_length, prefix, points, count, channels); break;
-      case 3: advance_below<T, 3>(state, prefix_length, prefix, points, count, channels); break;
-      case 4: advance_below<T, 4>(state, prefix_length, prefix, points, count, channels); break;
-      case 5: advance_below<T, 5>(state, prefix_length, prefix, points, count, channels); break;
-      default: advance_below<T, 6>(state, prefix_length, prefix, points, count, channels);
+// A tree of M levels: at most R of them below each prefix, then the prefixes themselves. These come last since the words below
+// start from their old values. D = 0 stands for any number of channels.
+template <class T, int D, int M, int R>
+void advance_tree(Vec<T>* state, const Vec<T>* points, int count, int channels) {
+  constexpr int r = M < R ? M : R, q = M - r;
+  for (int prefix = 0; prefix < power(channels, q); ++prefix) {
+    if constexpr (D == 0) {
+      advance_memory<T, q, r>(state, prefix, points, count, channels);
+    } else {
+      advance_registers<T, D, q, r>(state, prefix, points, count);
     }
   }
-  // The prefixes themselves come last: the passes above start from their values at the beginning of the chunk.
-  if (prefix_length > 0) advance_any<T>(state, points, count, channels, prefix_length);
+  if constexpr (q > 0) advance_tree<T, D, q, R>(state, points, count, channels);
 }
 
-template <class T>
-using Advance = void (*)(Vec<T>* state, const Vec<T>* points, int count, int channels, int depth);
+template <class T, int D, int R>
+void advance_depth(Vec<T>* state, const Vec<T>* points, int count, int channels, int depth) {
+  switch (depth) {
+    case 1: return advance_tree<T, D, 1, R>(state, points, count, channels);
+    case 2: return advance_tree<T, D, 2, R>(state, points, count, channels);
+    case 3: return advance_tree<T, D, 3, R>(state, points, count, channels);
+    case 4: return advance_tree<T, D, 4, R>(state, points, count, channels);
+    case 5: return advance_tree<T, D, 5, R>(state, points, count, channels);
+    default: return advance_tree<T, D, 6, R>(state, points, count, channels);
+  }
+}
 
+// How many levels to take at a time: as many words as there are registers, of which AVX-512 has twice as many.
 template <class T>
-Advance<T> choose_advance(int channels, int depth) {
-  switch (10 * channels + depth) {
-    case 21: return &advance_fixed<T, 2, 1>;
-    case 22: return &advance_fixed<T, 2, 2>;
-    case 23: return &advance_fixed<T, 2, 3>;
-    case 24: return &advance_fixed<T, 2, 4>;
-    case 25: return &advance_fixed<T, 2, 5>;
-    case 31: return &advance_fixed<T, 3, 1>;
-    case 32: return &advance_fixed<T, 3, 2>;
-    case 33: return &advance_fixed<T, 3, 3>;
-    default: return &advance_any<T>;
+void advance(Vec<T>* state, const Vec<T>* points, int count, int channels, int depth) {
+  constexpr int levels_of_two = kVectorBytes == 64 ? 4 : 3;
+  switch (channels) {
+    case 1: return advance_depth<T, 1, 6>(state, points, count, channels, depth);
+    case 2: return advance_depth<T, 2, levels_of_two>(state, points, count, channels, depth);
+    case 3: return advance_depth<T, 3, 2>(state, points, count, channels, depth);
+    case 4: return advance_depth<T, 4, 2>(state, points, count, channels, depth);
+    default: return advance_depth<T, 0, 3>(state, points, count, channels, depth);
   }
 }
 
 // The points of the path that the convention makes of samples 0..count-1 of a chunk; the path has reached sample 0.
 template <class T>
 int follow(const SignatureJob<T>& job, const Vec<T>* samples, const T* times, int count, Vec<T>* points) {
-  const auto value = [&](int sample, int source) HTFM_INLINE_LAMBDA {
-    if (times == nullptr) return samples[sample * job.channels + source];
-    return source == 0 ? Vec<T>{} + times[sample] : samples[sample * job.channels + source - 1];
-  };
-  for (int c = 0; c < job.width; ++c) *points++ = value(0, job.source[c]);
-  for (int sample = 1; sample < count; ++sample) {
-    if (job.moves == 2) {
-      for (int c = 0; c < job.width; ++c) *points++ = value(job.waits[c] ? sample - 1 : sample, job.source[c]);
+  const int step = job.moves * job.width;
+  for (int c = 0; c < job.width; ++c) {
+    const int shift = times == nullptr ? 0 : 1;
+    Vec<T>* to = points + c;
+    if (job.source[c] < shift) {
+      for (int i = 0; i < count; ++i) to[i * step] = Vec<T>{} + times[i];
+    } else {
+      const Vec<T>* from = samples + job.source[c] - shift;
+      for (int i = 0; i < count; ++i) to[i * step] = from[i * job.channels];
     }
-    for (int c = 0; c < job.width; ++c) *points++ = value(sample, job.source[c]);
+    if (job.moves == 2) {
+      const int held = job.waits[c] ? 0 : step;
+      for (int i = 1; i < count; ++i, to += step) to[job.width] = to[held];
+    }
   }
   return 1 + job.moves * (count - 1);
 }
@@ -158,8 +191,7 @@ void signature_lanes(const SignatureJob<T>& job, const T* const* rows, Vec<T>* s
   using V = Vec<T>;
   const int c = job.channels;
   const bool plain = job.times == nullptr && job.moves == 1;
-  const Advance<T> advance = choose_advance<T>(job.width, job.depth);
-  V samples[(kChunk + 1) * kChannels], points[(2 * kChunk + 1) * kChannels];
+  V samples[(kChunk + 1) * kMaxChannels], points[(2 * kChunk + 1) * kMaxChannels];
   const T* here[Lanes<T>::count];
   for (int64_t begin = 0, held = 0; begin < job.points; begin += kChunk) {
     // From the second chunk on, sample 0 is the last one of the chunk before.
@@ -170,10 +202,10 @@ void signature_lanes(const SignatureJob<T>& job, const T* const* rows, Vec<T>* s
     gather_lanes<T>(here, fresh * c, samples + known * c);
     held = fresh + known;
     if (plain) {
-      advance(state, samples, static_cast<int>(held), c, job.depth);
+      advance<T>(state, samples, static_cast<int>(held), c, job.depth);
     } else {
       const T* times = job.times == nullptr ? nullptr : job.times + begin - known;
-      advance(state, points, follow(job, samples, times, static_cast<int>(held), points), job.width, job.depth);
+      advance<T>(state, points, follow(job, samples, times, static_cast<int>(held), points), job.width, job.depth);
     }
   }
 }
@@ -183,9 +215,9 @@ void signature_lanes(const SignatureJob<T>& job, const T* const* rows, Vec<T>* s
 template <class T>
 void log_words(const LogPlan& plan, const Vec<T>* state, int channels, int depth, Vec<T>* t, Vec<T>* words) {
   using V = Vec<T>;
-  const V* s[kDepth + 1];
-  V* level[kDepth + 1];
-  int64_t size[kDepth + 1];
+  const V* s[kMaxDepth + 1];
+  V* level[kMaxDepth + 1];
+  int64_t size[kMaxDepth + 1];
   for (int k = 0; k <= depth; ++k) {
     size[k] = power(channels, k);
     s[k] = k == 0 ? nullptr : state + words_up_to(channels, k - 1);

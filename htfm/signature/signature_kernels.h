@@ -20,9 +20,9 @@ template <class T>
 struct SignatureJob {
   const T* paths;
   int64_t n, points;
-  int channels;         // as stored
-  const T* times;       // where not null, put in front as one more channel
-  int moves, width;     // the convention (see Moves); sources count the time channel
+  int channels;      // as stored
+  const T* times;    // where not null, put in front as one more channel
+  int moves, width;  // the convention (see Moves); sources count the time channel
   const int* source;
   const bool* waits;
   int depth;

@@ -1,0 +1,115 @@
+#include "htfm/metric/metric.h"
+
+#include <array>
+
+#include "htfm/base/error.h"
+
+namespace htfm {
+namespace {
+
+struct Job {
+  const Points& real;
+  const Points& fake;
+  const MetricOptions& options;
+  MetricReport& report;
+
+  void add(std::string name, double value) const { report.values.push_back({std::move(name), value}); }
+};
+
+void run_f1_knn(const Job& job) {
+  const KnnScore score = f1_knn(job.real, job.fake, job.options.k);
+  job.add("f1_knn", score.f1);
+  job.add("precision_knn", score.precision);
+  job.add("recall_knn", score.recall);
+}
+
+void run_f1_prd(const Job& job) {
+  const PrdScore& score = job.report.prd.emplace(f1_prd(job.real, job.fake, job.options.prd));
+  job.add("f1_prd", score.f1);
+  job.add("precision_prd", score.precision);
+  job.add("recall_prd", score.recall);
+}
+
+void run_w1_pooled(const Job& job) { job.add("w1_pooled", w1_pooled(job.real, job.fake)); }
+
+void run_w1_sliced(const Job& job) {
+  const SlicedScore score = w1_sliced(job.real, job.fake, job.options.sliced);
+  job.add("w1_sliced", score.value);
+  job.add("w1_sliced_se", score.standard_error);
+}
+
+void run_mmd(const Job& job) {
+  const MmdScore score = mmd(job.real, job.fake, job.options.mmd);
+  job.add("mmd", score.value);
+  job.add("mmd_bandwidth", score.bandwidth);
+}
+
+void run_tails(const Job& job) {
+  const TailScore& score = job.report.tails.emplace(tails(job.real, job.fake, job.options.tails));
+  for (size_t i = 0; i < score.levels.size(); ++i) job.add(fmt::format("log_q_{}", score.levels[i]), score.log_ratio[i]);
+  job.add("hill_real", score.real.hill.index);
+  job.add("hill_real_se", score.real.hill.standard_error);
+  job.add("hill_fake", score.fake.hill.index);
+  job.add("hill_fake_se", score.fake.hill.standard_error);
+}
+
+struct Metric {
+  MetricInfo info;
+  void (*run)(const Job&);
+};
+
+constexpr std::array kMetrics = {
+    Metric{{"f1_knn", "precision and recall of k-nearest-neighbour balls, as the paper writes its 2D score"}, run_f1_knn},
+    Metric{{"f1_prd", "precision and recall of distributions by k-means, where the paper's values lie"}, run_f1_prd},
+    Metric{{"w1_pooled", "Wasserstein-1 distance of all coordinates pooled"}, run_w1_pooled},
+    Metric{{"w1_sliced", "Wasserstein-1 distance averaged over random directions"}, run_w1_sliced},
+    Metric{{"mmd", "unbiased squared maximum mean discrepancy, Gaussian kernels"}, run_mmd},
+    Metric{{"tails", "log ratios of far quantiles of the radius, Hill indices"}, run_tails},
+};
+
+const Metric& find(std::string_view name) {
+  std::string known;
+  for (const Metric& metric : kMetrics) {
+    if (metric.info.name == name) return metric;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", metric.info.name);
+  }
+  throw InputError("[metrics] expected one of {}, got \"{}\"", known, name);
+}
+
+}  // namespace
+
+std::vector<MetricInfo> metric_infos() {
+  std::vector<MetricInfo> infos;
+  for (const Metric& metric : kMetrics) infos.push_back(metric.info);
+  return infos;
+}
+
+double MetricReport::operator[](std::string_view name) const {
+  for (const MetricValue& entry : values)
+    if (entry.name == name) return entry.value;
+  throw Error("[metrics] expected a computed score, got \"{}\"", name);
+}
+
+MetricReport compute_metrics(const std::vector<std::string>& names, const at::Tensor& real, const at::Tensor& fake,
+                             const MetricOptions& options) {
+  std::vector<const Metric*> chosen;
+  for (const std::string& name : names) chosen.push_back(&find(name));
+  if (names.empty())
+    for (const Metric& metric : kMetrics) chosen.push_back(&metric);
+
+  MetricReport report;
+  const Points real_points = to_points(real, "metrics: real");
+  const Points fake_points = to_finite_points(fake, "metrics: fake", report.nonfinite);
+  check_same_dimension(real_points, fake_points, "metrics");
+  if (fake_points.n == 0) throw InputError("[metrics: fake] expected finite points, got none in {} rows", report.nonfinite);
+  report.real = real_points.n;
+  report.fake = fake_points.n;
+  const Job job{real_points, fake_points, options, report};
+  job.add("n_real", static_cast<double>(report.real));
+  job.add("n_fake", static_cast<double>(report.fake));
+  job.add("nonfinite", static_cast<double>(report.nonfinite));
+  for (const Metric* metric : chosen) metric->run(job);
+  return report;
+}
+
+}  // namespace htfm

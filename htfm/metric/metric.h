@@ -1,0 +1,57 @@
+// The scores by name, and all of them in one call.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "htfm/metric/mmd.h"
+#include "htfm/metric/prd.h"
+#include "htfm/metric/precision_recall.h"
+#include "htfm/metric/tails.h"
+#include "htfm/metric/wasserstein.h"
+
+namespace htfm {
+
+struct MetricInfo {
+  std::string_view name;
+  std::string_view summary;
+};
+
+/// The known scores, in the order in which they are printed.
+std::vector<MetricInfo> metric_infos();
+
+struct MetricOptions {
+  int k = 10;  // neighbours of f1_knn
+  PrdOptions prd;
+  SlicedOptions sliced;
+  MmdOptions mmd;
+  TailOptions tails;
+
+  /// Gives every score that draws random numbers this seed.
+  void set_seed(uint64_t seed) { prd.seed = sliced.seed = mmd.seed = seed; }
+};
+
+struct MetricValue {
+  std::string name;
+  double value;
+};
+
+struct MetricReport {
+  int64_t real = 0, fake = 0;  // points scored
+  int64_t nonfinite = 0;       // fake points left out, since a coordinate was not finite
+  std::vector<MetricValue> values;
+  std::optional<PrdScore> prd;     // with its curve, where f1_prd was asked for
+  std::optional<TailScore> tails;  // with the survival curves, where tails was asked for
+
+  /// The value of that name; an Error where there is none.
+  double operator[](std::string_view name) const;
+};
+
+/// Computes the named scores (all where `names` is empty). values begins with n_real, n_fake and nonfinite; then each score with its parts.
+/// A bad row of `real` is an InputError; bad rows of `fake` are left out and counted.
+MetricReport compute_metrics(const std::vector<std::string>& names, const at::Tensor& real, const at::Tensor& fake,
+                             const MetricOptions& options = {});
+
+}  // namespace htfm

@@ -1,0 +1,34 @@
+// Samples from a trained model: draw T, compute its feature, draw x_0 | T, integrate the network's velocity to t = 1.
+#pragma once
+
+#include "htfm/sample/solver.h"
+#include "htfm/train/model.h"
+
+namespace htfm {
+
+struct SampleOptions {
+  int64_t n = 24000;
+  uint64_t seed = 0;
+  std::string solver = "euler";
+  SolverOptions solve;
+  bool averaged = true;  ///< EMA weights, or the raw ones
+  std::function<void(int64_t done, int64_t n)> report;  ///< called from time to time, by one thread at a time
+};
+
+struct SampleResult {
+  at::Tensor samples;     ///< n x dim, float64, in the data's units; diverged rows stay as they came out
+  at::Tensor area;        ///< n: the clock that each sample was drawn under
+  double evaluations = 0;       ///< network evaluations a sample really cost: mean and most
+  int64_t most_evaluations = 0;
+  int64_t diverged = 0;   ///< samples that are not finite
+  int64_t incomplete = 0; ///< samples whose solver gave up before t = 1
+  double seconds = 0;
+};
+
+/// Options as a run's own configuration has them.
+SampleOptions sample_options(const RunConfig& config);
+
+/// Draws samples. Sample i depends on seed, weights and solver, not on the number of threads.
+SampleResult sample(const Model& model, const SampleOptions& options);
+
+}  // namespace htfm

@@ -1,0 +1,39 @@
+// Solvers for dx/dt = v(x, t) on [0,1], for a batch of rows that share their times.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace htfm {
+
+/// v = velocity(x, t) for all rows; one call is one evaluation.
+using Velocity = std::function<void(const double* x, double t, double* v)>;
+
+struct SolverOptions {
+  int64_t nfe = 10;        ///< budget: fixed-step solvers take as many steps as it allows; dopri5 gives up beyond it
+  double time_power = 1;   ///< grid t = 1 - (1-u)^power, u uniform: finer near the data for a power above 1
+  double rtol = 1e-5, atol = 1e-5;
+  bool paper_count = false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
+};
+
+struct SolverRun {
+  int64_t evaluations = 0;
+  int64_t steps = 0;
+  bool complete = true;  ///< false: dopri5 ran out of its budget or its steps became too small
+};
+
+struct SolverInfo {
+  std::string name, summary;
+  int64_t least_nfe;
+  /// Moves x (rows x dim) from t = 0 to t = 1.
+  std::function<SolverRun(const Velocity& velocity, int64_t rows, int64_t dim, const SolverOptions& options, double* x)> run;
+};
+
+std::span<const SolverInfo> solvers();
+/// By name; InputError for an unknown one.
+const SolverInfo& find_solver(const std::string& name);
+
+}  // namespace htfm

@@ -1,0 +1,152 @@
+#include "htfm/signature/standardise.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/ops/empty.h>
+
+#include <vector>
+
+#include "htfm/base/error.h"
+#include "htfm/signature/input.h"
+
+namespace htfm {
+
+namespace {
+
+// A spread below this part of the mean is rounding, not variation.
+constexpr double kRounding = 1e-12;
+
+at::Tensor checked_features(const char* where, const at::Tensor& features, int64_t size) {
+  const bool right = features.defined() && features.device().is_cpu() &&
+                     (features.scalar_type() == at::kFloat || features.scalar_type() == at::kDouble) && features.dim() == 2 &&
+                     (size < 0 || features.size(1) == size);
+  if (!right) {
+    throw InputError("[{}] expected float32 or float64 features n x {} on the CPU, got {}", where, size < 0 ? "p" : std::to_string(size),
+                     describe(features));
+  }
+  return features.contiguous();
+}
+
+// 1 / standard deviation, or 0 where the values do not vary.
+double inverse_spread(double mean, double m2, int64_t count) {
+  const double spread = std::sqrt(m2 / static_cast<double>(count));
+  return spread > kRounding * std::abs(mean) ? 1.0 / spread : 0.0;
+}
+
+}  // namespace
+
+at::Tensor signed_log1p(const at::Tensor& features, std::span<const int64_t> coordinates) {
+  at::Tensor result = checked_features("signed_log1p", features, -1).clone();
+  const int64_t n = result.size(0), p = result.size(1);
+  for (int64_t c : coordinates) {
+    if (c < 0 || c >= p) throw InputError("[signed_log1p] expected coordinates of 0 to {}, got {}", p - 1, c);
+  }
+  AT_DISPATCH_FLOATING_TYPES(result.scalar_type(), "signed_log1p", [&] {
+    scalar_t* row = result.mutable_data_ptr<scalar_t>();
+    for (int64_t i = 0; i < n; ++i, row += p) {
+      for (int64_t c : coordinates) row[c] = std::copysign(std::log1p(std::abs(row[c])), row[c]);
+    }
+  });
+  return result;
+}
+
+at::Tensor standardise_along_time(const at::Tensor& paths) {
+  at::Tensor result = checked_paths("standardise_along_time", paths, true).clone();
+  const int64_t n = result.size(0), points = result.size(1), channels = result.size(2);
+  AT_DISPATCH_FLOATING_TYPES(result.scalar_type(), "standardise_along_time", [&] {
+    for (int64_t i = 0; i < n * channels; ++i) {
+      scalar_t* values = result.mutable_data_ptr<scalar_t>() + i / channels * points * channels + i % channels;
+      double mean = 0.0, m2 = 0.0;
+      for (int64_t j = 0; j < points; ++j) {
+        const double delta = static_cast<double>(values[j * channels]) - mean;
+        mean += delta / static_cast<double>(j + 1);
+        m2 += delta * (static_cast<double>(values[j * channels]) - mean);
+      }
+      const double scale = inverse_spread(mean, m2, points);
+      for (int64_t j = 0; j < points; ++j) {
+        values[j * channels] = static_cast<scalar_t>((static_cast<double>(values[j * channels]) - mean) * scale);
+      }
+    }
+  });
+  return result.view(paths.sizes());
+}
+
+RunningStandardiser::RunningStandardiser(int64_t size) {
+  if (size < 1) throw InputError("[RunningStandardiser] expected at least 1 coordinate, got {}", size);
+  mean_.assign(size, 0.0);
+  m2_.assign(size, 0.0);
+}
+
+void RunningStandardiser::update(const at::Tensor& features) {
+  if (frozen_) return;
+  const at::Tensor batch = checked_features("RunningStandardiser", features, size()).to(at::kDouble);
+  const int64_t n = batch.size(0), p = size();
+  if (n == 0) return;
+  const double* values = batch.const_data_ptr<double>();
+  for (int64_t i = 0; i < n * p; ++i) {
+    if (!std::isfinite(values[i])) {
+      throw Error("[RunningStandardiser] expected finite features, got {} in row {}, coordinate {}", values[i], i / p, i % p);
+    }
+  }
+  const auto old_count = static_cast<double>(count_), share = static_cast<double>(n) / static_cast<double>(count_ + n);
+  for (int64_t c = 0; c < p; ++c) {
+    // Two passes about the first value: a coordinate that does not vary then has exactly no spread.
+    const double first = values[c];
+    double sum = 0.0, m2 = 0.0;
+    for (int64_t i = 0; i < n; ++i) sum += values[i * p + c] - first;
+    const double mean = first + sum / static_cast<double>(n);
+    for (int64_t i = 0; i < n; ++i) m2 += (values[i * p + c] - mean) * (values[i * p + c] - mean);
+    // Chan, Golub and LeVeque (1979): the merge of two samples' moments.
+    const double delta = mean - mean_[c];
+    mean_[c] = count_ == 0 ? mean : mean_[c] + delta * share;
+    m2_[c] += m2 + delta * delta * share * old_count;
+  }
+  count_ += n;
+}
+
+at::Tensor RunningStandardiser::apply(const at::Tensor& features) const {
+  const at::Tensor input = checked_features("RunningStandardiser", features, size()).to(at::kDouble);
+  if (count_ == 0) throw Error("[RunningStandardiser] expected statistics of at least one batch, got none");
+  const int64_t n = input.size(0), p = size();
+  at::Tensor result = at::empty({n, p}, at::kFloat);
+  const double* from = input.const_data_ptr<double>();
+  float* to = result.mutable_data_ptr<float>();
+  for (int64_t c = 0; c < p; ++c) {
+    const double scale = inverse_spread(mean_[c], m2_[c], count_);
+    for (int64_t i = 0; i < n; ++i) to[i * p + c] = scale == 0.0 ? 0.0f : static_cast<float>((from[i * p + c] - mean_[c]) * scale);
+  }
+  return result;
+}
+
+RunningStandardiser::State RunningStandardiser::state() const {
+  State state{at::empty({}, at::kLong), at::empty({size()}, at::kDouble), at::empty({size()}, at::kDouble)};
+  *state.count.mutable_data_ptr<int64_t>() = count_;
+  std::copy(mean_.begin(), mean_.end(), state.mean.mutable_data_ptr<double>());
+  std::copy(m2_.begin(), m2_.end(), state.m2.mutable_data_ptr<double>());
+  return state;
+}
+
+void RunningStandardiser::load(const State& state) {
+  const auto fits = [&](const at::Tensor& values) {
+    return values.defined() && values.scalar_type() == at::kDouble && values.dim() == 1 && values.size(0) == size();
+  };
+  if (!state.count.defined() || state.count.scalar_type() != at::kLong || state.count.numel() != 1 || !fits(state.mean) ||
+      !fits(state.m2)) {
+    throw InputError("[RunningStandardiser] expected count int64, mean and m2 float64 of {} values, got {}, {}, {}", size(),
+                     describe(state.count), describe(state.mean), describe(state.m2));
+  }
+  const at::Tensor count = state.count.cpu().contiguous(), mean = state.mean.cpu().contiguous(), m2 = state.m2.cpu().contiguous();
+  const double* means = mean.const_data_ptr<double>();
+  const double* squares = m2.const_data_ptr<double>();
+  const int64_t seen = *count.const_data_ptr<int64_t>();
+  if (seen < 0) throw InputError("[RunningStandardiser] expected a count of at least 0, got {}", seen);
+  for (int64_t c = 0; c < size(); ++c) {
+    if (!std::isfinite(means[c]) || !std::isfinite(squares[c]) || squares[c] < 0) {
+      throw InputError("[RunningStandardiser] expected a finite mean and m2 >= 0, got {} and {} at coordinate {}", means[c], squares[c], c);
+    }
+  }
+  count_ = seen;
+  mean_.assign(means, means + size());
+  m2_.assign(squares, squares + size());
+}
+
+}  // namespace htfm

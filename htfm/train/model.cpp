@@ -1,0 +1,158 @@
+#include "htfm/train/model.h"
+
+#include "htfm/base/error.h"
+#include "htfm/io/dtype.h"
+#include "htfm/io/hash.h"
+#include "htfm/io/safetensors.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+
+namespace htfm {
+
+namespace {
+
+constexpr const char* kFormat = "htfm.checkpoint/1";
+
+at::Tensor vector_tensor(const std::vector<double>& v) {
+  at::Tensor t = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
+  std::copy(v.begin(), v.end(), t.mutable_data_ptr<double>());
+  return t;
+}
+
+std::vector<double> tensor_vector(const at::Tensor& t) {
+  const double* p = t.const_data_ptr<double>();
+  return {p, p + t.numel()};
+}
+
+const at::Tensor& find_tensor(const std::map<std::string, at::Tensor>& in, const std::string& name, const std::string& path) {
+  const auto found = in.find(name);
+  if (found == in.end()) throw InputError("[checkpoint] {}: expected the tensor '{}', got none", path, name);
+  return found->second;
+}
+
+}  // namespace
+
+void put_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix, std::map<std::string, at::Tensor>& out) {
+  for (const ParameterInfo& p : layout.list()) out[prefix + p.name] = flat.narrow(0, p.offset, p.size).view(p.shape);
+}
+
+at::Tensor take_parameters(const ParameterLayout& layout, const std::string& prefix, const std::map<std::string, at::Tensor>& in,
+                           const std::string& path) {
+  at::Tensor flat = at::zeros({layout.size()}, at::kFloat);
+  for (const ParameterInfo& p : layout.list()) {
+    const at::Tensor& t = find_tensor(in, prefix + p.name, path);
+    if (t.scalar_type() != at::kFloat || t.sizes() != at::IntArrayRef(p.shape))
+      throw InputError("[checkpoint] {}: expected '{}' in float32 of shape {}, got {} of shape {}", path, prefix + p.name,
+                       shape_text(p.shape), dtype_name(t.scalar_type()), shape_text(t.sizes()));
+    std::memcpy(flat.mutable_data_ptr<float>() + p.offset, t.const_data_ptr<float>(), static_cast<size_t>(p.size) * sizeof(float));
+  }
+  return flat;
+}
+
+Dataset load_dataset(const RunConfig& c) {
+  if (!c.data.path.empty()) return file_dataset(c.data.path, c.data.columns);
+  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"), {c.data.name, c.data.alpha}, c.data.n);
+}
+
+Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
+  if (!c.data.path.empty()) throw InputError("[data] expected a synthetic set to draw fresh points from, got the file {}", c.data.path);
+  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("held out").child(k), {c.data.name, c.data.alpha}, n);
+}
+
+Model::Model(const RunConfig& config, const Dataset& data) : config_(config), names_(data.names), data_hash_(data.hash), data_origin_(data.origin) {
+  normaliser_ = Normaliser::fit(config.data.normalise, data.rows);
+  const at::Tensor rows = normaliser_.apply(data.rows);
+  dim_ = rows.size(1);
+  data_scale_ = config.data_scale > 0 ? config.data_scale : robust_scale({rows.const_data_ptr<float>(), static_cast<size_t>(rows.numel())}, dim_);
+  build();
+  state = OptimiserState::initial(network_->layout(), Key(static_cast<uint64_t>(config.seed)).child("weights"));
+  standardiser = RunningStandardiser(flow_->feature().size());
+}
+
+void Model::build() {
+  flow_ = std::make_unique<FlowMatching>(config_.flow(), DataScale(data_scale_));
+  MlpOptions options = config_.net.mlp;
+  options.dim = dim_;
+  options.feature = flow_->feature().size();
+  network_ = make_mlp(options);
+}
+
+void Model::save(const std::string& path) const {
+  SafeTensors file;
+  const ParameterLayout& layout = network_->layout();
+  put_parameters(layout, state.parameters, "model.", file.tensors);
+  put_parameters(layout, state.ema, "ema.", file.tensors);
+  put_parameters(layout, state.first_moment, "adam.m.", file.tensors);
+  put_parameters(layout, state.second_moment, "adam.v.", file.tensors);
+  const RunningStandardiser::State statistics = standardiser.state();
+  file.tensors["standardiser.count"] = statistics.count;
+  file.tensors["standardiser.mean"] = statistics.mean;
+  file.tensors["standardiser.m2"] = statistics.m2;
+  if (!normaliser_.centre.empty()) {
+    file.tensors["normaliser.centre"] = vector_tensor(normaliser_.centre);
+    file.tensors["normaliser.scale"] = vector_tensor(normaliser_.scale);
+  }
+  const nlohmann::json info{{"step", step},           {"skipped", skipped},         {"updates", state.updates}, {"dim", dim_},
+                            {"data_hash", data_hash_}, {"data_origin", data_origin_},
+                            {"columns", names_},      {"bad_in_a_row", bad_in_a_row}, {"loss_sum", loss_sum},     {"loss_count", loss_count}};
+  file.metadata["format"] = kFormat;
+  file.metadata["config"] = format_config(config_);
+  file.metadata["info"] = info.dump();
+  file.metadata["data_scale"] = fmt::format("{:a}", data_scale_);  // hexadecimal: read back to the bit
+  write_safetensors(path, file);
+}
+
+Model Model::load(const std::string& path) {
+  const SafeTensors file = read_safetensors(path);
+  const auto text = [&](const char* key) -> const std::string& {
+    const auto found = file.metadata.find(key);
+    if (found == file.metadata.end()) throw InputError("[checkpoint] {}: expected an htfm checkpoint, got no '{}' in its metadata", path, key);
+    return found->second;
+  };
+  if (text("format") != kFormat) throw InputError("[checkpoint] {}: expected format {}, got {}", path, kFormat, text("format"));
+  Model m;
+  m.config_ = parse_config(text("config"), path);
+  try {
+    const nlohmann::json info = nlohmann::json::parse(text("info"));
+    m.step = info.at("step");
+    m.skipped = info.at("skipped");
+    m.state.updates = info.at("updates");
+    m.dim_ = info.at("dim");
+    m.bad_in_a_row = info.at("bad_in_a_row");
+    m.loss_sum = info.at("loss_sum");
+    m.loss_count = info.at("loss_count");
+    m.data_hash_ = info.at("data_hash");
+    m.data_origin_ = info.at("data_origin");
+    m.names_ = info.at("columns").get<std::vector<std::string>>();
+  } catch (const nlohmann::json::exception& e) {
+    throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", path, e.what());
+  }
+  m.data_scale_ = std::strtod(text("data_scale").c_str(), nullptr);
+  if (!(m.data_scale_ > 0) || m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive data scale and dimension", path);
+  m.build();
+  const ParameterLayout& layout = m.network_->layout();
+  m.state.parameters = take_parameters(layout, "model.", file.tensors, path);
+  m.state.ema = take_parameters(layout, "ema.", file.tensors, path);
+  m.state.first_moment = take_parameters(layout, "adam.m.", file.tensors, path);
+  m.state.second_moment = take_parameters(layout, "adam.v.", file.tensors, path);
+  m.standardiser = RunningStandardiser(m.flow_->feature().size());
+  m.standardiser.load({find_tensor(file.tensors, "standardiser.count", path), find_tensor(file.tensors, "standardiser.mean", path),
+                       find_tensor(file.tensors, "standardiser.m2", path)});
+  if (file.tensors.contains("normaliser.centre")) {
+    m.normaliser_.centre = tensor_vector(find_tensor(file.tensors, "normaliser.centre", path));
+    m.normaliser_.scale = tensor_vector(find_tensor(file.tensors, "normaliser.scale", path));
+  }
+  return m;
+}
+
+std::string Model::weights_hash() const {
+  Xxh64 hash;
+  hash.update(state.ema.const_data_ptr(), state.ema.nbytes());
+  return hash.hex();
+}
+
+}  // namespace htfm

@@ -1,0 +1,70 @@
+// A model: configuration, network, flow, normalisation and running statistics. What training changes and sampling needs,
+// and how both are kept in a checkpoint.
+#pragma once
+
+#include "htfm/data/dataset.h"
+#include "htfm/net/network.h"
+#include "htfm/train/config.h"
+#include "htfm/train/optimiser.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace htfm {
+
+/// The training set that a configuration names.
+Dataset load_dataset(const RunConfig& config);
+/// Fresh points of the same synthetic law, never seen in training; the k-th such set. InputError where the data are a file.
+Dataset held_out(const RunConfig& config, int64_t n, uint64_t k = 0);
+
+class Model {
+ public:
+  /// A new model for a training set.
+  Model(const RunConfig& config, const Dataset& data);
+  /// A model out of a checkpoint file; InputError for damage or a file that is no checkpoint.
+  static Model load(const std::string& checkpoint);
+  /// Writes a checkpoint atomically.
+  void save(const std::string& path) const;
+
+  const RunConfig& config() const { return config_; }
+  void set_config(const RunConfig& config) { config_ = config; }  ///< keys that may change on resume
+  const Network& network() const { return *network_; }
+  const FlowMatching& flow() const { return *flow_; }
+  const Normaliser& normaliser() const { return normaliser_; }
+  const std::vector<std::string>& column_names() const { return names_; }
+  int64_t dim() const { return network_->dim(); }
+  double data_scale() const { return data_scale_; }
+  const std::string& data_hash() const { return data_hash_; }
+  const std::string& data_origin() const { return data_origin_; }
+
+  OptimiserState state;
+  RunningStandardiser standardiser{0};
+  int64_t step = 0;     ///< steps taken, skipped ones included
+  int64_t skipped = 0;  ///< steps whose loss or gradient was not finite
+  int64_t bad_in_a_row = 0;
+  double loss_sum = 0;  ///< since the last log line
+  int64_t loss_count = 0;
+
+  /// XXH64 of the averaged weights: names a trained model in reports.
+  std::string weights_hash() const;
+
+ private:
+  Model() = default;
+  void build();
+
+  RunConfig config_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<FlowMatching> flow_;
+  Normaliser normaliser_;
+  std::vector<std::string> names_;
+  double data_scale_ = 1;
+  int64_t dim_ = 0;
+  std::string data_hash_, data_origin_;
+};
+
+/// Adds the slices of a flat buffer as named tensors, and reads them back.
+void put_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix, std::map<std::string, at::Tensor>& out);
+at::Tensor take_parameters(const ParameterLayout& layout, const std::string& prefix, const std::map<std::string, at::Tensor>& in, const std::string& path);
+
+}  // namespace htfm

@@ -1,0 +1,36 @@
+// AdamW with warm-up, StepLR, clipping and EMA over a network's flat parameters.
+#pragma once
+
+#include "htfm/net/parameters.h"
+#include "htfm/train/config.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace htfm {
+
+/// The trained state: flat float32 buffers laid out as the network's parameters.
+struct OptimiserState {
+  at::Tensor parameters, ema, first_moment, second_moment;
+  int64_t updates = 0;  ///< steps that changed the parameters
+
+  /// Initial values drawn from a key; the averages start there.
+  static OptimiserState initial(const ParameterLayout& layout, Key key);
+};
+
+class Optimiser {
+ public:
+  Optimiser(const ParameterLayout& layout, const TrainConfig& config);
+  /// Learning rate of a step, counted from 0.
+  double learning_rate(int64_t step) const;
+  /// Norm of a gradient.
+  double norm(const float* gradient) const;
+  /// One update; `norm` is the gradient's.
+  void update(int64_t step, const float* gradient, double norm, OptimiserState& state) const;
+
+ private:
+  const ParameterLayout& layout_;
+  TrainConfig config_;
+  std::vector<float> decay_;
+};
+
+}  // namespace htfm

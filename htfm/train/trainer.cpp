@@ -1,0 +1,172 @@
+#include "htfm/train/trainer.h"
+
+#include "htfm/base/error.h"
+#include "htfm/io/file.h"
+#include "htfm/io/json_lines.h"
+#include "htfm/io/tensorboard.h"
+
+#include <ATen/ops/empty.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstring>
+
+namespace htfm {
+
+namespace {
+
+using Stopwatch = std::chrono::steady_clock;
+
+// Mean over all coordinates of the squared error.
+class SquaredError final : public SampleLoss {
+ public:
+  explicit SquaredError(const at::Tensor& target) : target_(target.const_data_ptr<float>()), dim_(target.size(1)), inverse_(1.0 / static_cast<double>(target.numel())) {}
+  double operator()(int64_t first, int64_t rows, const float* output, float* gradient) const override {
+    const float* target = target_ + first * dim_;
+    double sum = 0;
+    for (int64_t i = 0; i < rows * dim_; ++i) {
+      const double d = static_cast<double>(output[i]) - target[i];
+      sum += d * d;
+      gradient[i] = static_cast<float>(2 * inverse_ * d);
+    }
+    return sum * inverse_;
+  }
+
+ private:
+  const float* target_;
+  int64_t dim_;
+  double inverse_;
+};
+
+// The order of the rows: a permutation an epoch, a function of the seed, so that nothing of it needs saving.
+class Batches {
+ public:
+  Batches(Key key, at::Tensor rows, int64_t batch) : key_(key), rows_(std::move(rows)), batch_(batch), order_(static_cast<size_t>(rows_.size(0))) {}
+  int64_t per_epoch() const { return (rows_.size(0) + batch_ - 1) / batch_; }
+  at::Tensor at_step(int64_t step) {
+    const int64_t epoch = step / per_epoch(), first = step % per_epoch() * batch_, dim = rows_.size(1);
+    if (epoch != epoch_) {
+      fill_permutation(key_.child(static_cast<uint64_t>(epoch)), rows_.size(0), order_.data());
+      epoch_ = epoch;
+    }
+    const int64_t n = std::min(batch_, rows_.size(0) - first);
+    at::Tensor out = at::empty({n, dim}, at::kFloat);
+    const float* from = rows_.const_data_ptr<float>();
+    float* to = out.mutable_data_ptr<float>();
+    for (int64_t i = 0; i < n; ++i) std::copy_n(from + order_[first + i] * dim, dim, to + i * dim);
+    return out;
+  }
+
+ private:
+  Key key_;
+  at::Tensor rows_;
+  int64_t batch_, epoch_ = -1;
+  std::vector<int64_t> order_;
+};
+
+// What a run leaves on disk while it goes on.
+class Record {
+ public:
+  Record(const RunFolder& folder, int64_t step) : events_(folder.events(), step), log_(folder.log()) {}
+  void write(const TrainProgress& p) {
+    log_.append({{"step", p.step}, {"loss", p.loss}, {"grad_norm", p.norm}, {"lr", p.lr}, {"skipped", p.skipped}, {"seconds", p.seconds}});
+    events_.scalar("train/loss", p.step, p.loss);
+    events_.scalar("train/grad_norm", p.step, p.norm);
+    events_.scalar("train/lr", p.step, p.lr);
+    events_.flush();
+  }
+  void sync() { log_.sync(); }
+
+ private:
+  EventWriter events_;
+  JsonLines log_;
+};
+
+// The model to go on with: a new one, or the newest checkpoint after a check that it belongs to this configuration and data.
+Model start(const RunConfig& config, const Dataset& data, const RunFolder& folder) {
+  const auto checkpoints = folder.list();
+  if (checkpoints.empty()) return Model(config, data);
+  Model model = [&] {
+    try {
+      return Model::load(checkpoints.back().path);
+    } catch (const InputError& e) {
+      if (checkpoints.size() == 1) throw;
+      throw InputError("{}; the last good one may be {}: remove the damaged file to go on from there", e.what(), checkpoints[checkpoints.size() - 2].path);
+    }
+  }();
+  for (const std::string& key : config_differences(config, model.config()))
+    if (!may_change_on_resume(key)) throw InputError("[{}] expected the value of the run in {} on --resume, got another", key, folder.path());
+  if (model.data_hash() != data.hash) throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(), data.origin);
+  model.set_config(config);
+  return model;
+}
+
+}  // namespace
+
+int64_t total_steps(const RunConfig& config, int64_t rows) { return config.train.epochs * ((rows + config.train.batch - 1) / config.train.batch); }
+
+Model train(const RunConfig& config, const TrainOptions& options) {
+  const Dataset data = load_dataset(config);
+  const RunFolder folder(options.folder);
+  const bool on_disk = !options.folder.empty();
+  std::optional<FolderLock> lock;
+  if (on_disk) {
+    if (!options.resume && folder.exists())
+      throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", folder.path());
+    folder.make();
+    lock.emplace(folder.path());
+    folder.clean();
+  }
+  Model model = on_disk ? start(config, data, folder) : Model(config, data);
+  std::optional<Record> record;
+  if (on_disk) {
+    JsonLines::keep(folder.log(), [&](const nlohmann::json& line) { return line.value("step", int64_t{0}) <= model.step; });
+    atomic_write(folder.config(), format_config(config));
+    record.emplace(folder, model.step);
+  }
+
+  const Key key = Key(static_cast<uint64_t>(config.seed)).child("train");
+  Batches batches(key.child("order"), model.normaliser().apply(data.rows), config.train.batch);
+  const int64_t steps = total_steps(config, data.rows.size(0)), first_step = model.step;
+  const Optimiser optimiser(model.network().layout(), config.train);
+  std::vector<float> gradient(static_cast<size_t>(model.network().layout().size()));
+  const auto started = Stopwatch::now();
+  double norm = 0;
+
+  while (model.step < steps) {
+    const int64_t step = model.step;
+    const TrainingPairs pairs = model.flow().pairs(key.child(static_cast<uint64_t>(step)), batches.at_step(step), model.standardiser);
+    const double loss = model.network().gradient(model.state.parameters.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature},
+                                                 SquaredError(pairs.target), gradient.data());
+    norm = optimiser.norm(gradient.data());
+    if (std::isfinite(loss) && std::isfinite(norm)) {
+      optimiser.update(step, gradient.data(), norm, model.state);
+      model.loss_sum += loss, ++model.loss_count, model.bad_in_a_row = 0;
+    } else {
+      ++model.skipped;
+      if (++model.bad_in_a_row >= config.train.max_bad_steps)
+        throw Error("[train] step {}: loss or gradient not finite in {} steps in a row; the last good checkpoint is {}", step + 1, model.bad_in_a_row,
+                    on_disk && !folder.list().empty() ? folder.list().back().path : "none");
+    }
+    ++model.step;
+
+    const bool last = model.step == steps;
+    if (last || model.step % config.train.log_steps == 0) {
+      const double seconds = std::chrono::duration<double>(Stopwatch::now() - started).count();
+      const TrainProgress progress{model.step, steps, model.loss_count > 0 ? model.loss_sum / static_cast<double>(model.loss_count) : std::nan(""), norm,
+                                   optimiser.learning_rate(step), model.skipped, seconds,
+                                   static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9), last};
+      model.loss_sum = 0, model.loss_count = 0;
+      if (record) record->write(progress);
+      if (options.report) options.report(progress);
+    }
+    if (on_disk && (last || model.step % config.train.checkpoint_steps == 0)) {
+      record->sync();
+      model.save(folder.checkpoint(model.step));
+      folder.prune(config.train.keep, config.train.keep_every);
+    }
+  }
+  return model;
+}
+
+}  // namespace htfm

@@ -1,0 +1,37 @@
+// The training loop.
+#pragma once
+
+#include "htfm/train/model.h"
+#include "htfm/train/run_folder.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace htfm {
+
+/// Where training stands, for a status line.
+struct TrainProgress {
+  int64_t step = 0, steps = 0;
+  double loss = 0;        ///< mean since the last report
+  double norm = 0;        ///< of the last gradient
+  double lr = 0;
+  int64_t skipped = 0;
+  double seconds = 0, steps_per_second = 0;  ///< of this process
+  bool last = false;
+};
+
+struct TrainOptions {
+  std::string folder;   ///< empty: nothing is written
+  bool resume = false;  ///< go on from the newest checkpoint in the folder, or start where there is none
+  std::function<void(const TrainProgress&)> report;  ///< called every log_steps steps and at the end
+};
+
+/// Steps of the whole training: epochs times batches, the last batch of an epoch possibly smaller.
+int64_t total_steps(const RunConfig& config, int64_t rows);
+
+/// Trains a model as configured and returns it. The result is a function of configuration and data: a run that was killed
+/// and resumed ends with the same bits. Error after max_bad_steps non-finite steps in a row.
+Model train(const RunConfig& config, const TrainOptions& options = {});
+
+}  // namespace htfm
