@@ -10,6 +10,8 @@
 namespace htfm {
 namespace {
 
+using Words = std::vector<std::string_view>;
+
 /// A stream of choices, the same in every run.
 class Choices {
  public:
@@ -25,7 +27,7 @@ class Choices {
   uint64_t index_ = 0;
 };
 
-void mutate(std::string& bytes, const std::vector<std::string>& seeds, const std::vector<std::string>& words, Choices& choices) {
+void mutate(std::string& bytes, const std::vector<std::string>& seeds, const Words& words, Choices& choices) {
   const size_t at = choices.below(bytes.size() + 1);
   const size_t size = std::min(choices.below(1 + choices.below(64)), bytes.size() - at);
   switch (choices.below(8)) {
@@ -57,8 +59,7 @@ void mutate(std::string& bytes, const std::vector<std::string>& seeds, const std
 }
 
 /// Feeds `rounds` mutated inputs, and every seed as it is; returns how many mutated ones were accepted.
-int64_t drive(bool (*entry)(std::string_view), const std::vector<std::string>& seeds, const std::vector<std::string>& words, int64_t rounds,
-              Key key) {
+int64_t drive(bool (*entry)(std::string_view), const std::vector<std::string>& seeds, const Words& words, int64_t rounds, Key key) {
   for (const std::string& seed : seeds) entry(seed);
   int64_t accepted = 0;
   for (int64_t round = 0; round < rounds; ++round) {
@@ -91,8 +92,7 @@ TEST(Mutation, NpyIsAcceptedOrRefused) {
     seeds.push_back(test::slurp(test::golden(std::string(name) + ".npy")));
     ASSERT_FALSE(seeds.back().empty()) << name;
   }
-  const std::vector<std::string> words = {"'descr'", "'shape': (", "(0, 0)", "True", "'<f4'", "'>f8'", "}",
-                                          "{",       ",",          ")",      "'",    "\"",    "\n",    "\\"};
+  const Words words = {"'descr'", "'shape': (", "(0, 0)", "True", "'<f4'", "'>f8'", "}", "{", ",", ")", "'", "\"", "\n", "\\"};
   expect_some(drive(fuzz::npy, seeds, words, kRounds, Key(1)));
 }
 
@@ -107,8 +107,8 @@ TEST(Mutation, CsvIsAcceptedOrRefused) {
       "1e308,4.9e-324\n-0,1e-400",
       "\"q\"\"q\",x\n 1 , 2 \n",
   };
-  const std::vector<std::string> words = {",",   ";",  "\t",    "\n", "\r\n", "\"", "\"\"", "nan",
-                                          "inf", "NA", "1e999", "-",  "+1",   "x",  " ",    std::string(1, '\0')};
+  const Words words = {",",   ";",  "\t",    "\n", "\r\n", "\"", "\"\"", "nan",
+                       "inf", "NA", "1e999", "-",  "+1",   "x",  " ",    std::string_view("\0", 1)};
   expect_some(drive(fuzz::csv, seeds, words, kRounds, Key(2)));
 }
 
@@ -121,24 +121,24 @@ TEST(Mutation, SafetensorsIsAcceptedOrRefused) {
   StringSink hashed;
   write_safetensors(hashed, {{{"w", at::ones({2, 2})}, {"n", at::arange(4)}}, {{"step", "3"}}});
   seeds.push_back(hashed.bytes());
-  const std::vector<std::string> words = {"\"F32\"",
-                                          "\"U8\"",
-                                          "[0,0]",
-                                          "[]",
-                                          "{",
-                                          "}",
-                                          "[",
-                                          "]",
-                                          ":",
-                                          ",",
-                                          "\"",
-                                          "__metadata__",
-                                          "\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},",
-                                          "null",
-                                          "-1",
-                                          "1e9",
-                                          "\\u0000",
-                                          "\xff"};
+  const Words words = {"\"F32\"",
+                       "\"U8\"",
+                       "[0,0]",
+                       "[]",
+                       "{",
+                       "}",
+                       "[",
+                       "]",
+                       ":",
+                       ",",
+                       "\"",
+                       "__metadata__",
+                       "\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},",
+                       "null",
+                       "-1",
+                       "1e9",
+                       "\\u0000",
+                       "\xff"};
   expect_some(drive(fuzz::safetensors, seeds, words, kRounds, Key(3)));
 }
 

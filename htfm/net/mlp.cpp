@@ -145,8 +145,7 @@ int64_t Mlp::scratch_floats() const {
 // One tile's forward and backward pass on memory of its own.
 class Mlp::Runner {
  public:
-  // keep: every block keeps its tiles for a backward pass; otherwise they share one set, which stays in the first-level cache.
-  Runner(const Mlp& net, const float* parameters, bool keep) : net_(net), p_(parameters), k_(kernels<TileKernels>()), scratch_(net.scratch_floats()) {
+  Runner(const Mlp& net, const float* parameters) : net_(net), p_(parameters), k_(kernels<TileKernels>()), scratch_(net.scratch_floats()) {
     const MlpOptions& o = net.o_;
     a_.x = scratch_.tile(o.dim);
     a_.t = scratch_.tile(1);
@@ -157,15 +156,10 @@ class Mlp::Runner {
     a_.path_hidden = scratch_.tile(o.path_embedding);
     a_.embedding_pre = scratch_.tile(net.embedding());
     a_.embedding = scratch_.tile(net.embedding());
-    for (int64_t b = 0; b < o.blocks; ++b) {
-      if (b == 0 || keep)
-        a_.blocks.push_back({scratch_.tile(o.width), scratch_.tile(2 * o.groups), scratch_.tile(o.width), scratch_.tile(o.width),
-                             scratch_.tile(2 * o.groups), scratch_.tile(o.width), nullptr});
-      else
-        a_.blocks.push_back(a_.blocks[0]);
-      a_.blocks.back().modulation = scratch_.tile(2 * o.width);
-    }
-    a_.last = keep ? scratch_.tile(o.width) : a_.blocks[0].x;
+    for (int64_t b = 0; b < o.blocks; ++b)
+      a_.blocks.push_back({scratch_.tile(o.width), scratch_.tile(2 * o.groups), scratch_.tile(o.width), scratch_.tile(o.width),
+                           scratch_.tile(2 * o.groups), scratch_.tile(o.width), scratch_.tile(2 * o.width)});
+    a_.last = scratch_.tile(o.width);
     a_.film = scratch_.tile(2 * o.width);
     a_.film_input = scratch_.tile(o.width);
     a_.output = scratch_.tile(o.dim);
@@ -356,7 +350,7 @@ at::Tensor Mlp::forward(const float* parameters, const NetworkInput& in) const {
   at::Tensor out = at::empty({n, o_.dim}, at::kFloat);
   float* y = out.mutable_data_ptr<float>();
   parallel_ranges(n, 4 * kTile, [&](int64_t begin, int64_t end) {
-    Runner runner(*this, parameters, false);
+    Runner runner(*this, parameters);
     for (int64_t first = begin; first < end; first += kTile) {
       const int64_t rows = std::min(kTile, end - first);
       runner.load(in, first, rows);
@@ -377,7 +371,7 @@ double Mlp::gradient(const float* parameters, const NetworkInput& in, const Samp
   float* part_gradient = sums.take(parts * size);
   std::vector<double> values(static_cast<size_t>(parts), 0.0);
   parallel_for(parts, [&](int64_t part) {
-    Runner runner(*this, parameters, true);
+    Runner runner(*this, parameters);
     float* own = part_gradient + part * size;
     std::memset(own, 0, static_cast<size_t>(size) * sizeof(float));
     for (int64_t tile = part * tiles / parts; tile < (part + 1) * tiles / parts; ++tile) {
@@ -401,7 +395,7 @@ double Mlp::gradient(const float* parameters, const NetworkInput& in, const Samp
 class MlpEvaluator final : public Evaluator {
  public:
   MlpEvaluator(const Mlp& net, const float* parameters, int64_t rows, const float* feature)
-      : net_(net), p_(parameters), rows_(rows), tiles_((rows + kTile - 1) / kTile), runner_(net, parameters, false),
+      : net_(net), p_(parameters), rows_(rows), tiles_((rows + kTile - 1) / kTile), runner_(net, parameters),
         kept_((net.o_.feature ? tiles_ * (net.o_.blocks + 1) * 2 * net.o_.width * kTile : 0) + 64), constants_(static_cast<size_t>(net.o_.blocks * 2 * net.o_.width)) {
     const MlpOptions& o = net_.o_;
     if (!o.feature) return;

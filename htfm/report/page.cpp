@@ -14,11 +14,13 @@ constexpr double kHalfPage = 560;  // figures up to this width share a row
 /// Escaped text in which `backticks` mark code; an unpaired one stands for itself.
 std::string marked_up(std::string_view text) {
   std::string out;
-  for (size_t open, close; (open = text.find('`')) != std::string_view::npos && (close = text.find('`', open + 1)) != std::string_view::npos;
-       text.remove_prefix(close + 1)) {
+  while (true) {
+    const size_t open = text.find('`');
+    const size_t close = open == std::string_view::npos ? open : text.find('`', open + 1);
+    if (close == std::string_view::npos) return out + escape(text);
     out += escape(text.substr(0, open)) + element("code", escape(text.substr(open + 1, close - open - 1)));
+    text.remove_prefix(close + 1);
   }
-  return out + escape(text);
 }
 
 std::string key_value_rows(const KeyValues& entries) {

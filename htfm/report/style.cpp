@@ -141,6 +141,7 @@ footer dl{grid-template-columns:minmax(0,1fr)}
 footer dd{margin-bottom:6px}
 }
 @media print{
+.cards{grid-template-columns:repeat(auto-fit,minmax(120px,1fr))}
 body{font-size:10.5pt}
 .page{max-width:none;padding:0}
 nav{display:none}
@@ -153,8 +154,13 @@ h2,h3{break-after:avoid}
 
 std::string replaced(std::string_view text, std::string_view what, std::string_view with) {
   std::string out;
-  for (size_t at; (at = text.find(what)) != std::string_view::npos; text.remove_prefix(at + what.size())) out.append(text.substr(0, at)).append(with);
-  return out.append(text);
+  while (true) {
+    const size_t at = text.find(what);
+    out += text.substr(0, at);
+    if (at == std::string_view::npos) return out;
+    out += with;
+    text.remove_prefix(at + what.size());
+  }
 }
 
 std::string variables(bool dark) {

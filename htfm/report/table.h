@@ -1,9 +1,10 @@
 // Tables of scores: numbers aligned, spread and the paper's value beside ours, the best of a column marked.
 #pragma once
 
-#include <cstdint>
+#include <concepts>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace htfm::report {
@@ -23,8 +24,8 @@ class Cell {
   Cell(std::string text) : text_(std::move(text)), kind_(Kind::text) {}
   Cell(const char* text) : Cell(std::string(text)) {}
   Cell(double value) : value_(value), kind_(Kind::number) {}
-  Cell(int64_t value) : Cell(static_cast<double>(value)) { whole_ = true; }
-  Cell(int value) : Cell(static_cast<int64_t>(value)) {}
+  template <std::integral T>
+  Cell(T value) : value_(static_cast<double>(value)), kind_(Kind::number), whole_(true) {}
   /// Adds a spread, shown as "± 0.002".
   Cell& spread(double value);
   /// Adds the value of the paper; the column then has two parts, ours and the paper's.

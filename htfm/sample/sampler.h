@@ -12,7 +12,7 @@ struct SampleOptions {
   std::string solver = "euler";
   SolverOptions solve;
   bool averaged = true;  ///< EMA weights, or the raw ones
-  std::function<void(int64_t done, int64_t n)> report;  ///< called from time to time, by one thread at a time
+  std::function<void(int64_t done, int64_t n)> report = {};  ///< called from time to time, by one thread at a time
 };
 
 struct SampleResult {

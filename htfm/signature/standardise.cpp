@@ -71,7 +71,7 @@ at::Tensor standardise_along_time(const at::Tensor& paths) {
 }
 
 RunningStandardiser::RunningStandardiser(int64_t size) {
-  if (size < 1) throw InputError("[RunningStandardiser] expected at least 1 coordinate, got {}", size);
+  if (size < 0) throw InputError("[RunningStandardiser] expected at least 0 coordinates, got {}", size);  // 0: a clock without a feature
   mean_.assign(size, 0.0);
   m2_.assign(size, 0.0);
 }

@@ -17,7 +17,7 @@ at::Tensor standardise_along_time(const at::Tensor& paths);
 /// Mean and variance of every coordinate, collected in double while training and frozen in evaluation.
 class RunningStandardiser {
  public:
-  explicit RunningStandardiser(int64_t size);
+  explicit RunningStandardiser(int64_t size = 0);
 
   int64_t size() const { return static_cast<int64_t>(mean_.size()); }
   int64_t count() const { return count_; }

@@ -22,9 +22,9 @@ struct TrainProgress {
 };
 
 struct TrainOptions {
-  std::string folder;   ///< empty: nothing is written
+  std::string folder = {};  ///< empty: nothing is written
   bool resume = false;  ///< go on from the newest checkpoint in the folder, or start where there is none
-  std::function<void(const TrainProgress&)> report;  ///< called every log_steps steps and at the end
+  std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
 };
 
 /// Steps of the whole training: epochs times batches, the last batch of an epoch possibly smaller.

@@ -1,0 +1,114 @@
+#include "app/common.h"
+
+#include "htfm/base/dispatch.h"
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace htfm::app {
+
+void Common::add(CLI::App& command, bool with_json) {
+  command.add_option("--seed", seed, "Seed of everything that is drawn")->check(CLI::NonNegativeNumber)->each([this](const std::string&) {
+    seed_given = true;
+  });
+  command.add_option("--device", device, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+  command.add_option("--threads", threads, "Threads to use; 0: one for each core")->check(CLI::Range(0, 4096));
+  if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
+}
+
+void Common::apply() {
+  if (device == "cuda") throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
+  set_thread_count(threads);
+}
+
+void ClockChoice::add(CLI::App& command, bool required) {
+  std::vector<std::string> names;
+  for (const ClockFamily& f : clock_families()) names.push_back(f.name);
+  family = command.add_option("--family", spec.family, "Family of the clock")->check(CLI::IsMember(names));
+  if (required) family->required();
+  for (const ClockFamily& f : clock_families())
+    for (const ClockParameter& p : f.parameters)
+      if (!command.get_option_no_throw("--" + p.name))
+        command.add_option_function<double>("--" + p.name, [this, name = p.name](double v) { given[name] = v; }, p.meaning + " (" + f.name + ")");
+  command.add_option("--grid", spec.grid, "Steps of the grid on [0,1]")->capture_default_str();
+}
+
+ClockSpec ClockChoice::get() const {
+  ClockSpec out = spec;
+  out.parameters = given;
+  return out;
+}
+
+namespace {
+
+std::string value_text(const Json& v) {
+  if (v.is_string()) return v.get<std::string>();
+  if (v.is_number_float()) return fmt::format("{:.6g}", v.get<double>());
+  return v.dump();
+}
+
+void print_lines(const Json& figures, const std::string& indent) {
+  size_t width = 0;
+  for (const auto& [key, value] : figures.items())
+    if (!value.is_structured()) width = std::max(width, key.size());
+  for (const auto& [key, value] : figures.items()) {
+    if (value.is_object()) {
+      fmt::print("{}{}\n", indent, key);
+      print_lines(value, indent + "  ");
+    } else {
+      fmt::print("{}{:<{}}  {}\n", indent, key, width, value_text(value));
+    }
+  }
+}
+
+}  // namespace
+
+void print_figures(const Common& common, const Json& figures) {
+  if (common.json)
+    fmt::print("{}\n", figures.dump());
+  else
+    print_lines(figures, "");
+  std::fflush(stdout);
+}
+
+StatusLine::StatusLine(std::string prefix) : prefix_(std::move(prefix)), terminal_(::isatty(STDERR_FILENO) != 0) {}
+
+StatusLine::~StatusLine() {
+  if (terminal_ && shown_) fmt::print(stderr, "\n");
+}
+
+void StatusLine::show(const std::string& text, bool last) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!last && now < next_) return;
+  next_ = now + (terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000));
+  if (terminal_)
+    fmt::print(stderr, "\r\033[K{}{}", prefix_, text);
+  else
+    fmt::print(stderr, "{}{}\n", prefix_, text);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<int64_t>(seconds);
+  if (whole < 3600) return fmt::format("{} min {:02d} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02d} min", whole / 3600, whole % 3600 / 60);
+}
+
+void say(const std::string& text) { fmt::print(stderr, "{}\n", text); }
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw Error("{}: cannot make the folder: {}", path, error.message());
+}
+
+std::string version_text() { return fmt::format("htfm {} ({}, {} threads)", HTFM_VERSION, isa_name(), thread_count()); }
+
+}  // namespace htfm::app

@@ -1,0 +1,82 @@
+// What the subcommands share: common options, output as text or JSON, the status line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "htfm/clock/clock.h"
+
+namespace htfm::app {
+
+using Json = nlohmann::ordered_json;
+
+/// Options that every subcommand has.
+struct Common {
+  int64_t seed = 0;
+  bool seed_given = false;
+  std::string device = "auto";
+  int threads = 0;
+  bool json = false;
+
+  /// Adds --seed, --device, --threads and, where the command prints figures, --json.
+  void add(CLI::App& command, bool with_json = true);
+  /// Applies threads and checks the device; to be called first in a command.
+  void apply();
+};
+
+/// Options that name a clock: --family, --alpha, --nu, ... (one for each parameter in the registry) and --grid.
+struct ClockChoice {
+  ClockSpec spec;
+  std::map<std::string, double> given;
+  CLI::Option* family = nullptr;
+  void add(CLI::App& command, bool required);
+  /// The specification, with the parameters that were given.
+  ClockSpec get() const;
+};
+
+/// Figures of a command: printed as aligned lines, or as one JSON object with --json.
+void print_figures(const Common& common, const Json& figures);
+
+/// Progress on standard error: one line rewritten on a terminal, a plain line every few seconds otherwise.
+class StatusLine {
+ public:
+  explicit StatusLine(std::string prefix = "");
+  ~StatusLine();
+  void show(const std::string& text, bool last = false);
+
+ private:
+  std::string prefix_;
+  bool terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point next_{};
+};
+
+/// "1 min 20 s".
+std::string duration_text(double seconds);
+
+/// A line on standard error.
+void say(const std::string& text);
+
+/// Makes a folder and its parents; Error where that fails.
+void make_folder(const std::string& path);
+
+/// The program's version and build, for provenance.
+std::string version_text();
+
+void add_demo(CLI::App& app);
+void add_clock(CLI::App& app);
+void add_source(CLI::App& app);
+void add_signature(CLI::App& app);
+void add_data(CLI::App& app);
+void add_train(CLI::App& app);
+void add_sample(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_report(CLI::App& app);
+void add_reproduce(CLI::App& app);
+void add_info(CLI::App& app);
+void add_bench(CLI::App& app);
+
+}  // namespace htfm::app

@@ -1,0 +1,2 @@
+#include "app/common.h"
+namespace htfm::app { void add_demo(CLI::App&) {} }

@@ -1,0 +1,94 @@
+// htfm clock, source, data: samples of the laws that everything else is made of.
+#include "app/common.h"
+
+#include "htfm/base/error.h"
+#include "htfm/data/synthetic.h"
+#include "htfm/io/csv.h"
+#include "htfm/io/npy.h"
+
+#include <fmt/format.h>
+
+namespace htfm::app {
+
+namespace {
+
+struct DrawOptions {
+  Common common;
+  ClockChoice clock;
+  SyntheticSpec set;
+  int64_t n = 0, dim = 2;
+  std::string output, area;
+};
+
+void write_array(const std::string& path, const at::Tensor& x) {
+  if (path.ends_with(".csv"))
+    write_csv(path, x);
+  else if (path.ends_with(".npy"))
+    write_npy(path, x);
+  else
+    throw InputError("[-o] expected a file that ends in .npy or .csv, got '{}'", path);
+}
+
+Key key_of(const Common& common, const char* what) { return Key(static_cast<uint64_t>(common.seed)).child(what); }
+
+void add_count_and_output(CLI::App& command, DrawOptions& o) {
+  command.add_option("-n,--count", o.n, "How many")->required()->check(CLI::PositiveNumber);
+  command.add_option("-o,--output", o.output, "File to write (.npy or .csv)")->required();
+}
+
+}  // namespace
+
+void add_clock(CLI::App& app) {
+  auto o = std::make_shared<DrawOptions>();
+  CLI::App* c = app.add_subcommand("clock", "Sample clock paths and their areas");
+  c->footer("Example: htfm clock --family stable --alpha 1.7 -n 1000 -o paths.npy --area area.npy");
+  o->clock.add(*c, true);
+  add_count_and_output(*c, *o);
+  c->add_option("--area", o->area, "File for the areas");
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    const auto clock = make_clock(o->clock.get());
+    const ClockSample sample = clock->sample(key_of(o->common, "clock"), {.count = o->n});
+    write_array(o->output, sample.paths);
+    if (!o->area.empty()) write_array(o->area, sample.area);
+    print_figures(o->common, {{"clock", clock->spec().describe()}, {"paths", o->n}, {"points", clock->grid() + 1}, {"file", o->output}});
+  });
+}
+
+void add_source(CLI::App& app) {
+  auto o = std::make_shared<DrawOptions>();
+  CLI::App* c = app.add_subcommand("source", "Sample the source law, marginal over the clock");
+  c->footer("Example: htfm source --family inverse-gamma --nu 3 --dim 2 -n 100000 -o x.npy");
+  o->clock.add(*c, true);
+  add_count_and_output(*c, *o);
+  c->add_option("--dim", o->dim, "Dimension")->required()->check(CLI::PositiveNumber);
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    const auto clock = make_clock(o->clock.get());
+    const Key key = key_of(o->common, "source");
+    const ClockSample sample = clock->sample(key.child("clock"), {.count = o->n, .paths = false});
+    write_array(o->output, sample_source(key.child("source"), sample.area, o->dim));
+    print_figures(o->common, {{"clock", clock->spec().describe()}, {"rows", o->n}, {"columns", o->dim}, {"file", o->output}});
+  });
+}
+
+void add_data(CLI::App& app) {
+  auto o = std::make_shared<DrawOptions>();
+  CLI::App* c = app.add_subcommand("data", "Draw a synthetic data set");
+  c->footer("Example: htfm data mixture2d --alpha 1.5 -n 32000 -o x.npy");
+  std::vector<std::string> names;
+  for (const SyntheticInfo& s : synthetic_sets()) names.push_back(s.name);
+  c->add_option("name", o->set.name, "Which set")->required()->check(CLI::IsMember(names));
+  c->add_option("--alpha", o->set.alpha, "mixture2d: stability index of the components")->capture_default_str();
+  add_count_and_output(*c, *o);
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    write_array(o->output, draw_synthetic(key_of(o->common, "data"), o->set, o->n));
+    print_figures(o->common, {{"data", o->set.name}, {"rows", o->n}, {"columns", 2}, {"file", o->output}});
+  });
+}
+
+}  // namespace htfm::app

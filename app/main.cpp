@@ -1,0 +1,46 @@
+// The program htfm: one file a subcommand. Exit 0 on success, 2 on bad input or usage, 1 on any other failure.
+#include "app/common.h"
+
+#include "htfm/base/error.h"
+
+#include <fmt/format.h>
+
+#include <new>
+
+int main(int argc, char** argv) {
+  CLI::App app{"Generative models of data with rare extremes: heavy-tailed flow matching via random clocks.", "htfm"};
+  app.set_version_flag("--version", HTFM_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  using namespace htfm::app;
+  add_demo(app);
+  add_clock(app);
+  add_source(app);
+  add_signature(app);
+  add_data(app);
+  add_train(app);
+  add_sample(app);
+  add_eval(app);
+  add_report(app);
+  add_reproduce(app);
+  add_info(app);
+  add_bench(app);
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    fmt::print(stderr, "htfm: {} (htfm --help shows the usage)\n", e.what());
+    return 2;
+  } catch (const htfm::InputError& e) {
+    fmt::print(stderr, "htfm: {}\n", e.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "htfm: out of memory\n");
+    return 1;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "htfm: {}\n", e.what());
+    return 1;
+  }
+}

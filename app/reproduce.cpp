@@ -1,0 +1,2 @@
+#include "app/common.h"
+namespace htfm::app { void add_reproduce(CLI::App&) {} }

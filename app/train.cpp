@@ -1,0 +1,161 @@
+// htfm train, sample, info: a run from its configuration to samples.
+#include "app/common.h"
+#include "app/progress.h"
+
+#include "htfm/base/error.h"
+#include "htfm/io/csv.h"
+#include "htfm/io/hash.h"
+#include "htfm/io/npy.h"
+#include "htfm/sample/sampler.h"
+#include "htfm/train/trainer.h"
+
+#include <fmt/format.h>
+
+namespace htfm::app {
+
+void add_train(CLI::App& app) {
+  struct Options {
+    Common common;
+    std::string config, folder;
+    std::vector<std::string> settings;
+    bool resume = false, dry_run = false;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("train", "Train as a TOML file says");
+  c->footer("Example: htfm train config/2d.toml --set clock.family=stable --set clock.alpha=1.7 -o run");
+  c->add_option("config", o->config, "Configuration (TOML)")->required();
+  c->add_option("--set", o->settings, "key=value, on top of the file; may be repeated")->allow_extra_args(false);
+  c->add_option("-o,--output", o->folder, "Folder of the run");
+  c->add_flag("--resume", o->resume, "Go on from the newest checkpoint in the folder");
+  c->add_flag("--dry-run", o->dry_run, "Print the resolved configuration and stop");
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    if (o->common.seed_given) o->settings.push_back(fmt::format("seed={}", o->common.seed));
+    const RunConfig config = load_config(o->config, o->settings);
+    if (o->dry_run) {
+      fmt::print("{}", format_config(config));
+      return;
+    }
+    if (o->folder.empty()) throw InputError("[-o] expected a folder for the run, got none");
+    const Model model = train_with_status(config, {.folder = o->folder, .resume = o->resume});
+    print_figures(o->common, {{"run", o->folder},
+                              {"clock", config.clock.describe()},
+                              {"steps", model.step},
+                              {"skipped_steps", model.skipped},
+                              {"weights_hash", model.weights_hash()}});
+  });
+}
+
+void add_sample(CLI::App& app) {
+  struct Options {
+    Common common;
+    ClockChoice clock;
+    std::string run, output, area, weights = "ema";
+    std::string solver;
+    int64_t n = 0, nfe = 0;
+    double time_power = 0, rtol = 0, atol = 0;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("sample", "Sample a trained run");
+  c->footer("Example: htfm sample run -n 24000 --solver ab2 --nfe 20 -o s.npy");
+  c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
+  c->add_option("-n,--count", o->n, "How many samples")->required()->check(CLI::PositiveNumber);
+  c->add_option("-o,--output", o->output, "File to write (.npy or .csv)")->required();
+  c->add_option("--area", o->area, "File for the areas of the clocks (.npy)");
+  std::vector<std::string> names;
+  for (const SolverInfo& s : solvers()) names.push_back(s.name);
+  c->add_option("--solver", o->solver, "Solver; the run's own where not given")->check(CLI::IsMember(names));
+  c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(CLI::PositiveNumber);
+  c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(CLI::Range(0.1, 16.0));
+  c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(CLI::PositiveNumber);
+  c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(CLI::PositiveNumber);
+  c->add_option("--weights", o->weights, "ema or raw")->check(CLI::IsMember({"ema", "raw"}));
+  o->clock.add(*c, false);
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    if (!o->output.ends_with(".npy") && !o->output.ends_with(".csv"))
+      throw InputError("[-o] expected a file that ends in .npy or .csv, got '{}'", o->output);
+    const Model model = Model::load(resolve_checkpoint(o->run));
+    const ClockSpec& trained = model.config().clock;
+    if (o->clock.family->count() > 0 || !o->clock.given.empty()) {
+      ClockSpec asked = o->clock.get();
+      if (o->clock.family->count() == 0) asked.family = trained.family;
+      asked.grid = trained.grid;
+      if (asked.describe() != trained.describe())
+        throw InputError("[clock] expected the law that {} was trained with, {}; got {}", o->run, trained.describe(), asked.describe());
+    }
+    SampleOptions options = sample_options(model.config());
+    options.n = o->n;
+    if (o->common.seed_given) options.seed = static_cast<uint64_t>(o->common.seed);
+    if (!o->solver.empty()) options.solver = o->solver;
+    if (o->nfe > 0)
+      options.solve.nfe = o->nfe;
+    else if (options.solver == "dopri5")
+      options.solve.nfe = std::max<int64_t>(options.solve.nfe, 2000);
+    if (o->time_power > 0) options.solve.time_power = o->time_power;
+    if (o->rtol > 0) options.solve.rtol = o->rtol;
+    if (o->atol > 0) options.solve.atol = o->atol;
+    options.averaged = o->weights == "ema";
+    const SampleResult result = sample_with_status(model, options);
+    if (o->output.ends_with(".csv"))
+      write_csv(o->output, result.samples, model.column_names());
+    else
+      write_npy(o->output, result.samples);
+    if (!o->area.empty()) write_npy(o->area, result.area);
+    print_figures(o->common, {{"samples", options.n},
+                              {"file", o->output},
+                              {"clock", trained.describe()},
+                              {"solver", options.solver},
+                              {"nfe", result.evaluations},
+                              {"nfe_most", result.most_evaluations},
+                              {"diverged", result.diverged},
+                              {"incomplete", result.incomplete},
+                              {"weights", o->weights},
+                              {"step", model.step},
+                              {"seed", options.seed},
+                              {"seconds", result.seconds}});
+  });
+}
+
+void add_info(CLI::App& app) {
+  struct Options {
+    Common common;
+    std::string run;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("info", "What a run or checkpoint is");
+  c->footer("Example: htfm info run");
+  c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    const std::string path = resolve_checkpoint(o->run);
+    const Model m = Model::load(path);
+    const RunConfig& config = m.config();
+    Json j{{"checkpoint", path},
+           {"file_sha256", sha256_file(path)},
+           {"method", config.method},
+           {"clock", config.clock.describe()},
+           {"feature", m.flow().feature().description()},
+           {"schedule", config.path.name},
+           {"coupling", config.coupling},
+           {"precondition", config.precondition},
+           {"data_scale", m.data_scale()},
+           {"network", config.net.kind},
+           {"parameters", m.network().layout().count()},
+           {"dimension", m.dim()},
+           {"step", m.step},
+           {"skipped_steps", m.skipped},
+           {"data", m.data_origin()},
+           {"data_hash", m.data_hash()},
+           {"weights_hash", m.weights_hash()},
+           {"seed", config.seed}};
+    // A file whose rows are not at hand does not say how many steps the whole run has.
+    if (config.data.path.empty()) j["steps"] = total_steps(config, config.data.n);
+    print_figures(o->common, j);
+  });
+}
+
+}  // namespace htfm::app
