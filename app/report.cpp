@@ -1,2 +1,44 @@
+// htfm report: one self-contained page about a run.
 #include "app/common.h"
-namespace htfm::app { void add_report(CLI::App&) {} }
+#include "app/scored_run.h"
+
+#include "htfm/base/error.h"
+#include "htfm/io/file.h"
+#include "htfm/train/run_folder.h"
+
+#include <fmt/format.h>
+
+namespace htfm::app {
+
+void add_report(CLI::App& app) {
+  struct Options {
+    Common common;
+    std::string run, output;
+    int64_t n = 0;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("report", "Make one self-contained page about a run");
+  c->footer("Example: htfm report run -o report.html");
+  c->add_option("run", o->run, "Folder of a run")->required();
+  c->add_option("-o,--output", o->output, "File to write (.html)")->required();
+  c->add_option("-n,--count", o->n, "Samples to draw; the run's own number where not given")->check(CLI::PositiveNumber);
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    Model model = Model::load(resolve_checkpoint(o->run));
+    SampleOptions options = sample_options(model.config());
+    if (o->n > 0) options.n = o->n;
+    if (o->common.seed_given) options.seed = static_cast<uint64_t>(o->common.seed);
+    const Reference reference = make_reference(model.config(), options.n, true);
+    std::vector<ScoredRun> runs;
+    runs.push_back(score_run(std::move(model), options, reference, o->run));
+    const ScoredRun& r = runs.front();
+    atomic_write(o->output, report_page(r.name + " on " + r.model.data_origin(), "Heavy-tailed flow matching with the clock " + r.model.config().clock.describe() + ".",
+                                        runs, reference, fmt::format("htfm report {} -o {}", o->run, o->output)));
+    Json j{{"report", o->output}, {"nfe", r.sampled.evaluations}, {"diverged", r.sampled.diverged}};
+    for (const MetricValue& v : r.scores.values) j[v.name] = v.value;
+    print_figures(o->common, j);
+  });
+}
+
+}  // namespace htfm::app

@@ -1,0 +1,216 @@
+#include "app/scored_run.h"
+
+#include "app/progress.h"
+
+#include "htfm/base/error.h"
+#include "htfm/io/json_lines.h"
+#include "htfm/report/figures.h"
+#include "htfm/train/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace htfm::app {
+
+namespace {
+
+std::vector<LossPoint> read_losses(const std::string& folder) {
+  std::vector<LossPoint> out;
+  const std::string log = RunFolder(folder).log();
+  if (folder.empty() || !std::filesystem::exists(log)) return out;
+  for (const auto& line : JsonLines::read(log))
+    if (line.contains("step") && line.contains("loss") && line["loss"].is_number()) out.push_back({line["step"], line["loss"]});
+  return out;
+}
+
+}  // namespace
+
+std::string variant_name(const ClockSpec& clock) {
+  if (clock.family == "deterministic") return "HTFM-G";
+  if (clock.family == "stable") return fmt::format("HTFM-α {}", clock.parameters.at("alpha"));
+  if (clock.family == "inverse-gamma") return fmt::format("HTFM-t {}", clock.parameters.at("nu"));
+  return clock.describe();
+}
+
+Reference make_reference(const RunConfig& config, int64_t n, bool yardstick) {
+  Reference r;
+  if (!config.data.path.empty()) {
+    r.data = load_dataset(config);
+    r.description = fmt::format("the rows of {}", config.data.path);
+    return r;
+  }
+  r.data = held_out(config, n);
+  r.description = fmt::format("{} fresh points of {}", n, r.data.origin.substr(0, r.data.origin.rfind(',')));
+  if (yardstick) r.yardstick = compute_metrics({}, r.data.rows, held_out(config, n, 1).rows);
+  return r;
+}
+
+ScoredRun score_run(Model model, const SampleOptions& options, const Reference& reference, const std::string& run_folder) {
+  const std::string name = variant_name(model.config().clock);
+  SampleResult sampled = sample_with_status(model, options, name);
+  MetricReport scores = compute_metrics({}, reference.data.rows, sampled.samples);
+  return {name, std::move(model), options, std::move(sampled), std::move(scores), read_losses(run_folder)};
+}
+
+namespace {
+
+using report::Best;
+using report::Cell;
+
+// Scores that stand in the table, with the direction in which they are good and how they are printed.
+struct ScoreColumn {
+  const char* name;
+  const char* title;
+  Best best;
+  int decimals;
+};
+constexpr ScoreColumn kColumns[] = {
+    {"f1_prd", "f1_prd ↑", Best::highest, 3},        {"f1_knn", "f1_knn ↑", Best::highest, 4},  {"w1_sliced", "w1_sliced ↓", Best::lowest, 3},
+    {"w1_pooled", "w1_pooled ↓", Best::lowest, 3},   {"mmd", "mmd ↓", Best::lowest, 4},         {"log_q_0.99", "log q .99", Best::none, 2},
+    {"log_q_0.999", "log q .999", Best::none, 2},    {"log_q_0.9999", "log q .9999", Best::none, 2}, {"hill_fake", "Hill", Best::none, 2},
+};
+
+report::Table score_table(const std::vector<ScoredRun>& runs, const Reference& reference) {
+  report::Table table;
+  table.columns.push_back({"model"});
+  table.columns.push_back({"solver"});
+  table.columns.push_back({"NFE", Best::none, 0});
+  for (const ScoreColumn& c : kColumns) table.columns.push_back({c.title, c.best, c.decimals});
+  table.columns.push_back({"diverged", Best::none, 0});
+  const auto add_scores = [](std::vector<Cell>& cells, const MetricReport& scores) {
+    for (const ScoreColumn& c : kColumns) cells.emplace_back(scores[c.name]);
+  };
+  for (const ScoredRun& r : runs) {
+    std::vector<Cell> cells{r.name, r.options.solver, r.sampled.evaluations};
+    add_scores(cells, r.scores);
+    cells.emplace_back(r.sampled.diverged);
+    table.add(std::move(cells));
+  }
+  if (reference.yardstick) {
+    std::vector<Cell> cells{"two fresh draws of the data", "", Cell()};
+    add_scores(cells, *reference.yardstick);
+    cells.emplace_back();
+    table.add(std::move(cells)).reference = true;
+  }
+  table.caption = fmt::format(
+      "Scores against {}. log q p: logarithm of the ratio of the models' to the data's p-quantile of the radius, 0 is right. Hill: tail index of the "
+      "largest 0.5 % of radii; the data has {:.2f} ± {:.2f}.",
+      reference.description, runs.front().scores["hill_real"], runs.front().scores["hill_real_se"]);
+  return table;
+}
+
+report::KeyValues configuration_entries(const RunConfig& config) {
+  report::KeyValues out;
+  std::string section;
+  const std::string text = format_config(config);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    if (line.starts_with('[')) section = line.substr(1, line.size() - 2) + ".";
+    if (const size_t eq = line.find(" = "); eq != std::string::npos && !line.starts_with('[')) {
+      std::string value = line.substr(eq + 3);
+      if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
+      if (!value.empty()) out.emplace_back(section + line.substr(0, eq), value);
+    }
+  }
+  return out;
+}
+
+void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const Reference& reference) {
+  std::vector<report::PointPanel> panels;
+  if (reference.data.rows.size(1) >= 2) {
+    panels.push_back({.title = "data", .points = reference.data.rows});
+    for (const ScoredRun& r : runs)
+      panels.push_back({.title = r.name, .points = r.sampled.samples, .note = fmt::format("f1_prd {:.3f}", r.scores["f1_prd"])});
+    page.section("Samples").figure(report::scatter_panels(panels, {.label = "Data and samples of each model"}),
+                                   fmt::format("Data and samples in one window, thinned. {} at {:.0f} network evaluations.", runs.front().options.solver,
+                                               runs.front().sampled.evaluations));
+  }
+
+  const std::vector<double>& centre = runs.front().scores.tails->center;
+  std::vector<report::Sample> tails;
+  for (const ScoredRun& r : runs) tails.push_back({.name = r.name, .values = report::radii(r.sampled.samples, centre)});
+  report::TailOptions tail_options;
+  for (const ScoredRun& r : runs)
+    if (const double p = r.model.flow().clock().tail_exponent(); std::isfinite(p)) {
+      tail_options.slopes = {p};
+      break;
+    }
+  page.section("Tails").figure(report::radial_tail({.name = "data", .values = report::radii(reference.data.rows, centre)}, tails, tail_options),
+                               "How often a point lies at least r from the centre. A power law is a straight line; a model whose line "
+                               "drops below the data's makes extremes too rare or too small.");
+  std::vector<report::Sample> quantiles;
+  for (const ScoredRun& r : runs) quantiles.push_back({.name = r.name, .values = report::radii(r.sampled.samples, centre)});
+  report::QuantileOptions quantile_options;
+  quantile_options.x = {.label = "quantile of the data's radius", .scale = report::Scale::log};
+  quantile_options.y = {.label = "quantile of the samples' radius", .scale = report::Scale::log};
+  page.figure(report::quantile_plot({.name = "data", .values = report::radii(reference.data.rows, centre)}, quantiles, quantile_options),
+              "Quantiles of the samples' radius against those of the data: on the diagonal is right.");
+}
+
+void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
+  std::vector<report::ClockFamily> families;
+  for (const ScoredRun& r : runs) {
+    const Clock& clock = r.model.flow().clock();
+    const ClockSample drawn = clock.sample(Key(r.options.seed).child("sample").child("clock"), {.count = 24});
+    families.push_back({.name = r.name, .paths = drawn.paths, .note = clock.spec().describe(), .jumps = clock.natural_feature() == NaturalFeature::path});
+  }
+  page.section("Clocks").figure(report::clock_paths(families),
+                                "Clocks that were drawn: given its clock a sample starts from a Gaussian whose variance is twice the area under the "
+                                "path. Rare large clocks make the source heavy-tailed.");
+  page.text("What the network is told of a clock: " + [&] {
+    std::string all;
+    for (const ScoredRun& r : runs) all += fmt::format("{}{}: `{}`", all.empty() ? "" : "; ", r.name, r.model.flow().feature().description());
+    return all;
+  }() + ".");
+}
+
+void add_training(report::Page& page, const std::vector<ScoredRun>& runs) {
+  std::vector<report::Series> series;
+  for (const ScoredRun& r : runs) {
+    report::Series s{.name = r.name};
+    for (const LossPoint& p : r.losses) s.x.push_back(p.step), s.y.push_back(p.loss);
+    if (!s.x.empty()) series.push_back(std::move(s));
+  }
+  page.section("Training");
+  if (!series.empty()) page.figure(report::loss_curve(series), "Mean squared error of the preconditioned network against the training step.");
+  int64_t skipped = 0;
+  for (const ScoredRun& r : runs) skipped += r.model.skipped;
+  if (skipped > 0) page.warning(fmt::format("{} training steps were skipped because loss or gradient was not finite.", skipped));
+}
+
+}  // namespace
+
+std::string report_page(const std::string& title, const std::string& lead, const std::vector<ScoredRun>& runs, const Reference& reference,
+                        const std::string& command) {
+  report::Page page(title, lead);
+  int64_t diverged = 0;
+  for (const ScoredRun& r : runs) diverged += r.sampled.diverged;
+  const auto best = std::max_element(runs.begin(), runs.end(), [](const ScoredRun& a, const ScoredRun& b) { return a.scores["f1_prd"] < b.scores["f1_prd"]; });
+  std::vector<report::Highlight> highlights{
+      {"mode coverage", fmt::format("{:.3f}", best->scores["f1_prd"]),
+       reference.yardstick ? fmt::format("f1_prd of {}; two fresh draws: {:.3f}", best->name, (*reference.yardstick)["f1_prd"]) : "f1_prd of " + best->name},
+      {"evaluations a sample", fmt::format("{:.0f}", best->sampled.evaluations), best->options.solver},
+      {"samples that diverged", fmt::format("{}", diverged), fmt::format("of {}", static_cast<int64_t>(runs.size()) * runs.front().options.n)}};
+  page.highlights(highlights);
+  add_pictures(page, runs, reference);
+  page.section("Scores").table(score_table(runs, reference));
+  add_clocks(page, runs);
+  add_training(page, runs);
+  page.section("Configuration");
+  for (const ScoredRun& r : runs) {
+    if (runs.size() > 1) page.heading(r.name);
+    page.configuration(configuration_entries(r.model.config()));
+  }
+  report::KeyValues provenance{{"command", command}, {"program", version_text()}, {"reference", reference.description}, {"reference hash", reference.data.hash}};
+  for (const ScoredRun& r : runs)
+    provenance.emplace_back(r.name, fmt::format("step {}, averaged weights {}, data {} ({}), {} samples with seed {}, NFE really spent {:.2f}", r.model.step,
+                                                r.model.weights_hash(), r.model.data_hash(), r.model.data_origin(), r.options.n, r.options.seed,
+                                                r.sampled.evaluations));
+  page.provenance(provenance);
+  return page.html();
+}
+
+}  // namespace htfm::app
