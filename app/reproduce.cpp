@@ -1,2 +1,61 @@
-#include "app/common.h"
-namespace htfm::app { void add_reproduce(CLI::App&) {} }
+// htfm reproduce: the paper's tables and figures, ours beside the paper's.
+#include "app/reproduce.h"
+
+#include "htfm/base/registry.h"
+
+#include <fmt/format.h>
+
+namespace htfm::app {
+
+RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& o) {
+  settings.insert(settings.end(), o.settings.begin(), o.settings.end());
+  return parse_config("", "reproduce", settings);
+}
+
+namespace {
+
+struct Experiment {
+  std::string name, summary;
+  std::function<Json(const ReproduceOptions&)> run;
+};
+
+const std::vector<Experiment>& experiments() {
+  static const std::vector<Experiment> list{
+      {"2d", "Table 1 on the 2D mixture: seven clocks, f1 at NFE 10", reproduce_2d},
+      {"toys", "five 2D targets under three clocks", reproduce_toys},
+      {"solver", "solvers at matched budgets on the 2D mixture", reproduce_solver},
+  };
+  return list;
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app) {
+  struct Choice {
+    ReproduceOptions options;
+    std::string name;
+    int64_t epochs = 0;
+  };
+  auto o = std::make_shared<Choice>();
+  CLI::App* c = app.add_subcommand("reproduce", "Reproduce a table or figure of the paper");
+  c->footer("Example: htfm reproduce 2d -o out    (goes on where it was when started again)");
+  std::string help = "Which:";
+  std::vector<std::string> names;
+  for (const Experiment& e : experiments()) names.push_back(e.name), help += fmt::format(" {} ({});", e.name, e.summary);
+  c->add_option("name", o->name, help)->required()->check(CLI::IsMember(names));
+  c->add_option("-o,--output", o->options.folder, "Folder for results; reproduce-NAME where not given");
+  c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
+  c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
+  c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
+  o->options.common.add(*c);
+  c->callback([o] {
+    o->options.common.apply();
+    if (o->options.folder.empty()) o->options.folder = "reproduce-" + o->name;
+    if (o->epochs > 0) o->options.settings.push_back(fmt::format("train.epochs={}", o->epochs));
+    make_folder(o->options.folder);
+    const Json figures = find_named(experiments(), o->name, "reproduce").run(o->options);
+    if (o->options.common.json) print_figures(o->options.common, figures);
+  });
+}
+
+}  // namespace htfm::app

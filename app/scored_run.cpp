@@ -58,46 +58,45 @@ namespace {
 using report::Best;
 using report::Cell;
 
-// Scores that stand in the table, with the direction in which they are good and how they are printed.
+// Scores that stand in a table, with the direction in which they are good and how they are printed.
 struct ScoreColumn {
   const char* name;
   const char* title;
   Best best;
   int decimals;
 };
-constexpr ScoreColumn kColumns[] = {
-    {"f1_prd", "f1_prd ↑", Best::highest, 3},        {"f1_knn", "f1_knn ↑", Best::highest, 4},  {"w1_sliced", "w1_sliced ↓", Best::lowest, 3},
-    {"w1_pooled", "w1_pooled ↓", Best::lowest, 3},   {"mmd", "mmd ↓", Best::lowest, 4},         {"log_q_0.99", "log q .99", Best::none, 2},
-    {"log_q_0.999", "log q .999", Best::none, 2},    {"log_q_0.9999", "log q .9999", Best::none, 2}, {"hill_fake", "Hill", Best::none, 2},
-};
+constexpr ScoreColumn kBulk[] = {{"f1_prd", "f1_prd", Best::highest, 3},
+                                 {"f1_knn", "f1_knn", Best::highest, 4},
+                                 {"w1_sliced", "w1_sliced", Best::lowest, 3},
+                                 {"w1_pooled", "w1_pooled", Best::lowest, 3},
+                                 {"mmd", "mmd", Best::lowest, 4}};
+constexpr ScoreColumn kTail[] = {{"log_q_0.99", "log q 0.99", Best::none, 2},
+                                 {"log_q_0.999", "log q 0.999", Best::none, 2},
+                                 {"log_q_0.9999", "log q 0.9999", Best::none, 2},
+                                 {"hill_fake", "Hill index", Best::none, 2}};
 
-report::Table score_table(const std::vector<ScoredRun>& runs, const Reference& reference) {
+report::Table score_table(const std::vector<ScoredRun>& runs, const Reference& reference, std::span<const ScoreColumn> columns, std::string caption) {
   report::Table table;
+  table.caption = std::move(caption);
   table.columns.push_back({"model"});
-  table.columns.push_back({"solver"});
   table.columns.push_back({"NFE", Best::none, 0});
-  for (const ScoreColumn& c : kColumns) table.columns.push_back({c.title, c.best, c.decimals});
-  table.columns.push_back({"diverged", Best::none, 0});
-  const auto add_scores = [](std::vector<Cell>& cells, const MetricReport& scores) {
-    for (const ScoreColumn& c : kColumns) cells.emplace_back(scores[c.name]);
+  for (const ScoreColumn& c : columns) table.columns.push_back({c.title, c.best, c.decimals});
+  const auto add_row = [&](std::vector<Cell> cells, const MetricReport& scores) -> report::Row& {
+    for (const ScoreColumn& c : columns) cells.emplace_back(scores[c.name]);
+    return table.add(std::move(cells));
   };
-  for (const ScoredRun& r : runs) {
-    std::vector<Cell> cells{r.name, r.options.solver, r.sampled.evaluations};
-    add_scores(cells, r.scores);
-    cells.emplace_back(r.sampled.diverged);
-    table.add(std::move(cells));
-  }
-  if (reference.yardstick) {
-    std::vector<Cell> cells{"two fresh draws of the data", "", Cell()};
-    add_scores(cells, *reference.yardstick);
-    cells.emplace_back();
-    table.add(std::move(cells)).reference = true;
-  }
-  table.caption = fmt::format(
-      "Scores against {}. log q p: logarithm of the ratio of the models' to the data's p-quantile of the radius, 0 is right. Hill: tail index of the "
-      "largest 0.5 % of radii; the data has {:.2f} ± {:.2f}.",
-      reference.description, runs.front().scores["hill_real"], runs.front().scores["hill_real_se"]);
+  for (const ScoredRun& r : runs) add_row({r.name, r.sampled.evaluations}, r.scores);
+  if (reference.yardstick) add_row({"two fresh draws of the data", Cell()}, *reference.yardstick).reference = true;
   return table;
+}
+
+void add_scores(report::Page& page, const std::vector<ScoredRun>& runs, const Reference& reference) {
+  page.section("Scores")
+      .table(score_table(runs, reference, kBulk, fmt::format("The bulk: scores against {}.", reference.description)))
+      .table(score_table(runs, reference, kTail,
+                         fmt::format("The tails of the radius. log q p: logarithm of the model's p-quantile over the data's, 0 is right, -1 means 2.7 times "
+                                     "too small. Hill index of the largest 0.5 %: the data has {:.2f} ± {:.2f}, and a larger one means a lighter tail.",
+                                     runs.front().scores["hill_real"], runs.front().scores["hill_real_se"])));
 }
 
 report::KeyValues configuration_entries(const RunConfig& config) {
@@ -155,7 +154,7 @@ void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
   for (const ScoredRun& r : runs) {
     const Clock& clock = r.model.flow().clock();
     const ClockSample drawn = clock.sample(Key(r.options.seed).child("sample").child("clock"), {.count = 24});
-    families.push_back({.name = r.name, .paths = drawn.paths, .note = clock.spec().describe(), .jumps = clock.natural_feature() == NaturalFeature::path});
+    families.push_back({.name = r.name, .paths = drawn.paths, .jumps = clock.natural_feature() == NaturalFeature::path});
   }
   page.section("Clocks").figure(report::clock_paths(families),
                                 "Clocks that were drawn: given its clock a sample starts from a Gaussian whose variance is twice the area under the "
@@ -196,13 +195,16 @@ std::string report_page(const std::string& title, const std::string& lead, const
       {"samples that diverged", fmt::format("{}", diverged), fmt::format("of {}", static_cast<int64_t>(runs.size()) * runs.front().options.n)}};
   page.highlights(highlights);
   add_pictures(page, runs, reference);
-  page.section("Scores").table(score_table(runs, reference));
+  add_scores(page, runs, reference);
   add_clocks(page, runs);
   add_training(page, runs);
   page.section("Configuration");
+  const report::KeyValues first = configuration_entries(runs.front().model.config());
   for (const ScoredRun& r : runs) {
-    if (runs.size() > 1) page.heading(r.name);
-    page.configuration(configuration_entries(r.model.config()));
+    report::KeyValues own = configuration_entries(r.model.config());
+    if (&r != &runs.front()) std::erase_if(own, [&](const auto& entry) { return std::find(first.begin(), first.end(), entry) != first.end(); });
+    if (runs.size() > 1) page.heading(&r == &runs.front() ? r.name : r.name + ": what differs");
+    page.configuration(own);
   }
   report::KeyValues provenance{{"command", command}, {"program", version_text()}, {"reference", reference.description}, {"reference hash", reference.data.hash}};
   for (const ScoredRun& r : runs)

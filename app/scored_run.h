@@ -5,6 +5,7 @@
 #include "htfm/metric/metric.h"
 #include "htfm/report/page.h"
 #include "htfm/sample/sampler.h"
+#include "htfm/train/trainer.h"
 
 #include <string>
 #include <vector>

@@ -36,7 +36,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-inline std::string golden(const std::string& name) { return std::string(HTFM_TEST_DATA) + "/io/" + name; }
+inline std::string golden(const std::string& name) { return HTFM_TEST_DATA "/io/" + name; }
 
 /// Reads and writes files without the code under test.
 inline std::string slurp(const std::string& path) {

@@ -21,7 +21,8 @@ std::vector<Range> many_ranges(Scale scale) {
   std::vector<Range> ranges;
   for (uint64_t i = 0; i < 3000; ++i) {
     const double size = std::pow(10.0, 24 * key.uniform(3 * i) - 12);
-    if (scale == Scale::log) ranges.push_back({size, size * std::pow(10.0, 0.01 + 12 * key.uniform(3 * i + 1))});
+    if (scale == Scale::log)
+      ranges.push_back({size, size * std::pow(10.0, 0.01 + 12 * key.uniform(3 * i + 1))});
     else {
       const double lo = size * (2 * key.uniform(3 * i + 1) - 1);
       ranges.push_back({lo, lo + size * std::pow(10.0, 4 * key.uniform(3 * i + 2) - 3)});
@@ -45,8 +46,12 @@ TEST(Ticks, LinearTicksAreRoundEvenlySpacedAndInside) {
         ASSERT_FALSE(ticks[i].label.empty());
         ASSERT_GE(ticks[i].value, range.lo - 1e-6 * length);
         ASSERT_LE(ticks[i].value, range.hi + 1e-6 * length);
-        if (i > 0) ASSERT_NEAR(ticks[i].value - ticks[i - 1].value, step, 1e-6 * step + 1e-15 * std::abs(range.lo));
-        if (i > 0) ASSERT_NE(ticks[i].label, ticks[i - 1].label) << "two ticks look the same";
+        if (i > 0) {
+          ASSERT_NEAR(ticks[i].value - ticks[i - 1].value, step, 1e-6 * step + 1e-15 * std::abs(range.lo));
+        }
+        if (i > 0) {
+          ASSERT_NE(ticks[i].label, ticks[i - 1].label) << "two ticks look the same";
+        }
         ASSERT_TRUE(ticks[i].value == 0 || std::abs(ticks[i].value) > 0.5 * step) << "zero must be exact";
       }
     }
@@ -68,11 +73,15 @@ TEST(Ticks, LogTicksAscendInsideAndLabelPowersOfTen) {
     for (size_t i = 0; i < ticks.size(); ++i) {
       ASSERT_GE(ticks[i].value, range.lo * (1 - 1e-6));
       ASSERT_LE(ticks[i].value, range.hi * (1 + 1e-6));
-      if (i > 0) ASSERT_GT(ticks[i].value, ticks[i - 1].value);
+      if (i > 0) {
+        ASSERT_GT(ticks[i].value, ticks[i - 1].value);
+      }
       if (ticks[i].label.empty()) continue;
       ++labelled;
       const double power = std::log10(ticks[i].value);
-      if (range.hi > 1e3 * range.lo) ASSERT_NEAR(power, std::round(power), 1e-9);
+      if (range.hi > 1e3 * range.lo) {
+        ASSERT_NEAR(power, std::round(power), 1e-9);
+      }
     }
     ASSERT_GE(labelled, range.hi > 1.2 * range.lo ? 2u : 1u);
     ASSERT_LE(labelled, 12u);
@@ -101,7 +110,9 @@ TEST(Range, OfAnyDataCanBeDrawn) {
         for (const double value : {a, b}) {
           const Axis axis{"", scale, range, {}};
           // Beyond 1e300 values are drawn outside the axis, not lost in an overflow.
-          if (drawable(value, scale) && std::abs(value) <= 1e300 && std::abs(value) >= 1e-300) ASSERT_NEAR(axis.place(value), 0.5, 0.5 + 1e-9);
+          if (drawable(value, scale) && std::abs(value) <= 1e300 && std::abs(value) >= 1e-300) {
+            ASSERT_NEAR(axis.place(value), 0.5, 0.5 + 1e-9);
+          }
         }
       }
     }
@@ -140,7 +151,9 @@ TEST(Axis, HorizontalLabelsDoNotCollide) {
         overlap = std::max(overlap, end - (middle - half));
         end = middle + half;
       }
-      if (labelled > 4) ASSERT_LE(overlap, 0) << range.lo << " " << range.hi;
+      if (labelled > 4) {
+        ASSERT_LE(overlap, 0) << range.lo << " " << range.hi;
+      }
     }
   }
 }

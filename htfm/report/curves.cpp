@@ -136,8 +136,12 @@ Figure clock_paths(const std::vector<ClockFamily>& families, const ClockOptions&
   figure.columns = std::clamp(static_cast<int>(families.size()), 1, 3);
   for (size_t i = 0; i < families.size(); ++i) {
     const std::string title = families[i].note.empty() ? families[i].name : families[i].name + " · " + families[i].note;
-    Chart chart({.width = options.width, .height = options.height, .title = title, .x = {.label = "t", .range = Range{0, 1}},
-                 .y = {.label = "clock T", .scale = options.scale}, .y_extent = options.shared_axis ? all : extents[i]});
+    Chart chart({.width = options.width,
+                 .height = options.height,
+                 .title = title,
+                 .x = {.label = "t", .range = Range{0, 1}},
+                 .y = {.label = "clock T", .scale = options.scale},
+                 .y_extent = options.shared_axis ? all : extents[i]});
     for (std::vector<double>& path : paths[i]) {
       std::vector<double> time(path.size());
       for (size_t k = 0; k < time.size(); ++k) time[k] = static_cast<double>(k) / static_cast<double>(time.size() - 1);
@@ -145,8 +149,10 @@ Figure clock_paths(const std::vector<ClockFamily>& families, const ClockOptions&
       const size_t first = options.scale == Scale::log && path[0] == 0 ? 1 : 0;
       const auto x = std::span(time).subspan(first), y = std::span(path).subspan(first);
       const std::string_view style = paths[i].size() > 8 ? "ln path" : "ln";
-      if (families[i].jumps) chart.plot().steps(x, y, color_or(families[i].color, i), style);
-      else chart.plot().line(x, y, color_or(families[i].color, i), style);
+      if (families[i].jumps)
+        chart.plot().steps(x, y, color_or(families[i].color, i), style);
+      else
+        chart.plot().line(x, y, color_or(families[i].color, i), style);
     }
     if (chart.plot().blank()) chart.plot().empty_message("no paths");
     chart.plot().note_dropped(figure.notes, families[i].name);
@@ -159,9 +165,10 @@ Figure dot_chart(const std::vector<std::string>& categories, const std::vector<D
   ChartLayout layout{.width = options.width, .height = 0, .title = options.title, .x = options.x, .y = {}};
   for (size_t i = 0; i < series.size(); ++i) {
     const DotSeries& one = series[i];
-    if (one.values.size() != categories.size() || one.low.size() != one.high.size() || (!one.low.empty() && one.low.size() != categories.size()))
-      throw InputError("[dot_chart] expected {} values in series '{}', got {} (intervals {} and {})", categories.size(), one.name, one.values.size(),
-                       one.low.size(), one.high.size());
+    if (one.values.size() != categories.size() || one.low.size() != one.high.size() ||
+        (!one.low.empty() && one.low.size() != categories.size()))
+      throw InputError("[dot_chart] expected {} values in series '{}', got {} (intervals {} and {})", categories.size(), one.name,
+                       one.values.size(), one.low.size(), one.high.size());
     for (const auto* values : {&one.values, &one.low, &one.high}) layout.x_extent.add(*values, options.x.scale);
     layout.legend.push_back({one.name, color_or(one.color, i), one.hollow ? LegendEntry::Key::hollow : LegendEntry::Key::dot});
   }
@@ -175,7 +182,8 @@ Figure dot_chart(const std::vector<std::string>& categories, const std::vector<D
   for (size_t i = 0; i < series.size(); ++i) {
     const Color color = color_or(series[i].color, i);
     // Series of one category stand a little apart, so that equal values can be told.
-    const double shift = (static_cast<double>(series.size()) - 1 - 2 * static_cast<double>(i)) * std::min(0.13, 0.3 / static_cast<double>(series.size()));
+    const double shift =
+        (static_cast<double>(series.size()) - 1 - 2 * static_cast<double>(i)) * std::min(0.13, 0.3 / static_cast<double>(series.size()));
     for (size_t k = 0; k < categories.size(); ++k) {
       const double at = rows - 1 - static_cast<double>(k) + shift;
       if (std::isnan(series[i].values[k])) continue;

@@ -1,7 +1,9 @@
-// The figures of the reports. Each function takes plain data and returns a Figure (svg.h): .svg() is a file of its own, a Page takes it whole.
+// The figures of the reports. Each function takes plain data and returns a Figure (svg.h): .svg() is a file of its own, a Page takes it
+// whole.
 //
-// Series get their colours by position (Color::automatic), data and references are neutral; give the same order to every figure of a page and
-// a model keeps its colour. No data, constant data and values that are not finite are drawn as far as possible and counted in the notes.
+// Series get their colours by position (Color::automatic), data and references are neutral; give the same order to every figure of a page
+// and a model keeps its colour. No data, constant data and values that are not finite are drawn as far as possible and counted in the
+// notes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -117,7 +119,7 @@ struct TailOptions {
   std::string title = {};
   AxisOptions x{.label = "r", .scale = Scale::log}, y{.label = "P(R ≥ r)", .scale = Scale::log};
   std::vector<double> slopes = {};  // reference lines r^-p through the data's curve
-  double anchor = 0.003;       // probability near which they start; at least 20 points lie beyond
+  double anchor = 0.003;            // probability near which they start; at least 20 points lie beyond
   double width = 520, height = 360;
 };
 

@@ -144,7 +144,8 @@ Page& Page::code(std::string_view text, std::string_view caption) {
 }
 
 Page& Page::provenance(const KeyValues& entries) {
-  for (const auto& [key, value] : entries) footer_ += fmt::format("<dt>{}</dt><dd>{}</dd>", escape(key), value.empty() ? "–" : escape(value));
+  for (const auto& [key, value] : entries)
+    footer_ += fmt::format("<dt>{}</dt><dd>{}</dd>", escape(key), value.empty() ? "–" : escape(value));
   return *this;
 }
 
@@ -155,8 +156,8 @@ std::string Page::html() const {
       "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\"><head><meta charset=\"utf-8\"/>"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/><meta name=\"color-scheme\" content=\"light dark\"/>"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline';img-src data:\"/>";
-  out += fmt::format("<title>{}</title>\n<style>{}</style></head>\n<body><div class=\"page\">\n<header><h1>{}</h1>", escape(title_), page_style(),
-                     escape(title_));
+  out += fmt::format("<title>{}</title>\n<style>{}</style></head>\n<body><div class=\"page\">\n<header><h1>{}</h1>", escape(title_),
+                     page_style(), escape(title_));
   if (!subtitle_.empty()) out += element("p", marked_up(subtitle_), "sub");
   if (sections_.size() > 2) {
     out += "<nav aria-label=\"Sections\"><ul>";

@@ -23,7 +23,9 @@ std::string marker_markup(double x, double y, Color color, Marker shape, bool ho
   const std::string style = fmt::format("{} {}", hollow ? "ho" : "mk", color_class(color));
   switch (shape) {
     case Marker::circle: return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" class=\"{}\"/>", x, y, hollow ? 3.6 : 4.2, style);
-    case Marker::square: path.move(x - 3.7, y - 3.7), path.line(x + 3.7, y - 3.7), path.line(x + 3.7, y + 3.7), path.line(x - 3.7, y + 3.7); break;
+    case Marker::square:
+      path.move(x - 3.7, y - 3.7), path.line(x + 3.7, y - 3.7), path.line(x + 3.7, y + 3.7), path.line(x - 3.7, y + 3.7);
+      break;
     case Marker::triangle: path.move(x, y - 5), path.line(x + 4.9, y + 3.6), path.line(x - 4.9, y + 3.6); break;
     case Marker::diamond: path.move(x, y - 5.3), path.line(x + 5.3, y), path.line(x, y + 5.3), path.line(x - 5.3, y); break;
   }
@@ -115,8 +117,10 @@ void Plot::polyline(std::span<const double> x, std::span<const double> y, Color 
     size_t keep[] = {0, std::min(low, high), std::max(low, high), column.size() - 1};
     for (size_t k = 0; k < 4; ++k) {
       if (k > 0 && keep[k] == keep[k - 1]) continue;
-      if (!std::exchange(open, true)) path.move(column[keep[k]].x, column[keep[k]].y);
-      else path.line(column[keep[k]].x, column[keep[k]].y);
+      if (!std::exchange(open, true))
+        path.move(column[keep[k]].x, column[keep[k]].y);
+      else
+        path.line(column[keep[k]].x, column[keep[k]].y);
     }
     column.clear();
   };
@@ -143,9 +147,13 @@ void Plot::polyline(std::span<const double> x, std::span<const double> y, Color 
   if (!path.empty()) body_ += fmt::format("<path d=\"{}\" class=\"{} {}\"/>", path.data(), style, color_class(color));
 }
 
-void Plot::line(std::span<const double> x, std::span<const double> y, Color color, std::string_view style) { polyline(x, y, color, style, false); }
+void Plot::line(std::span<const double> x, std::span<const double> y, Color color, std::string_view style) {
+  polyline(x, y, color, style, false);
+}
 
-void Plot::steps(std::span<const double> x, std::span<const double> y, Color color, std::string_view style) { polyline(x, y, color, style, true); }
+void Plot::steps(std::span<const double> x, std::span<const double> y, Color color, std::string_view style) {
+  polyline(x, y, color, style, true);
+}
 
 void Plot::band(std::span<const double> x, std::span<const double> low, std::span<const double> high, Color color) {
   std::vector<std::array<double, 3>> points;
@@ -175,8 +183,10 @@ int64_t Plot::dots(std::span<const double> x, std::span<const double> y, Color c
   for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
     double px, py;
     if (!placed(x[i], y[i], px, py)) continue;
-    if (px < 0 || px > area_.width || py < 0 || py > area_.height) ++outside;
-    else inside.push_back({std::llround(px * 10), std::llround(py * 10)});
+    if (px < 0 || px > area_.width || py < 0 || py > area_.height)
+      ++outside;
+    else
+      inside.push_back({std::llround(px * 10), std::llround(py * 10)});
   }
   const int64_t total = static_cast<int64_t>(inside.size()), shown = std::min(total, limit);
   for (int layer = 0; layer < kLayers; ++layer) {
@@ -239,8 +249,8 @@ void Plot::reference(double x0, double y0, double x1, double y1, std::string_vie
   share *= 0.85;
   if (share < 0 || top < 0 || top > area_.height || left > area_.width) return;
   const double width = text_width(label, kTickSize);
-  Box box{std::clamp(left + share * (right - left) + 6, 0.0, area_.width - width), std::clamp(top + share * (bottom - top) - 5, 12.0, area_.height - 5),
-          width, 13};
+  Box box{std::clamp(left + share * (right - left) + 6, 0.0, area_.width - width),
+          std::clamp(top + share * (bottom - top) - 5, 12.0, area_.height - 5), width, 13};
   const auto overlaps = [&](const Box& other) {
     return box.x < other.x + other.width && other.x < box.x + box.width && std::abs(box.y - other.y) < 13;
   };
@@ -279,11 +289,13 @@ void Plot::draw(Canvas& canvas, bool y_label) const {
   draw_marks(canvas);
   for (const Tick& tick : x_.ticks) {
     const double inner = canvas.width() - text_width(tick.label, kTickSize) / 2;
-    if (!tick.label.empty()) canvas.text(std::min(area_.x + x_.place(tick.value) * area_.width, inner), bottom + 15, tick.label, "", Anchor::middle);
+    if (!tick.label.empty())
+      canvas.text(std::min(area_.x + x_.place(tick.value) * area_.width, inner), bottom + 15, tick.label, "", Anchor::middle);
   }
   for (const Tick& tick : y_.ticks)
     if (!tick.label.empty()) canvas.text(area_.x - 6, area_.y + (1 - y_.place(tick.value)) * area_.height + 4, tick.label, "", Anchor::end);
-  if (!x_.label.empty()) canvas.text(area_.x + area_.width / 2, bottom + 33, shortened(x_.label, kLabelSize, canvas.width()), "lb", Anchor::middle);
+  if (!x_.label.empty())
+    canvas.text(area_.x + area_.width / 2, bottom + 33, shortened(x_.label, kLabelSize, canvas.width()), "lb", Anchor::middle);
   if (y_label && !y_.label.empty()) canvas.text(0, area_.y - 9, shortened(y_.label, kLabelSize, canvas.width()), "lb");
 }
 

@@ -10,7 +10,7 @@
 namespace htfm::report {
 namespace {
 
-constexpr double kLargest = 1e300;   // keeps every difference and power of ten finite
+constexpr double kLargest = 1e300;  // keeps every difference and power of ten finite
 constexpr double kSmallest = 1e-300;
 
 /// multiple * 10^exponent, correctly rounded for the exponents of ordinary ticks.
@@ -109,7 +109,7 @@ Range drawn_range(Extent extent, Scale scale, double padding) {
     double lo = std::log10(std::clamp(extent.lo, kSmallest, kLargest)), hi = std::log10(std::clamp(extent.hi, kSmallest, kLargest));
     if (hi - lo < 1e-9) lo -= 0.4, hi += 0.4;
     const double pad = padding * (hi - lo);
-    return {std::pow(10.0, lo - pad), std::pow(10.0, hi + pad)};
+    return {std::pow(10.0, std::max(lo - pad, -305.0)), std::pow(10.0, std::min(hi + pad, 305.0))};
   }
   if (!(extent.lo <= extent.hi)) return {0, 1};
   double lo = std::clamp(extent.lo, -kLargest, kLargest), hi = std::clamp(extent.hi, -kLargest, kLargest);
@@ -136,7 +136,7 @@ double quantile(std::vector<double>& values, double probability) {
 
 std::vector<Tick> nice_ticks(Scale scale, Range range, int target) {
   const double size = std::max(std::abs(range.lo), std::abs(range.hi));
-  if (!drawable(range.lo, scale) || !drawable(range.hi, scale) || size > 2 * kLargest || !(range.hi - range.lo > 1e-11 * size))
+  if (!drawable(range.lo, scale) || !drawable(range.hi, scale) || size > 1e6 * kLargest || !(range.hi - range.lo > 1e-11 * size))
     throw InputError("[report axis] expected a range with lo < hi{}, got {} to {}", scale == Scale::log ? ", positive on a log scale" : "",
                      range.lo, range.hi);
   target = std::max(target, 1);

@@ -114,8 +114,8 @@ Figure scatter_grid(const std::vector<std::string>& rows, const std::vector<std:
   for (size_t c = 0; c < columns.size(); ++c) {
     const std::string title = shortened(columns[c], kTitleSize, side);
     canvas.text(left + static_cast<double>(c) * step + side / 2, 15, title, "ti", Anchor::middle);
-    std::array<Range, 2> window = options.windows.empty() ? robust_window(rows.empty() ? Cloud{} : cloud(panels[0][c], {0, 1}))
-                                                           : options.windows[c];
+    std::array<Range, 2> window =
+        options.windows.empty() ? robust_window(rows.empty() ? Cloud{} : cloud(panels[0][c], {0, 1})) : options.windows[c];
     check_window(window);
     for (size_t r = 0; r < rows.size(); ++r) {
       const Cloud points = cloud(panels[r][c], {0, 1});

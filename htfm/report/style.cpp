@@ -177,9 +177,7 @@ std::string resolved(bool dark) {
 
 }  // namespace
 
-Color color_or(Color chosen, size_t index) {
-  return chosen != Color::automatic ? chosen : static_cast<Color>(1 + index % (kColors - 1));
-}
+Color color_or(Color chosen, size_t index) { return chosen != Color::automatic ? chosen : static_cast<Color>(1 + index % (kColors - 1)); }
 
 std::span<const PaletteEntry> palette() { return kPalette; }
 
@@ -190,7 +188,8 @@ std::string page_style() {
 }
 
 std::string standalone_style() {
-  return replaced(kFigureShapes, "$sans", kSans) + resolved(false) + "@media screen and (prefers-color-scheme:dark){" + resolved(true) + "}\n";
+  return replaced(kFigureShapes, "$sans", kSans) + resolved(false) + "@media screen and (prefers-color-scheme:dark){" + resolved(true) +
+         "}\n";
 }
 
 }  // namespace htfm::report

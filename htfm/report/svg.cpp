@@ -24,9 +24,7 @@ void put_tenths(std::string& out, int64_t tenths) {
   if (tenths % 10 != 0) out += '.', out += static_cast<char>('0' + tenths % 10);
 }
 
-std::string svg_open(double width, double height) {
-  return fmt::format("viewBox=\"0 0 {} {}\"", coordinate(width), coordinate(height));
-}
+std::string svg_open(double width, double height) { return fmt::format("viewBox=\"0 0 {} {}\"", coordinate(width), coordinate(height)); }
 
 /// The text in lines of at most `width` units, broken between words.
 std::vector<std::string> wrapped(std::string_view text, double font_size, double width) {
@@ -65,8 +63,10 @@ void Canvas::rect(const Box& box, std::string_view style, double radius) {
 void Path::put(char command, int64_t dx, int64_t dy) {
   // A command letter may be left out where it repeats ("m" is followed by an implied "l").
   const bool implied = command == command_ || (command == 'l' && command_ == 'm');
-  if (!implied || command == 'm') data_ += command;
-  else if (dx >= 0) data_ += ' ';
+  if (!implied || command == 'm')
+    data_ += command;
+  else if (dx >= 0)
+    data_ += ' ';
   put_tenths(data_, dx);
   if (dy >= 0) data_ += ' ';
   put_tenths(data_, dy);
@@ -98,14 +98,16 @@ double Figure::width() const {
 std::string Figure::html() const {
   std::string out;
   const auto drawing = [](const Tile& tile, std::string_view name) {
-    return fmt::format("<svg class=\"fig\" {} role=\"img\" aria-label=\"{}\">{}</svg>", svg_open(tile.width, tile.height), escape(name), tile.body);
+    return fmt::format("<svg class=\"fig\" {} role=\"img\" aria-label=\"{}\">{}</svg>", svg_open(tile.width, tile.height), escape(name),
+                       tile.body);
   };
   if (tiles.size() == 1 || least > 0) {
     const std::string name = tiles.empty() ? label : label.empty() ? tiles[0].label : label;
     for (const Tile& tile : tiles) {
       const double narrowest = least > 0 ? least : 0;
-      out += fmt::format("<div class=\"scroll\"{} style=\"--least:{}px;--most:{}px\">{}</div>", least > 0 ? " tabindex=\"0\" role=\"group\"" : "",
-                         coordinate(narrowest), coordinate(tile.width * 1.1), drawing(tile, name));
+      out += fmt::format("<div class=\"scroll\"{} style=\"--least:{}px;--most:{}px\">{}</div>",
+                         least > 0 ? " tabindex=\"0\" role=\"group\"" : "", coordinate(narrowest), coordinate(tile.width * 1.1),
+                         drawing(tile, name));
     }
     return out;
   }
@@ -125,8 +127,8 @@ std::string Figure::svg() const {
     double x = kMargin, height = 0;
     for (size_t i = first; i < std::min(tiles.size(), first + static_cast<size_t>(std::max(columns, 1))); ++i) {
       const Tile& tile = tiles[i];
-      body += fmt::format("<svg x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" {}>{}</svg>", coordinate(x), coordinate(y), coordinate(tile.width),
-                          coordinate(tile.height), svg_open(tile.width, tile.height), tile.body);
+      body += fmt::format("<svg x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" {}>{}</svg>", coordinate(x), coordinate(y),
+                          coordinate(tile.width), coordinate(tile.height), svg_open(tile.width, tile.height), tile.body);
       x += tile.width + kGap;
       height = std::max(height, tile.height);
     }
@@ -142,7 +144,8 @@ std::string Figure::svg() const {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" width=\"{}\" height=\"{}\" {} role=\"img\">"
       "<title>{}</title><style>{}</style>{}{}{}</svg>\n",
-      coordinate(width), coordinate(height), svg_open(width, height), escape(label), standalone_style(), ground.body(), body, remarks.body());
+      coordinate(width), coordinate(height), svg_open(width, height), escape(label), standalone_style(), ground.body(), body,
+      remarks.body());
 }
 
 }  // namespace htfm::report

@@ -29,8 +29,8 @@ struct Figure {
   std::string label;
   std::vector<Tile> tiles;
   std::vector<std::string> notes;
-  int columns = 1;        // tiles in a row where there is room
-  double least = 0;       // narrowest legible width in pixels; below it the page lets the figure scroll. 0: the tiles may be stacked
+  int columns = 1;   // tiles in a row where there is room
+  double least = 0;  // narrowest legible width in pixels; below it the page lets the figure scroll. 0: the tiles may be stacked
 
   /// The whole figure as an SVG file with its own style sheet, for light and dark.
   std::string svg() const;

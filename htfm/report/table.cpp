@@ -30,8 +30,10 @@ class TableWriter {
     // The caption stands outside the part that scrolls on a narrow screen.
     const std::string label = escape(table_.caption.empty() ? "Table" : table_.caption);
     std::string out = table_.caption.empty() ? "" : element("p", label, "cap");
-    out += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table class=\"scores\" aria-label=\"{0}\">{1}{2}</table></div>",
-                       label, head(), body());
+    out += fmt::format(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table class=\"scores\" "
+        "aria-label=\"{0}\">{1}{2}</table></div>",
+        label, head(), body());
     return element("div", out, "tablewrap");
   }
 
@@ -55,7 +57,9 @@ class TableWriter {
       std::string title = escape(column.title);
       if (column.best == Best::highest) title += "<span class=\"dir\" title=\"higher is better\">↑</span>";
       if (column.best == Best::lowest) title += "<span class=\"dir\" title=\"lower is better\">↓</span>";
-      const std::string span = parts_[c].paper ? " colspan=\"2\" scope=\"colgroup\"" : two_rows ? " rowspan=\"2\" scope=\"col\"" : " scope=\"col\"";
+      const std::string span = parts_[c].paper ? " colspan=\"2\" scope=\"colgroup\""
+                               : two_rows      ? " rowspan=\"2\" scope=\"col\""
+                                               : " scope=\"col\"";
       upper += fmt::format("<th{}{}>{}</th>", span, !parts_[c].numbers && c > 0 ? " class=\"text\"" : "", title);
       if (parts_[c].paper) lower += "<th class=\"part\" scope=\"col\">ours</th><th class=\"part paper\" scope=\"col\">paper</th>";
     }

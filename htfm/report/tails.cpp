@@ -39,7 +39,8 @@ int64_t count_not_finite(const std::vector<double>& values) {
 
 void note_not_finite(std::vector<std::string>& notes, const Sample& sample) {
   if (const int64_t bad = count_not_finite(sample.values); bad > 0)
-    notes.push_back(fmt::format("Left out of {}: {} of {} not finite.", sample.name, count(bad), count(static_cast<int64_t>(sample.values.size()))));
+    notes.push_back(
+        fmt::format("Left out of {}: {} of {} not finite.", sample.name, count(bad), count(static_cast<int64_t>(sample.values.size()))));
 }
 
 }  // namespace
@@ -51,7 +52,8 @@ std::vector<double> radii(const at::Tensor& points, std::span<const double> cent
   std::vector<double> out(static_cast<size_t>(points.size(0)), 0.0);
   for (int64_t column = 0; column < points.size(1); ++column) {
     const std::vector<double> values = matrix_column(points, column);
-    for (size_t i = 0; i < out.size(); ++i) out[i] = std::hypot(out[i], values[i] - (center.empty() ? 0.0 : center[static_cast<size_t>(column)]));
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = std::hypot(out[i], values[i] - (center.empty() ? 0.0 : center[static_cast<size_t>(column)]));
   }
   return out;
 }
@@ -82,7 +84,8 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
     note_not_finite(notes, samples[i]);
     beyond += std::count_if(samples[i].values.begin(), samples[i].values.end(), [&](double r) { return std::isfinite(r) && r > farthest; });
   }
-  if (beyond > 0) notes.push_back(fmt::format("{} beyond the axis, over 100 times as far out as any of the data.", count(beyond, "sample")));
+  if (beyond > 0)
+    notes.push_back(fmt::format("{} beyond the axis, over 100 times as far out as any of the data.", count(beyond, "sample")));
   Chart chart(layout);
   Plot& plot = chart.plot();
   std::vector<double> values = data.values;

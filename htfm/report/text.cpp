@@ -97,7 +97,8 @@ std::string number(double value, int digits) {
   const std::string scientific = fmt::format("{:.{}e}", value, std::max(digits, 1) - 1);
   const size_t split = scientific.find('e');
   const int exponent = std::stoi(scientific.substr(split + 1));
-  if (exponent >= -4 && exponent < 7) return grouped(without_trailing_zeros(fmt::format("{:.{}f}", value, std::max(0, digits - 1 - exponent))));
+  if (exponent >= -4 && exponent < 7)
+    return grouped(without_trailing_zeros(fmt::format("{:.{}f}", value, std::max(0, digits - 1 - exponent))));
   const std::string mantissa = grouped(without_trailing_zeros(scientific.substr(0, split)));
   if (mantissa == "1") return power_of_ten(exponent);
   if (mantissa == "−1") return std::string(kMinus).append(power_of_ten(exponent));
@@ -120,10 +121,14 @@ double text_width(std::string_view text, double font_size) {
   double ems = 0;
   for (const char c : text) {
     if ((static_cast<unsigned char>(c) & 0xc0) == 0x80) continue;
-    if (std::string_view(" .,:;!'|ijlt()[]f-r").find(c) != std::string_view::npos) ems += 0.39;
-    else if (std::string_view("mwMW@%").find(c) != std::string_view::npos) ems += 0.96;
-    else if (c >= 'A' && c <= 'Z') ems += 0.73;
-    else ems += 0.63;
+    if (std::string_view(" .,:;!'|ijlt()[]f-r").find(c) != std::string_view::npos)
+      ems += 0.39;
+    else if (std::string_view("mwMW@%").find(c) != std::string_view::npos)
+      ems += 0.96;
+    else if (c >= 'A' && c <= 'Z')
+      ems += 0.73;
+    else
+      ems += 0.63;
   }
   return ems * font_size;
 }

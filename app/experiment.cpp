@@ -1,0 +1,50 @@
+#include "app/experiment.h"
+
+#include "htfm/base/parallel.h"
+#include "htfm/io/file.h"
+#include "htfm/io/hash.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <mutex>
+
+namespace htfm::app {
+
+std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work) {
+  make_folder(folder + "/cells");
+  std::vector<Json> results(cells.size());
+  std::mutex mutex;
+  size_t done = 0;
+  StatusLine status;
+  const auto started = std::chrono::steady_clock::now();
+  parallel_for(static_cast<int64_t>(cells.size()), [&](int64_t i) {
+    const Cell& cell = cells[static_cast<size_t>(i)];
+    const std::string path = fmt::format("{}/cells/{}.json", folder, cell.name), hash = sha256(format_config(cell.config)).substr(0, 16);
+    Json& result = results[static_cast<size_t>(i)];
+    if (std::filesystem::exists(path)) {
+      const Json kept = Json::parse(read_file(path), nullptr, false);
+      if (kept.is_object() && kept.value("config_hash", "") == hash) result = kept;
+    }
+    if (result.is_null()) {
+      result = work(cell);
+      result["config_hash"] = hash;
+      atomic_write(path, result.dump(1) + "\n");
+    }
+    const std::lock_guard lock(mutex);
+    ++done;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    status.show(fmt::format("{}/{} cells  last {}  {}", done, cells.size(), cell.name, duration_text(seconds)), done == cells.size());
+  });
+  return results;
+}
+
+Spread mean_spread(const std::vector<double>& values) {
+  Spread s;
+  for (const double v : values) s.mean += v / static_cast<double>(values.size());
+  for (const double v : values) s.deviation += (v - s.mean) * (v - s.mean);
+  s.deviation = values.size() > 1 ? std::sqrt(s.deviation / static_cast<double>(values.size() - 1)) : 0;
+  return s;
+}
+
+}  // namespace htfm::app

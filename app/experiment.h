@@ -1,0 +1,29 @@
+// Experiments of many cells: each cell trains and scores one model. A finished cell is kept in a file, so that a killed
+// experiment goes on where it was.
+#pragma once
+
+#include "app/common.h"
+#include "htfm/train/config.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace htfm::app {
+
+struct Cell {
+  std::string name;  ///< also its file's name
+  RunConfig config;
+};
+
+/// Runs the cells, as many at a time as there are threads, and returns their results in order. Results lie in folder/cells; one that
+/// was made with the same configuration is read instead of computed.
+std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work);
+
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+/// Mean and sample deviation.
+Spread mean_spread(const std::vector<double>& values);
+
+}  // namespace htfm::app

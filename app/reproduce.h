@@ -1,0 +1,28 @@
+// The experiments of `htfm reproduce`, one file each.
+#pragma once
+
+#include "app/experiment.h"
+
+#include <string>
+#include <vector>
+
+namespace htfm::app {
+
+struct ReproduceOptions {
+  Common common;
+  std::string folder;
+  int64_t seeds = 3;
+  std::vector<std::string> settings;
+};
+
+/// Table 1, 2D columns: seven clocks on the mixture, f1 at Euler, NFE 10.
+Json reproduce_2d(const ReproduceOptions& options);
+/// Figure of toy targets: five sets under three clocks.
+Json reproduce_toys(const ReproduceOptions& options);
+/// Solver table, on the 2D mixture.
+Json reproduce_solver(const ReproduceOptions& options);
+
+/// The configuration of the 2D experiments with settings on top, the user's last.
+RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& options);
+
+}  // namespace htfm::app

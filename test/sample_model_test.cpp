@@ -1,0 +1,203 @@
+#include "htfm/base/parallel.h"
+#include "htfm/io/safetensors.h"
+#include "htfm/io/file.h"
+#include "htfm/metric/metric.h"
+#include "htfm/sample/sampler.h"
+#include "htfm/base/error.h"
+#include "htfm/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+namespace fs = std::filesystem;
+
+namespace htfm {
+namespace {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "htfm-test-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp");
+    path_ = name;
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+RunConfig small(std::vector<std::string> more = {}) {
+  std::vector<std::string> settings{"data.n=2000", "train.batch=256", "train.epochs=3", "clock.family=stable", "clock.alpha=1.7",
+                                    "clock.grid=20", "train.checkpoint_steps=5", "train.log_steps=4"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return parse_config("", "test", settings);
+}
+
+TEST(Train, SameBitsForAnyNumberOfThreads) {
+  set_thread_count(1);
+  const std::string one = train(small()).weights_hash();
+  set_thread_count(3);
+  EXPECT_EQ(train(small()).weights_hash(), one);
+  set_thread_count(0);
+}
+
+TEST(Train, AnotherSeedGivesOtherWeights) { EXPECT_NE(train(small()).weights_hash(), train(small({"seed=1"})).weights_hash()); }
+
+TEST(Train, CheckpointRoundTripIsExact) {
+  const TemporaryFolder folder;
+  const Model a = train(small({"data.normalise=robust", "feature.order=2"}));
+  a.save(folder / "a.safetensors");
+  const Model b = Model::load(folder / "a.safetensors");
+  EXPECT_TRUE(a.state.parameters.equal(b.state.parameters) && a.state.ema.equal(b.state.ema));
+  EXPECT_TRUE(a.state.first_moment.equal(b.state.first_moment) && a.state.second_moment.equal(b.state.second_moment));
+  EXPECT_EQ(a.state.updates, b.state.updates);
+  EXPECT_EQ(a.data_scale(), b.data_scale());
+  EXPECT_EQ(a.normaliser().scale, b.normaliser().scale);
+  EXPECT_TRUE(a.standardiser.state().m2.equal(b.standardiser.state().m2));
+  EXPECT_TRUE(config_differences(a.config(), b.config()).empty());
+  b.save(folder / "b.safetensors");
+  EXPECT_EQ(read_file(folder / "a.safetensors"), read_file(folder / "b.safetensors"));
+  SampleOptions o;
+  o.n = 600;
+  EXPECT_TRUE(sample(a, o).samples.equal(sample(b, o).samples));
+}
+
+// Stop anywhere, load, go on: every random number is a function of seed and step.
+TEST(Train, ResumedRunEndsWithTheSameBits) {
+  const TemporaryFolder folder;
+  const RunConfig config = small();
+  train(config, {.folder = folder / "whole"});
+  for (const int64_t stop : {1, 7, 10, 23}) {
+    const std::string run = folder / ("cut" + std::to_string(stop));
+    struct Stop {};
+    try {
+      train(small({"train.checkpoint_steps=1", "train.log_steps=1"}), {.folder = run, .report = [&](const TrainProgress& p) {
+              if (p.step == stop) throw Stop{};
+            }});
+      FAIL() << "should have been cut at " << stop;
+    } catch (const Stop&) {
+    }
+    train(config, {.folder = run, .resume = true});
+    const Model a = Model::load(RunFolder(folder / "whole").newest().path), b = Model::load(RunFolder(run).newest().path);
+    EXPECT_EQ(a.step, b.step);
+    EXPECT_TRUE(a.state.parameters.equal(b.state.parameters) && a.state.ema.equal(b.state.ema)) << stop;
+    EXPECT_TRUE(a.state.second_moment.equal(b.state.second_moment)) << stop;
+  }
+}
+
+TEST(Train, ResumeRefusesAnotherConfigurationOrOtherData) {
+  const TemporaryFolder folder;
+  train(small(), {.folder = folder / "run"});
+  EXPECT_THROW(train(small(), {.folder = folder / "run"}), InputError) << "without --resume a run is not overwritten";
+  try {
+    train(small({"clock.alpha=1.5"}), {.folder = folder / "run", .resume = true});
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("clock.alpha"), std::string::npos);
+  }
+  EXPECT_NO_THROW(train(small({"train.epochs=4"}), {.folder = folder / "run", .resume = true}));
+}
+
+TEST(Train, DamagedCheckpointIsNamedAndTheGoodOneStays) {
+  const TemporaryFolder folder;
+  train(small(), {.folder = folder / "run"});
+  const RunFolder run(folder / "run");
+  const auto files = run.list();
+  ASSERT_EQ(files.size(), 2u) << "keep = 2";
+  std::string bytes = read_file(files.back().path);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  atomic_write(files.back().path, bytes);
+  try {
+    train(small({"train.epochs=4"}), {.folder = folder / "run", .resume = true});
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find(files.back().path), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find(files.front().path), std::string::npos) << e.what();
+  }
+  EXPECT_NO_THROW(Model::load(files.front().path));
+  fs::remove(files.back().path);
+  EXPECT_NO_THROW(train(small({"train.epochs=4"}), {.folder = folder / "run", .resume = true}));
+}
+
+TEST(Train, KeepsCheckpointsByPolicy) {
+  const TemporaryFolder folder;
+  train(small({"train.checkpoint_steps=2", "train.keep=3", "train.keep_every=8"}), {.folder = folder / "run"});
+  std::vector<int64_t> steps;
+  for (const auto& f : RunFolder(folder / "run").list()) steps.push_back(f.step);
+  EXPECT_EQ(steps, (std::vector<int64_t>{8, 16, 20, 22, 24}));
+}
+
+// Points beyond the range of float32 make every loss infinite.
+TEST(Train, StopsAfterTooManyBadStepsAndNamesTheCheckpoint) {
+  const TemporaryFolder folder;
+  RunConfig config = small({"precondition=false", "train.max_bad_steps=4", "train.lr=100", "train.clip=0", "clock.alpha=0.2", "train.epochs=50"});
+  try {
+    const Model m = train(config, {.folder = folder / "run"});
+    FAIL() << "skipped " << m.skipped;
+  } catch (const InputError& e) {
+    FAIL() << e.what();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("step"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("checkpoint"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Train, LearnsAOneDimensionalLaw) {
+  // 3,000 steps on a Gaussian through a Student clock: mean and deviation within a few percent.
+  const TemporaryFolder folder;
+  at::Tensor x = draw_synthetic(Key(5), {"rings", 2}, 4000);
+  const RunConfig config = parse_config("", "test", {"data.name=rings", "data.n=4000", "train.epochs=60", "train.batch=512", "clock.family=inverse-gamma",
+                                                     "clock.nu=3", "sample.solver=midpoint", "sample.nfe=40"});
+  const Model m = train(config);
+  SampleOptions o = sample_options(config);
+  o.n = 4000;
+  const SampleResult s = sample(m, o);
+  EXPECT_EQ(s.diverged, 0);
+  EXPECT_EQ(s.evaluations, 40);
+  const Dataset fresh = held_out(config, 4000);
+  EXPECT_GT(compute_metrics({"f1_prd"}, fresh.rows, s.samples)["f1_prd"], 0.9);
+}
+
+TEST(Sample, DoesNotDependOnThreadsOrOnHowManyAreDrawn) {
+  const Model m = train(small());
+  SampleOptions o;
+  o.n = 1500;
+  set_thread_count(1);
+  const SampleResult a = sample(m, o);
+  set_thread_count(3);
+  const SampleResult b = sample(m, o);
+  set_thread_count(0);
+  EXPECT_TRUE(a.samples.equal(b.samples));
+  o.n = 700;
+  EXPECT_TRUE(sample(m, o).samples.narrow(0, 0, 512).equal(a.samples.narrow(0, 0, 512)));
+}
+
+TEST(Sample, SolversAgreeInTheLimit) {
+  const Model m = train(small());
+  SampleOptions o;
+  o.n = 200;
+  o.solver = "dopri5", o.solve.nfe = 100000, o.solve.rtol = o.solve.atol = 1e-7;
+  const SampleResult exact = sample(m, o);
+  EXPECT_EQ(exact.incomplete, 0);
+  o.solver = "midpoint", o.solve.nfe = 2000;
+  const SampleResult fine = sample(m, o);
+  std::vector<double> differences;
+  for (int64_t i = 0; i < 400; ++i)
+    differences.push_back(std::abs(exact.samples.const_data_ptr<double>()[i] - fine.samples.const_data_ptr<double>()[i]));
+  std::nth_element(differences.begin(), differences.begin() + 380, differences.end());
+  EXPECT_LT(differences[380], 1e-3);
+}
+
+TEST(Sample, BudgetTooSmallIsRefused) {
+  const Model m = train(small());
+  SampleOptions o;
+  o.n = 10, o.solver = "heun", o.solve.nfe = 1;
+  EXPECT_THROW(sample(m, o), InputError);
+}
+
+}  // namespace
+}  // namespace htfm

@@ -1,0 +1,89 @@
+#include "htfm/sample/solver.h"
+
+#include "htfm/base/error.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace htfm {
+namespace {
+
+// x' = cos(3t) - 2x has a known solution; the error at t = 1 for a number of evaluations.
+struct Outcome {
+  double error;
+  SolverRun run;
+};
+Outcome solve(const char* name, int64_t nfe, double power = 1, bool paper_count = false) {
+  const auto exact = [](double t) { return (2 * std::cos(3 * t) + 3 * std::sin(3 * t)) / 13 + (1.5 - 2.0 / 13) * std::exp(-2 * t); };
+  double x = 1.5;
+  int64_t calls = 0;
+  SolverOptions o;
+  o.nfe = nfe, o.time_power = power, o.paper_count = paper_count;
+  o.rtol = o.atol = 1e-9;
+  const SolverRun run = find_solver(name).run(
+      [&](const double* y, double t, double* v) {
+        EXPECT_GE(t, 0);
+        EXPECT_LE(t, 1 + 1e-12);
+        v[0] = std::cos(3 * t) - 2 * y[0];
+        ++calls;
+      },
+      1, 1, o, &x);
+  EXPECT_EQ(run.evaluations, calls) << name << ": evaluations are counted, not assumed";
+  return {std::abs(x - exact(1)), run};
+}
+
+TEST(Solver, OrderOfConvergence) {
+  for (const double power : {1.0, 1.5}) {
+    const auto order = [&](const char* name) { return std::log2(solve(name, 160, power).error / solve(name, 320, power).error); };
+    EXPECT_NEAR(order("euler"), 1, 0.15) << power;
+    EXPECT_NEAR(order("heun"), 2, 0.2) << power;
+    EXPECT_NEAR(order("midpoint"), 2, 0.2) << power;
+    EXPECT_NEAR(order("ab2"), 2, 0.2) << power;
+  }
+}
+
+TEST(Solver, DormandPrinceMeetsItsTolerance) {
+  const Outcome o = solve("dopri5", 100000);
+  EXPECT_TRUE(o.run.complete);
+  EXPECT_LT(o.error, 1e-7);
+  EXPECT_EQ(o.run.evaluations % 6, 1);  // first same as last
+  EXPECT_FALSE(solve("dopri5", 20).run.complete) << "a budget that does not suffice is said, not hidden";
+}
+
+TEST(Solver, SpendsItsBudget) {
+  EXPECT_EQ(solve("euler", 10).run.evaluations, 10);
+  EXPECT_EQ(solve("heun", 10).run.evaluations, 10);
+  EXPECT_EQ(solve("heun", 11).run.evaluations, 10);
+  EXPECT_EQ(solve("midpoint", 10).run.evaluations, 10);
+  EXPECT_EQ(solve("ab2", 10).run.evaluations, 10);
+  EXPECT_EQ(solve("ab2", 10).run.steps, 9);
+  EXPECT_EQ(solve("ab2", 20, 1, true).run.steps, 10);
+  EXPECT_EQ(solve("ab2", 2).run.evaluations, 2);
+}
+
+// A linear path is integrated exactly by every solver: straight lines are what flow matching aims for.
+TEST(Solver, ExactOnStraightLines) {
+  for (const SolverInfo& s : solvers()) {
+    double x[4] = {1, -2, 3, 5};
+    SolverOptions o;
+    o.nfe = 50;
+    s.run([](const double*, double, double* v) { v[0] = 2, v[1] = -1, v[2] = 0.5, v[3] = 0; }, 2, 2, o, x);
+    EXPECT_NEAR(x[0], 3, 1e-12) << s.name;
+    EXPECT_NEAR(x[1], -3, 1e-12) << s.name;
+    EXPECT_NEAR(x[2], 3.5, 1e-12) << s.name;
+    EXPECT_NEAR(x[3], 5, 1e-12) << s.name;
+  }
+}
+
+TEST(Solver, UnknownNameListsTheKnownOnes) {
+  try {
+    find_solver("rk4");
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("midpoint"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace htfm
