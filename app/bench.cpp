@@ -1,2 +1,212 @@
+// htfm bench: our speed, and the ratio against what a user would pick instead where that is installed.
 #include "app/common.h"
-namespace htfm::app { void add_bench(CLI::App&) {} }
+
+#include "htfm/base/dispatch.h"
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+#include "htfm/io/npy.h"
+#include "htfm/metric/metric.h"
+#include "htfm/sample/sampler.h"
+#include "htfm/signature/signature.h"
+#include "htfm/train/trainer.h"
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+namespace htfm::app {
+
+namespace {
+
+double seconds_of(const std::function<void()>& f) {
+  const auto t = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+// Median seconds of a call, over rounds of at least `least` seconds each.
+double median_seconds(const std::function<void()>& f, int rounds = 7, double least = 0.1) {
+  f();
+  const int inner = std::max(1, static_cast<int>(least / std::max(seconds_of(f), 1e-9)));
+  std::vector<double> times;
+  for (int r = 0; r < rounds; ++r)
+    times.push_back(seconds_of([&] {
+                      for (int i = 0; i < inner; ++i) f();
+                    }) /
+                    inner);
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[static_cast<size_t>(rounds / 2)];
+}
+
+// One line of a peer script.
+struct PeerLine {
+  std::string bench, peer, label;
+  double seconds = 0;  // for the same work as ours
+  std::string skipped;
+};
+
+struct Bench {
+  std::string python, peers;
+  Json lines = Json::array();
+
+  // Our figure, and beside it each peer's time for the same work.
+  void add(const std::string& bench, const std::string& what, double seconds, const std::string& figure, const std::vector<PeerLine>& rivals) {
+    fmt::print(stderr, "{:<44} {:>20}\n", what, figure);
+    Json line{{"bench", bench}, {"case", what}, {"seconds", seconds}, {"figure", figure}, {"peers", Json::object()}};
+    for (const PeerLine& r : rivals) {
+      const std::string name = r.peer + (r.label.empty() ? "" : " " + r.label);
+      if (!r.skipped.empty()) {
+        fmt::print(stderr, "    {:<40} {:>20}\n", name, "skipped: " + r.skipped);
+        line["peers"][name] = Json{{"skipped", r.skipped}};
+        continue;
+      }
+      fmt::print(stderr, "    {:<40} {:>14.2f} times\n", "faster than " + name, r.seconds / seconds);
+      line["peers"][name] = Json{{"seconds", r.seconds}, {"ratio", r.seconds / seconds}};
+    }
+    lines.push_back(line);
+  }
+
+  // Runs a peer script and reads its JSON lines; nothing where there is no Python or script.
+  std::vector<Json> run_peer(const std::string& script, const std::string& arguments) const {
+    std::vector<Json> out;
+    const std::string path = peers + "/" + script;
+    if (python.empty() || !std::filesystem::exists(path)) return out;
+    const std::string command = fmt::format("'{}' '{}' {} 2>/dev/null", python, path, arguments);
+    std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+    if (!pipe) return out;
+    std::string text;
+    char buffer[4096];
+    while (std::fgets(buffer, sizeof buffer, pipe.get())) {
+      text += buffer;
+      if (text.ends_with('\n')) {
+        const Json j = Json::parse(text, nullptr, false);
+        if (j.is_object()) out.push_back(j);
+        text.clear();
+      }
+    }
+    return out;
+  }
+};
+
+PeerLine peer_line(const Json& j, double seconds, const std::string& label = "") {
+  return {j.value("bench", ""), j.value("peer", ""), label, seconds, j.value("skipped", "")};
+}
+
+void bench_stable(Bench& b) {
+  set_thread_count(1);
+  constexpr int64_t n = 204800;
+  constexpr double rho = 0.85;
+  std::vector<double> x(n);
+  const double s = median_seconds([&] { fill_positive_stable(Key(1), rho, 1, 0, n, x.data()); });
+  std::vector<PeerLine> rivals;
+  for (const Json& j : b.run_peer("stable.py", "")) rivals.push_back(peer_line(j, static_cast<double>(n) / j.value("per_second", 1.0)));
+  b.add("stable", "positive stable draws, double, 1 thread", s, fmt::format("{:.1f} million/s", static_cast<double>(n) / s / 1e6), rivals);
+}
+
+void bench_signature(Bench& b) {
+  set_thread_count(1);
+  constexpr int64_t n = 1024, points = 201;
+  at::Tensor paths = at::empty({n, points, 2}, at::kFloat);
+  const ClockSample clocks = make_clock({.family = "stable", .parameters = {{"alpha", 1.7}}})->sample(Key(1), {.count = n});
+  float* p = paths.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < n * points; ++i) {
+    p[2 * i] = static_cast<float>(i % points) / (points - 1);
+    p[2 * i + 1] = static_cast<float>(clocks.paths.const_data_ptr<double>()[i]);
+  }
+  const double sig = median_seconds([&] { signature(paths, 3); }), log = median_seconds([&] { logsignature(paths, 3, LogBasis::brackets); });
+  std::vector<PeerLine> sig_rivals, log_rivals;
+  for (const Json& j : b.run_peer("signature.py", "")) {
+    const PeerLine line = peer_line(j, static_cast<double>(n) / j.value("per_second", 1.0));
+    (j.value("case", "") == "logsig" ? log_rivals : sig_rivals).push_back(line);
+  }
+  b.add("signature", "signatures, depth 3, 200 steps, float32, 1 thread", sig, fmt::format("{:.2f} million/s", n / sig / 1e6), sig_rivals);
+  b.add("signature", "logsignatures, the same", log, fmt::format("{:.2f} million/s", n / log / 1e6), log_rivals);
+}
+
+void bench_scores(Bench& b) {
+  set_thread_count(1);
+  const at::Tensor real = draw_synthetic(Key(1), {"mixture2d", 1.5}, 24000), fake = draw_synthetic(Key(2), {"mixture2d", 1.6}, 24000);
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("htfm-bench-{}", ::getpid());
+  make_folder(folder.string());
+  write_npy((folder / "real.npy").string(), real);
+  write_npy((folder / "fake.npy").string(), fake);
+  double knn_value = 0, prd_value = 0;
+  const double knn = median_seconds([&] { knn_value = f1_knn(real, fake).f1; }), prd = median_seconds([&] { prd_value = f1_prd(real, fake).f1; }, 5);
+  std::vector<PeerLine> knn_rivals, prd_rivals;
+  for (const Json& j : b.run_peer("scores.py", fmt::format("--real '{0}/real.npy' --fake '{0}/fake.npy'", folder.string()))) {
+    const PeerLine line = peer_line(j, j.value("seconds", 0.0), j.contains("value") ? fmt::format("(score {:.4f})", j["value"].get<double>()) : "");
+    (j.value("case", "") == "f1_knn" ? knn_rivals : prd_rivals).push_back(line);
+  }
+  std::filesystem::remove_all(folder);
+  b.add("scores", fmt::format("f1_knn, 24,000 points, 1 thread (score {:.4f})", knn_value), knn, fmt::format("{:.1f} ms", knn * 1e3), knn_rivals);
+  b.add("scores", fmt::format("f1_prd, 24,000 points, 1 thread (score {:.4f})", prd_value), prd, fmt::format("{:.0f} ms", prd * 1e3), prd_rivals);
+}
+
+// The whole training step and the sampling of the 2D job.
+void bench_job(Bench& b) {
+  for (const int threads : {1, 2})
+    for (const char* clock : {"stable", "deterministic"}) {
+      set_thread_count(threads);
+      std::vector<std::string> settings{fmt::format("clock.family={}", clock), "clock.alpha=1.7", "train.epochs=10", "train.log_steps=1"};
+      const RunConfig config = parse_config("", "bench", settings);
+      std::vector<double> times;
+      auto last = std::chrono::steady_clock::now();
+      TrainOptions options;
+      options.report = [&](const TrainProgress& p) {
+        const auto now = std::chrono::steady_clock::now();
+        // The last batch of an epoch is smaller; it is not counted.
+        if (p.step > 20 && p.step % 32 != 0) times.push_back(std::chrono::duration<double>(now - last).count());
+        last = now;
+      };
+      const Model model = train(config, options);
+      std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+      const double step = times[times.size() / 2];
+      SampleOptions s;
+      s.solve.nfe = 100;
+      const double evaluation = median_seconds([&] { sample(model, s); }, 3) / 100;
+      std::vector<PeerLine> step_rivals, evaluation_rivals;
+      for (const char* mode : {"eager", "compile"})
+        for (const Json& j : b.run_peer("mlp2d.py", fmt::format("--mode {} --threads {} --clock {}", mode, threads, clock))) {
+          if (j.value("bench", "") == "train2d") step_rivals.push_back(peer_line(j, j.value("ms_per_step", 0.0) / 1e3));
+          if (j.value("bench", "") == "sample2d") evaluation_rivals.push_back(peer_line(j, j.value("ms_per_evaluation", 0.0) / 1e3));
+        }
+      const std::string where = fmt::format("{} clock, {} thread{}", clock, threads, threads > 1 ? "s" : "");
+      b.add("train2d", "training step, batch 1024, " + where, step, fmt::format("{:.2f} ms", step * 1e3), step_rivals);
+      b.add("sample2d", "24,000 samples, an evaluation, " + where, evaluation, fmt::format("{:.2f} ms", evaluation * 1e3), evaluation_rivals);
+    }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  struct Options {
+    Common common;
+    Bench bench;
+    std::vector<std::string> only;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("bench", "Measure our speed, and the ratio against peers where they are installed");
+  c->footer("Example: htfm bench --python venv/bin/python --peers bench/peers --only stable,scores");
+  c->add_option("--python", o->bench.python, "Python that has the peers' packages; without it only our own side runs");
+  c->add_option("--peers", o->bench.peers, "Folder of the peers' scripts")->default_val("bench/peers");
+  if (const char* python = std::getenv("HTFM_PEERS_PYTHON")) o->bench.python = python;
+  c->add_option("--only", o->only, "stable, signature, scores, job")->delimiter(',')->check(CLI::IsMember({"stable", "signature", "scores", "job"}));
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    if (!o->bench.python.empty() && !std::filesystem::exists(o->bench.peers))
+      throw InputError("[--peers] expected the folder of the peers' scripts, got nothing at '{}'", o->bench.peers);
+    const auto wanted = [&](const char* name) { return o->only.empty() || std::find(o->only.begin(), o->only.end(), name) != o->only.end(); };
+    say(version_text());
+    if (wanted("stable")) bench_stable(o->bench);
+    if (wanted("signature")) bench_signature(o->bench);
+    if (wanted("scores")) bench_scores(o->bench);
+    if (wanted("job")) bench_job(o->bench);
+    if (o->common.json) fmt::print("{}\n", Json{{"program", version_text()}, {"results", o->bench.lines}}.dump());
+  });
+}
+
+}  // namespace htfm::app

@@ -25,6 +25,11 @@ int main(int argc, char** argv) {
   add_reproduce(app);
   add_info(app);
   add_bench(app);
+  // CLI11 would only say that a subcommand is missing.
+  if (argc > 1 && argv[1][0] != '-' && !app.get_subcommand_no_throw(argv[1])) {
+    fmt::print(stderr, "htfm: expected a command, got '{}' (htfm --help lists them)\n", argv[1]);
+    return 2;
+  }
   try {
     app.parse(argc, argv);
     return 0;

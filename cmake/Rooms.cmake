@@ -47,6 +47,12 @@ function(htfm_tests)
     target_link_libraries(${name} PRIVATE htfm_options htfm_${room} GTest::gtest_main)
     target_compile_definitions(${name} PRIVATE HTFM_TEST_DATA="${CMAKE_SOURCE_DIR}/test/golden")
     target_precompile_headers(${name} REUSE_FROM htfm_pch)
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+    # One entry a program: loading LibTorch takes longer than most single cases.
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900)
+    if(room STREQUAL "app") # tests of the program itself
+      target_compile_definitions(${name} PRIVATE HTFM_PROGRAM="$<TARGET_FILE:htfm>")
+      add_dependencies(${name} htfm)
+    endif()
   endforeach()
 endfunction()

@@ -82,6 +82,9 @@ TEST(Csv, NamesTheCellThatIsNotANumber) {
   EXPECT_MENTIONS(refusal("1\n# a remark\n"), "got '# a remark'");
   EXPECT_MENTIONS(refusal("1,2\n3,\"1,000\"\n"), "got '1,000'");
   EXPECT_MENTIONS(refusal(std::string("1\na\0b\x1b[31m\n", 11)), "got 'a\\x00b\\x1b[31m'");
+  EXPECT_MENTIONS(refusal("a\x1b,b\n1,2\nx,4\n"), "column 1 (a\\x1b): expected a number, got 'x'");
+  // Cut between characters, never inside one.
+  EXPECT_MENTIONS(refusal("1\nz" + std::string(39, 'z').replace(38, 1, "\u00e9") + "zz\n"), "zz...'");
   EXPECT_MENTIONS(refusal("1\n" + std::string(1000, 'z') + "\n"), "got '" + std::string(40, 'z') + "...'");
 }
 

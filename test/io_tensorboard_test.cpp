@@ -169,6 +169,9 @@ TEST(EventWriter, ReportsAFullDisk) {
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_MENTIONS(text, events.path());
+  EXPECT_EQ(records(events.path()).size(), 1u);  // no half record
+  events.flush();
+  EXPECT_EQ(records(events.path()).size(), 101u);
 }
 
 TEST(EventWriter, ReportsAFolderThatCannotBeMade) {

@@ -23,9 +23,9 @@ std::span<const ClockFamily> clock_families() {
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
   const ClockFamily& family = find_named(clock_families(), spec.family, "clock.family");
   if (spec.grid < 1 || spec.grid > 1'000'000) throw InputError("[clock.grid] expected a number of steps from 1 to 1000000, got {}", spec.grid);
-  for (const auto& [name, value] : spec.parameters)
-    if (std::none_of(family.parameters.begin(), family.parameters.end(), [&](const ClockParameter& p) { return p.name == name; }))
-      throw InputError("[clock.{}] expected no such parameter for the family {}, got {}", name, family.name, value);
+  for (const auto& given : spec.parameters)
+    if (std::none_of(family.parameters.begin(), family.parameters.end(), [&](const ClockParameter& p) { return p.name == given.first; }))
+      throw InputError("[clock.{}] expected no such parameter for the family {}, got {}", given.first, family.name, given.second);
   for (const ClockParameter& p : family.parameters) {
     const auto found = spec.parameters.find(p.name);
     if (found == spec.parameters.end())

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/from_blob.h>
 #include <fmt/ranges.h>
+#include <locale.h>
+#include <stdlib.h>
 
 #include <charconv>
 #include <cstring>
@@ -31,7 +33,11 @@ std::optional<double> number(std::string_view cell) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (end != cell.data() + cell.size() || error == std::errc::invalid_argument) return std::nullopt;
-  if (error == std::errc::result_out_of_range) return std::strtod(std::string(cell).c_str(), nullptr);
+  if (error == std::errc::result_out_of_range) {
+    // Too large or too small? from_chars does not say, and plain strtod would read the comma of some locales.
+    static const locale_t plain = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    return ::strtod_l(std::string(cell).c_str(), nullptr, plain);
+  }
   return value;
 }
 
@@ -112,7 +118,7 @@ class CsvParser {
 
   std::string column_text(int64_t column) const {
     const bool named = column < static_cast<int64_t>(names_.size()) && !names_[column].empty();
-    return named ? fmt::format("column {} ({})", column + 1, names_[column]) : fmt::format("column {}", column + 1);
+    return named ? fmt::format("column {} ({})", column + 1, printable(names_[column])) : fmt::format("column {}", column + 1);
   }
 
   /// The cell that begins at `at`, without its quotes; `at` moves to the separator after it, or to the end.
@@ -279,9 +285,9 @@ int64_t find_column(const std::string& word, const std::vector<std::string>& nam
   if (const auto position = column_number(word, count)) return *position;
   std::string known = fmt::format("a number from 1 to {}", count);
   if (!names.empty()) {
-    const size_t shown = std::min<size_t>(names.size(), 10);
-    known += fmt::format(" or one of {}{}", fmt::join(names.begin(), names.begin() + static_cast<int64_t>(shown), ", "),
-                         shown < names.size() ? ", ..." : "");
+    std::vector<std::string> shown;
+    for (size_t k = 0; k < std::min<size_t>(names.size(), 10); ++k) shown.push_back(printable(names[k]));
+    known += fmt::format(" or one of {}{}", fmt::join(shown, ", "), shown.size() < names.size() ? ", ..." : "");
   }
   throw InputError("[table] {}: expected a column ({}), got {}", path, known, in_quotes(word));
 }

@@ -56,4 +56,17 @@ void Descriptor::close() {
   if (fd >= 0 && ::close(fd) != 0 && errno != EINTR) throw Error("[write] {}: {}", path_, system_reason(errno));
 }
 
+void Appender::append(std::string_view bytes) {
+  if (torn_) file_.truncate(size_);
+  torn_ = true;
+  try {
+    file_.write(bytes.data(), bytes.size());
+  } catch (...) {
+    torn_ = ::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0;
+    throw;
+  }
+  torn_ = false;
+  size_ += bytes.size();
+}
+
 }  // namespace htfm

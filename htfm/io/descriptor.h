@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace htfm {
 
@@ -34,6 +36,24 @@ class Descriptor {
  private:
   int fd_ = -1;
   std::string path_;
+};
+
+/// A file that grows by whole pieces.
+class Appender {
+ public:
+  Appender() = default;
+  /// Takes over a descriptor opened with O_APPEND; `size` is that of the file.
+  Appender(Descriptor file, uint64_t size) : file_(std::move(file)), size_(size) {}
+  const std::string& path() const { return file_.path(); }
+
+  /// Writes all bytes, or throws Error and takes back those that were written.
+  void append(std::string_view bytes);
+  void sync() { file_.sync(); }
+
+ private:
+  Descriptor file_;
+  uint64_t size_ = 0;  // of the whole pieces
+  bool torn_ = false;  // part of a piece stands after them
 };
 
 }  // namespace htfm

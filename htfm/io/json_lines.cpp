@@ -45,30 +45,16 @@ void for_each_line(std::string_view text, const std::string& path, Visit visit) 
 }  // namespace
 
 JsonLines::JsonLines(const std::string& path) {
-  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666), path);
-  if (!file_.is_open()) throw Error("[write] {}: {}", path, system_reason(errno));
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), path);
+  if (!file.is_open()) throw Error("[write] {}: {}", path, system_reason(errno));
   const std::string text = read_file(path);
-  size_ = end_of_whole_lines(text);
-  if (size_ < text.size()) file_.truncate(size_);
-  if (size_ > 0 && text[size_ - 1] != '\n') {
-    file_.write("\n", 1);
-    ++size_;
-  }
+  const size_t size = end_of_whole_lines(text);
+  if (size < text.size()) file.truncate(size);
+  file_ = Appender(std::move(file), size);
+  if (size > 0 && text[size - 1] != '\n') file_.append("\n");
 }
 
-void JsonLines::append(const json& line) {
-  const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
-  if (torn_) file_.truncate(size_);
-  torn_ = true;
-  try {
-    file_.write(text.data(), text.size());
-  } catch (...) {
-    torn_ = ::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0;
-    throw;
-  }
-  torn_ = false;
-  size_ += text.size();
-}
+void JsonLines::append(const json& line) { file_.append(line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n'); }
 
 void JsonLines::sync() { file_.sync(); }
 

@@ -25,9 +25,7 @@ class JsonLines {
   static int64_t keep(const std::string& path, const std::function<bool(const nlohmann::json&)>& accept);
 
  private:
-  Descriptor file_;
-  uint64_t size_ = 0;  // of the whole lines
-  bool torn_ = false;  // part of a line stands after them
+  Appender file_;
 };
 
 }  // namespace htfm

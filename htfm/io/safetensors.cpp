@@ -76,8 +76,9 @@ class HeaderReader {
     if (source_.size() < 8) fail("truncated: expected at least 8 bytes, got {}", source_.size());
     uint64_t length = 0;
     source_.read(0, &length, sizeof length);
-    if (length > kMostHeader)
+    if (length > kMostHeader) {
       fail("expected a header of at most {} bytes, got {}: not a safetensors file, or damaged", kMostHeader, length);
+    }
     if (length > source_.size() - 8) fail("truncated: expected a header of {} bytes, got {}", length, source_.size() - 8);
     header_.data_start = 8 + length;
     std::string text(length, '\0');

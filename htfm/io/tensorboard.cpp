@@ -70,12 +70,14 @@ EventWriter::EventWriter(const std::string& folder, int64_t first_step) {
   char host[256] = "localhost";
   ::gethostname(host, sizeof host - 1);
   const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  for (int number = 0; !file_.is_open(); ++number) {
+  Descriptor file;
+  for (int number = 0; !file.is_open(); ++number) {
     // TensorBoard knows event files by "tfevents" in the name and reads a folder's files in the order of their names.
     const std::string path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", folder, seconds, host, ::getpid(), number);
-    file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666), path);
-    if (!file_.is_open() && errno != EEXIST) throw Error("[write] {}: {}", path, system_reason(errno));
+    file = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666), path);
+    if (!file.is_open() && errno != EEXIST) throw Error("[write] {}: {}", path, system_reason(errno));
   }
+  file_ = Appender(std::move(file), 0);
   std::string version = event_at(0);
   append_bytes(version, 3, "brain.Event:2");
   record(version);
@@ -120,7 +122,7 @@ void EventWriter::record(const std::string& event) {
 
 void EventWriter::flush() {
   if (pending_.empty()) return;
-  file_.write(pending_.data(), pending_.size());
+  file_.append(pending_);
   pending_.clear();
 }
 

@@ -21,7 +21,8 @@ class EventWriter {
 
   /// Adds one point of a curve.
   void scalar(std::string_view tag, int64_t step, double value);
-  /// Hands everything so far to the system; Error where that fails.
+  /// Hands everything so far to the system. Error where that fails: the file then ends with a whole record, and the
+  /// next flush tries again.
   void flush();
   /// The file that is being written.
   const std::string& path() const { return file_.path(); }
@@ -29,7 +30,7 @@ class EventWriter {
  private:
   void record(const std::string& event);
 
-  Descriptor file_;
+  Appender file_;
   std::string pending_;
 };
 

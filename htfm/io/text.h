@@ -6,7 +6,9 @@
 
 namespace htfm {
 
-/// The text between single quotes, control characters escaped, cut at 40 bytes.
+/// The text with control characters escaped, cut after 40 bytes.
+std::string printable(std::string_view text);
+/// The same between single quotes.
 std::string in_quotes(std::string_view text);
 
 }  // namespace htfm

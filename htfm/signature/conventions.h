@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "htfm/signature/lyndon.h"
+#include "htfm/signature/limits.h"
 
 namespace htfm {
 

@@ -3,8 +3,6 @@
 #include <ATen/Dispatch.h>
 #include <ATen/ops/empty.h>
 
-#include <vector>
-
 #include "htfm/base/error.h"
 #include "htfm/signature/input.h"
 
