@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
   add_info(app);
   add_bench(app);
   // CLI11 would only say that a subcommand is missing.
-  if (argc > 1 && argv[1][0] != '-' && !app.get_subcommand_no_throw(argv[1])) {
+  const auto known = app.get_subcommands({});
+  if (argc > 1 && argv[1][0] != '-' && std::none_of(known.begin(), known.end(), [&](const CLI::App* c) { return c->get_name() == argv[1]; })) {
     fmt::print(stderr, "htfm: expected a command, got '{}' (htfm --help lists them)\n", argv[1]);
     return 2;
   }

@@ -160,6 +160,8 @@ TEST(Convention, FusedPathsEqualStoredOnes) {
         PathOptions options;
         options.convention = convention;
         EXPECT_TRUE(at::equal(signature(paths, 2, options), signature(apply_convention(paths, convention, has_time), 2)));
+        options.time_first = true;
+        EXPECT_TRUE(at::equal(signature(paths, 2, options), signature(apply_convention(paths, convention, true), 2)));
       }
     }
   }
@@ -218,6 +220,8 @@ TEST(Convention, BadInput) {
   options = PathOptions{};
   options.augment_time = true;
   EXPECT_THROW(signature(random_paths(15, 2, 5, 8), 2, options), InputError);
+  options.time_first = true;
+  EXPECT_THROW(signature(clocks, 2, options), InputError);  // time twice
   options = PathOptions{};
   options.convention = Convention::jump;
   EXPECT_THROW(signature(paths.narrow(2, 0, 1), 2, options), InputError);

@@ -5,9 +5,12 @@
 #include <locale.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "htfm/base/error.h"

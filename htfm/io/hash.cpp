@@ -1,7 +1,11 @@
 #include "htfm/io/hash.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include "htfm/io/file.h"
 

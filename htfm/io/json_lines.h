@@ -1,6 +1,7 @@
 // A log of one JSON object a line that only grows, and that a killed run can take up again.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

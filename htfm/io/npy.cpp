@@ -2,8 +2,11 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "htfm/base/error.h"

@@ -3,6 +3,8 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
 
+#include <cctype>
+
 #include "htfm/base/error.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/text.h"

@@ -4,34 +4,34 @@
 #include <ATen/ops/empty.h>
 
 #include "htfm/base/error.h"
+#include "htfm/base/registry.h"
 #include "htfm/signature/input.h"
 
 namespace htfm {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Convention>, 4> kNames = {
+struct Entry {
+  std::string_view name;
+  Convention convention;
+};
+constexpr std::array<Entry, 4> kConventions = {
     {{"linear", Convention::linear}, {"jump", Convention::jump}, {"leadlag", Convention::leadlag}, {"constant", Convention::constant}}};
 
 }  // namespace
 
-Convention convention_by_name(std::string_view name) {
-  for (const auto& [known, convention] : kNames) {
-    if (known == name) return convention;
-  }
-  throw InputError("[convention] expected linear, jump, leadlag or constant, got '{}'", name);
-}
+Convention convention_by_name(std::string_view name) { return find_named(kConventions, name, "convention").convention; }
 
 std::string_view convention_name(Convention convention) {
-  for (const auto& [name, known] : kNames) {
-    if (known == convention) return name;
+  for (const Entry& entry : kConventions) {
+    if (entry.convention == convention) return entry.name;
   }
   throw Error("[convention_name] unknown convention {}", static_cast<int>(convention));
 }
 
 std::vector<std::string_view> convention_names() {
   std::vector<std::string_view> names;
-  for (const auto& entry : kNames) names.push_back(entry.first);
+  for (const Entry& entry : kConventions) names.push_back(entry.name);
   return names;
 }
 

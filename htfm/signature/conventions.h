@@ -36,8 +36,7 @@ struct Moves {
 /// The moves for samples of that many channels. `time_first`: channel 0 is time; jump and constant need it.
 Moves convention_moves(Convention convention, int channels, bool time_first);
 
-/// Puts time in front: n x points or n x points x channels becomes n x points x (1 + channels). Without `times` the grid is uniform on [0,
-/// 1].
+/// Puts time in front: n x points (x channels) becomes n x points x (1 + channels). Without `times` the grid is uniform on [0, 1].
 at::Tensor augment_time(const at::Tensor& paths, const at::Tensor& times = {});
 
 /// The points of the path under a convention, n x points x channels to n x (1 + moves (points - 1)) x width. For looking at paths and for

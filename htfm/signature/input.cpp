@@ -3,7 +3,7 @@
 #include <c10/core/ScalarType.h>
 
 #include "htfm/base/error.h"
-#include "htfm/signature/lyndon.h"
+#include "htfm/signature/limits.h"
 
 namespace htfm {
 

@@ -7,6 +7,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/base/registry.h"
 #include "htfm/signature/input.h"
 #include "htfm/signature/signature_kernels.h"
 
@@ -63,6 +64,7 @@ void run(const at::Tensor& paths, int depth, const LogPlan* plan, const PathOpti
 at::Tensor compute(const char* where, const at::Tensor& paths, int depth, const LogBasis* basis, const PathOptions& options) {
   const at::Tensor input = checked_paths(where, paths, options.augment_time);
   if (depth < 1 || depth > kMaxDepth) throw InputError("[{}] expected a depth of 1 to {}, got {}", where, kMaxDepth, depth);
+  if (options.time_first && options.augment_time) throw InputError("[{}] expected either time_first or augment_time, got both", where);
   if (options.times.defined() && !options.augment_time) throw InputError("[{}] expected times only together with augment_time", where);
   const Moves moves = options.moves(static_cast<int>(input.size(2)));
   LogPlan plan{};
@@ -89,13 +91,16 @@ at::Tensor compute(const char* where, const at::Tensor& paths, int depth, const 
 }  // namespace
 
 LogBasis log_basis_by_name(std::string_view name) {
-  if (name == "words") return LogBasis::words;
-  if (name == "brackets") return LogBasis::brackets;
-  throw InputError("[logsignature] expected basis words or brackets, got '{}'", name);
+  struct Entry {
+    std::string_view name;
+    LogBasis basis;
+  };
+  static constexpr Entry bases[] = {{"words", LogBasis::words}, {"brackets", LogBasis::brackets}};
+  return find_named(bases, name, "basis of the logsignature").basis;
 }
 
 Moves PathOptions::moves(int channels) const {
-  const bool has_time = augment_time || convention == Convention::jump || convention == Convention::constant;
+  const bool has_time = augment_time || time_first || convention == Convention::jump || convention == Convention::constant;
   return convention_moves(convention, channels + (augment_time ? 1 : 0), has_time);
 }
 

@@ -15,12 +15,13 @@ enum class LogBasis { words, brackets };
 /// "words" or "brackets".
 LogBasis log_basis_by_name(std::string_view name);
 
-/// What the path is, given its samples. With `augment_time` a time channel is put in front (`times`, or uniform on [0, 1]);
-/// without it, jump and constant take channel 0 as time, and leadlag doubles every channel.
+/// What the path is, given its samples. With `augment_time` a time channel is put in front (`times`, or uniform on [0, 1]).
+/// Jump and constant take channel 0 as time; leadlag doubles every channel but a time channel.
 struct PathOptions {
   Convention convention = Convention::linear;
   bool augment_time = false;
   at::Tensor times;
+  bool time_first = false;  // channel 0 of the samples is time already
 
   /// The moves for samples of that many channels, time not yet put in front.
   Moves moves(int channels) const;
