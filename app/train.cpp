@@ -13,24 +13,40 @@
 
 namespace htfm::app {
 
+namespace {
+
+// A table in Markdown, so that the documentation can be made from it.
+void print_keys() {
+  fmt::print("| key | type | default | meaning |\n|---|---|---|---|\n");
+  for (const ConfigKey& k : config_keys()) fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.fallback.empty() ? "" : "`" + k.fallback + "`", k.meaning);
+}
+
+}  // namespace
+
 void add_train(CLI::App& app) {
   struct Options {
     Common common;
     std::string config, folder;
     std::vector<std::string> settings;
-    bool resume = false, dry_run = false;
+    bool resume = false, dry_run = false, keys = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("train", "Train as a TOML file says");
   c->footer("Example: htfm train config/2d.toml --set clock.family=stable --set clock.alpha=1.7 -o run");
-  c->add_option("config", o->config, "Configuration (TOML)")->required();
+  CLI::Option* config_option = c->add_option("config", o->config, "Configuration (TOML)");
   c->add_option("--set", o->settings, "key=value, on top of the file; may be repeated")->allow_extra_args(false);
   c->add_option("-o,--output", o->folder, "Folder of the run");
   c->add_flag("--resume", o->resume, "Go on from the newest checkpoint in the folder");
   c->add_flag("--dry-run", o->dry_run, "Print the resolved configuration and stop");
+  c->add_flag("--keys", o->keys, "List every key with its type, default and meaning, and stop");
   o->common.add(*c);
-  c->callback([o] {
+  c->callback([o, config_option] {
     o->common.apply();
+    if (o->keys) {
+      print_keys();
+      return;
+    }
+    if (config_option->count() == 0) throw InputError("[config] expected a TOML file, got none");
     if (o->common.seed_given) o->settings.push_back(fmt::format("seed={}", o->common.seed));
     const RunConfig config = load_config(o->config, o->settings);
     if (o->dry_run) {
