@@ -21,8 +21,8 @@ void Common::add(CLI::App& command, bool with_json) {
   if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
 }
 
-void Common::apply() {
-  if (device == "cuda") throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
+void Common::apply(bool cuda) {
+  if (device == "cuda" && !cuda) throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
   set_thread_count(threads);
 }
 

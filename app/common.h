@@ -24,8 +24,10 @@ struct Common {
 
   /// Adds --seed, --device, --threads and, where the command prints figures, --json.
   void add(CLI::App& command, bool with_json = true);
-  /// Applies threads and checks the device; to be called first in a command.
-  void apply();
+  /// Applies threads and checks the device; to be called first in a command. `cuda`: the command can use one.
+  void apply(bool cuda = false);
+  /// The device to use where a command can use CUDA: auto is the CPU.
+  at::Device where() const { return device == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 
 /// Options that name a clock: --family, --alpha, --nu, ... (one for each parameter in the registry) and --grid.

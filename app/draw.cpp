@@ -47,11 +47,11 @@ void add_clock(CLI::App& app) {
   c->add_option("--area", o->area, "File for the areas");
   o->common.add(*c);
   c->callback([o] {
-    o->common.apply();
+    o->common.apply(true);
     const auto clock = make_clock(o->clock.get());
-    const ClockSample sample = clock->sample(key_of(o->common, "clock"), {.count = o->n});
-    write_array(o->output, sample.paths);
-    if (!o->area.empty()) write_array(o->area, sample.area);
+    const ClockSample sample = clock->sample(key_of(o->common, "clock"), {.count = o->n, .device = o->common.where()});
+    write_array(o->output, sample.paths.cpu());
+    if (!o->area.empty()) write_array(o->area, sample.area.cpu());
     print_figures(o->common, {{"clock", clock->spec().describe()}, {"paths", o->n}, {"points", clock->grid() + 1}, {"file", o->output}});
   });
 }
@@ -65,11 +65,11 @@ void add_source(CLI::App& app) {
   c->add_option("--dim", o->dim, "Dimension")->required()->check(CLI::PositiveNumber);
   o->common.add(*c);
   c->callback([o] {
-    o->common.apply();
+    o->common.apply(true);
     const auto clock = make_clock(o->clock.get());
     const Key key = key_of(o->common, "source");
-    const ClockSample sample = clock->sample(key.child("clock"), {.count = o->n, .paths = false});
-    write_array(o->output, sample_source(key.child("source"), sample.area, o->dim));
+    const ClockSample sample = clock->sample(key.child("clock"), {.count = o->n, .paths = false, .device = o->common.where()});
+    write_array(o->output, sample_source(key.child("source"), sample.area, o->dim).cpu());
     print_figures(o->common, {{"clock", clock->spec().describe()}, {"rows", o->n}, {"columns", o->dim}, {"file", o->output}});
   });
 }

@@ -94,6 +94,7 @@ TEST(Ticks, RefuseRangesThatCannotBeDrawn) {
   EXPECT_THROW(nice_ticks(Scale::linear, {0, kInf}, 5), InputError);
   EXPECT_THROW(nice_ticks(Scale::linear, {kNan, 1}, 5), InputError);
   EXPECT_THROW(nice_ticks(Scale::linear, {-1.7e308, 1.7e308}, 5), InputError);
+  EXPECT_THROW(nice_ticks(Scale::linear, {1e-320, 2e-320}, 5), InputError);
   EXPECT_THROW(nice_ticks(Scale::log, {0, 1}, 5), InputError);
   EXPECT_THROW(nice_ticks(Scale::log, {-1, 1}, 5), InputError);
 }

@@ -16,18 +16,27 @@ std::string ClockSpec::describe() const {
   return fmt::format("{}{}, grid {}", family, inside.empty() ? "" : "(" + inside + ")", grid);
 }
 
+DeviceClockLaw Clock::device_law() const { throw InputError("[clock] expected a family with a CUDA backend, got {}", spec_.family); }
+
 ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   if (request.count < 0) throw InputError("[clock] expected a count of at least 0, got {}", request.count);
   if (request.first < 0) throw InputError("[clock] expected a first index of at least 0, got {}", request.first);
-  if (!request.device.is_cpu()) throw InputError("[clock] expected device cpu, got {}", request.device.str());
+  if (!request.device.is_cpu() && !request.device.is_cuda()) throw InputError("[clock] expected device cpu or cuda, got {}", request.device.str());
+  // Loading the backend is what makes tensors on the device possible.
+  const ClockBackend* backend = request.device.is_cuda() ? &cuda_clock_backend() : nullptr;
   const int64_t n = request.count, points = grid() + 1;
+  const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble).device(request.device);
   ClockSample sample;
-  sample.area = at::empty({n}, at::kDouble);
-  sample.end = at::empty({n}, at::kDouble);
-  if (request.paths) sample.paths = at::empty({n, points}, at::kDouble);
+  sample.area = at::empty({n}, options);
+  sample.end = at::empty({n}, options);
+  if (request.paths) sample.paths = at::empty({n, points}, options);
   double* area = sample.area.mutable_data_ptr<double>();
   double* end = sample.end.mutable_data_ptr<double>();
   double* paths = request.paths ? sample.paths.mutable_data_ptr<double>() : nullptr;
+  if (backend) {
+    backend->sample(key.value(), device_law(), request.first, n, area, end, paths);
+    return sample;
+  }
   const int64_t grain = std::max<int64_t>(64, 8192 / points);
   parallel_ranges(n, grain, [&](int64_t a, int64_t b) {
     fill(key, request.first + a, b - a, area + a, end + a, paths ? paths + a * points : nullptr);
@@ -42,15 +51,19 @@ std::vector<double> Clock::grid_times() const {
 }
 
 at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim, int64_t first) {
-  if (!area.defined() || area.dim() != 1 || area.scalar_type() != at::kDouble || !area.is_cpu())
-    throw InputError("[source] expected areas as a float64 vector on the cpu");
+  if (!area.defined() || area.dim() != 1 || area.scalar_type() != at::kDouble)
+    throw InputError("[source] expected areas as a float64 vector");
   if (dim < 1) throw InputError("[source] expected a dimension of at least 1, got {}", dim);
   if (first < 0) throw InputError("[source] expected a first index of at least 0, got {}", first);
   const int64_t n = area.size(0);
   const at::Tensor areas = area.contiguous();
-  at::Tensor x = at::empty({n, dim}, at::kDouble);
+  at::Tensor x = at::empty({n, dim}, areas.options());
   double* out = x.mutable_data_ptr<double>();
   const double* a = areas.const_data_ptr<double>();
+  if (areas.is_cuda()) {
+    cuda_clock_backend().source(key.value(), a, first, n, dim, out);
+    return x;
+  }
   parallel_ranges(n, std::max<int64_t>(1, 8192 / dim), [&](int64_t begin, int64_t end) {
     fill_normal(key, static_cast<uint64_t>((first + begin) * dim), (end - begin) * dim, out + begin * dim);
     for (int64_t i = begin; i < end; ++i) {

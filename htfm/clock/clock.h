@@ -4,6 +4,7 @@
 #pragma once
 
 #include "htfm/base/random.h"
+#include "htfm/clock/device.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -51,7 +52,8 @@ class Clock {
   const ClockSpec& spec() const { return spec_; }
   int grid() const { return spec_.grid; }
 
-  /// Draws clocks. Clock i of a key is the same whatever the count, the device's threads or the part asked for.
+  /// Draws clocks. Clock i of a key is the same whatever the count, the number of threads or the part asked for; on a CUDA device it
+  /// is the same up to rounding.
   ClockSample sample(Key key, const ClockRequest& request) const;
   virtual NaturalFeature natural_feature() const = 0;
   /// Polynomial tail exponent of the source, infinity for a light tail.
@@ -60,6 +62,8 @@ class Clock {
  protected:
   /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)] with clocks first..first+n.
   virtual void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const = 0;
+  /// The law as a CUDA kernel takes it; InputError where the family has none.
+  virtual DeviceClockLaw device_law() const;
   double parameter(const char* name) const { return spec_.parameters.at(name); }
   /// The grid points j / grid, j = 0..grid.
   std::vector<double> grid_times() const;
@@ -89,6 +93,7 @@ std::span<const ClockFamily> clock_families();
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec);
 
 /// Source points given areas: x_i = sqrt(2 A_i) z_i with z normal; n x dim float64. Row i depends on the key and first + i only.
+/// Drawn on the areas' device.
 at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim, int64_t first = 0);
 
 }  // namespace htfm

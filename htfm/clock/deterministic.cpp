@@ -15,6 +15,7 @@ class Deterministic final : public Clock {
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
 
  protected:
+  DeviceClockLaw device_law() const override { return {DeviceClockLaw::Kind::deterministic, grid()}; }
   void fill(Key, int64_t, int64_t n, double* area, double* end, double* paths) const override {
     std::fill(area, area + n, 0.5);
     std::fill(end, end + n, 1.0);

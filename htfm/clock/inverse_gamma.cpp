@@ -15,6 +15,7 @@ class InverseGamma final : public Clock {
   double tail_exponent() const override { return parameter("nu"); }
 
  protected:
+  DeviceClockLaw device_law() const override { return {DeviceClockLaw::Kind::inverse_gamma, grid(), parameter("nu") / 2}; }
   void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
     const double half = parameter("nu") / 2, log_half = std::log(half);
     fill_log_gamma_draw(key, half, static_cast<uint64_t>(first), n, end);

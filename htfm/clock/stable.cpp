@@ -32,6 +32,9 @@ class Stable final : public Clock {
   double tail_exponent() const override { return parameter("alpha"); }
 
  protected:
+  DeviceClockLaw device_law() const override {
+    return {DeviceClockLaw::Kind::stable, grid(), rho_, std::log(increment_scale_), weight_.data()};
+  }
   void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
     // The increments of consecutive clocks are consecutive elements of the stream: several clocks are drawn at a time.
     const int64_t steps = grid(), block = std::max<int64_t>(1, kBlock / steps);

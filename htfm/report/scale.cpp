@@ -136,7 +136,8 @@ double quantile(std::vector<double>& values, double probability) {
 
 std::vector<Tick> nice_ticks(Scale scale, Range range, int target) {
   const double size = std::max(std::abs(range.lo), std::abs(range.hi));
-  if (!drawable(range.lo, scale) || !drawable(range.hi, scale) || size > 1e6 * kLargest || !(range.hi - range.lo > 1e-11 * size))
+  if (!drawable(range.lo, scale) || !drawable(range.hi, scale) || size > 1e6 * kLargest ||
+      !(range.hi - range.lo > std::max(1e-11 * size, 1e-10 * kSmallest)))
     throw InputError("[report axis] expected a range with lo < hi{}, got {} to {}", scale == Scale::log ? ", positive on a log scale" : "",
                      range.lo, range.hi);
   target = std::max(target, 1);

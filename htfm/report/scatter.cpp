@@ -33,7 +33,7 @@ std::array<Range, 2> robust_window(const Cloud& points) {
     center[axis] = std::clamp(low / 2 + high / 2, -1e299, 1e299);
     half = std::max(half, std::min(high / 2 - low / 2, 1e299));
   }
-  half = half > 0 ? 1.15 * half : std::max({1.0, std::abs(center[0]), std::abs(center[1])});
+  half = half > 1e-290 ? 1.15 * half : std::max({1.0, std::abs(center[0]), std::abs(center[1])});
   half = std::max(half, 1e-9 * std::max(std::abs(center[0]), std::abs(center[1])));
   return {Range{center[0] - half, center[0] + half}, Range{center[1] - half, center[1] + half}};
 }

@@ -1,0 +1,150 @@
+// Clocks and sources drawn on the device: one warp a clock, the path by a scan over its increments.
+#include "htfm/clock/device.h"
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace htfm {
+namespace {
+
+void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) throw std::runtime_error(std::string("[cuda] ") + what + ": " + cudaGetErrorString(status));
+}
+
+struct Words {
+  uint32_t w[4];
+};
+
+// Philox4x32-10, as in htfm/base/random.cpp.
+__device__ Words philox(uint64_t key, uint64_t counter, uint64_t stream = 0) {
+  uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32), c2 = static_cast<uint32_t>(stream),
+           c3 = static_cast<uint32_t>(stream >> 32), k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const uint32_t h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0, h1 = __umulhi(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;
+    c0 = h1 ^ c1 ^ k0, c1 = l1, c2 = h0 ^ c3 ^ k1, c3 = l0;
+    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+__device__ uint64_t child_key(uint64_t key, uint64_t tag) {
+  const Words w = philox(key, tag, 0x6b6579u);
+  return (static_cast<uint64_t>(w.w[0]) << 32) | w.w[1];
+}
+
+__device__ double open_uniform(uint32_t high, uint32_t low) {
+  return static_cast<double>((static_cast<uint64_t>(high) << 20) | (low >> 12)) * 0x1p-52 + 0x1p-53;
+}
+
+// Kanter's formula, as in htfm/base/random_kernels.cpp.
+__device__ double positive_stable(uint64_t key, uint64_t index, double rho, double log_scale) {
+  const Words w = philox(key, index);
+  const double v = open_uniform(w.w[0], w.w[1]), e = -log(open_uniform(w.w[2], w.w[3])), u = 1 - v;
+  const double a = sinpi(rho * u), b = sinpi(v), c = sinpi((1 - rho) * u), ratio = c / e;
+  return exp((log(ratio / b) + rho * log(a / ratio)) / rho + log_scale);
+}
+
+// Marsaglia and Tsang, as in htfm/base/random.cpp.
+__device__ double log_gamma_draw(uint64_t key, double shape) {
+  const double boosted = shape < 1 ? shape + 1 : shape, d = boosted - 1.0 / 3.0, c = 1 / sqrt(9 * d);
+  for (uint64_t attempt = 0;; ++attempt) {
+    const Words w = philox(key, 2 * attempt + 1);
+    const double x = sqrt(-2 * log(open_uniform(w.w[0], w.w[1]))) * cospi(2 * open_uniform(w.w[2], w.w[3]));
+    const double cube = 1 + c * x;
+    if (cube <= 0) continue;
+    const double v = cube * cube * cube;
+    const Words s = philox(key, 2 * attempt + 2);
+    if (log(open_uniform(s.w[0], s.w[1])) < 0.5 * x * x + d * (1 - v + log(v))) {
+      const Words z = philox(key, 0);
+      return log(d) + log(v) + (shape < 1 ? log(open_uniform(z.w[0], z.w[1])) / shape : 0.0);
+    }
+  }
+}
+
+constexpr int kWarp = 32;
+constexpr unsigned kAll = 0xffffffffu;
+
+__global__ void sample_kernel(uint64_t key, DeviceClockLaw law, const double* __restrict__ weight, int64_t first, int64_t n, double* area, double* end,
+                              double* paths) {
+  const int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  if (i >= n) return;
+  double* path = paths ? paths + i * (law.grid + 1) : nullptr;
+  if (law.kind != DeviceClockLaw::Kind::stable) {
+    // A straight path: its slope is 1, or the inverse gamma variable.
+    double slope = 1;
+    if (law.kind == DeviceClockLaw::Kind::inverse_gamma) {
+      if (lane == 0) slope = exp(log(law.shape) - log_gamma_draw(child_key(key, static_cast<uint64_t>(first + i)), law.shape));
+      slope = __shfl_sync(kAll, slope, 0);
+    }
+    for (int j = lane; path && j <= law.grid; j += kWarp) path[j] = slope * j / law.grid;
+    if (lane == 0) end[i] = slope, area[i] = slope / 2;
+    return;
+  }
+  double total = 0, weighted = 0;
+  if (path && lane == 0) path[0] = 0;
+  for (int base = 0; base < law.grid; base += kWarp) {
+    const int j = base + lane;
+    const double step =
+        j < law.grid ? positive_stable(key, static_cast<uint64_t>((first + i) * law.grid + j), law.shape, law.log_scale) : 0.0;
+    if (j < law.grid) weighted += weight[j] * step;
+    double scan = step;
+    for (int offset = 1; offset < kWarp; offset *= 2) {
+      const double before = __shfl_up_sync(kAll, scan, offset);
+      if (lane >= offset) scan += before;
+    }
+    if (path && j < law.grid) path[j + 1] = total + scan;
+    total += __shfl_sync(kAll, scan, kWarp - 1);
+  }
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) weighted += __shfl_down_sync(kAll, weighted, offset);
+  if (lane == 0) end[i] = total, area[i] = weighted;
+}
+
+__global__ void source_kernel(uint64_t key, const double* __restrict__ area, int64_t first, int64_t n, int64_t dim, double* x) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= n * dim) return;
+  const auto element = static_cast<uint64_t>(first * dim + i);
+  const Words w = philox(key, element / 2);
+  const double r = sqrt(-2 * log(open_uniform(w.w[0], w.w[1]))), v = open_uniform(w.w[2], w.w[3]);
+  const double s = sinpi(v), c = cospi(v);
+  x[i] = sqrt(2 * area[i / dim]) * r * (element % 2 == 0 ? 2 * s * c : 1 - 2 * s * s);
+}
+
+void sample(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, double* area, double* end, double* paths) {
+  if (n == 0) return;
+  double* weight = nullptr;
+  if (law.weight) {
+    check(cudaMalloc(&weight, sizeof(double) * static_cast<size_t>(law.grid)), "weights");
+    check(cudaMemcpy(weight, law.weight, sizeof(double) * static_cast<size_t>(law.grid), cudaMemcpyHostToDevice), "weights");
+  }
+  constexpr int threads = 128;
+  sample_kernel<<<static_cast<unsigned>((n * kWarp + threads - 1) / threads), threads>>>(key, law, weight, first, n, area, end, paths);
+  check(cudaGetLastError(), "clock kernel");
+  check(cudaDeviceSynchronize(), "clock kernel");
+  if (weight) check(cudaFree(weight), "weights");
+}
+
+void source(uint64_t key, const double* area, int64_t first, int64_t n, int64_t dim, double* x) {
+  if (n * dim == 0) return;
+  constexpr int threads = 256;
+  source_kernel<<<static_cast<unsigned>((n * dim + threads - 1) / threads), threads>>>(key, area, first, n, dim, x);
+  check(cudaGetLastError(), "source kernel");
+  check(cudaDeviceSynchronize(), "source kernel");
+}
+
+}  // namespace
+}  // namespace htfm
+
+extern "C" const htfm::ClockBackend* htfm_cuda_clock_backend(const char** reason) {
+  static const htfm::ClockBackend backend{&htfm::sample, &htfm::source};
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status != cudaSuccess || devices == 0) {
+    *reason = status == cudaSuccess ? "none found" : cudaGetErrorString(status);
+    return nullptr;
+  }
+  return &backend;
+}
