@@ -229,6 +229,18 @@ TEST(Plot, StepsKeepTheValueUntilTheNextAbscissa) {
   EXPECT_EQ(vertices(canvas.body()), expected);
 }
 
+TEST(Loss, SpikesAreCountedAndDoNotSqueezeTheCurve) {
+  std::vector<double> step(2000), loss(2000);
+  for (size_t i = 0; i < step.size(); ++i) step[i] = static_cast<double>(i), loss[i] = 1 + 0.1 * std::sin(static_cast<double>(i));
+  loss[500] = 1e9;
+  loss[501] = kNan;
+  loss[502] = -1;
+  const Figure figure = loss_curve({{"run", step, loss}}, {.smoothing = 0});
+  ASSERT_EQ(figure.notes.size(), 2u);
+  EXPECT_EQ(figure.notes[0], "1 record outside the axis.");
+  EXPECT_EQ(figure.notes[1], "Not drawn: 1 not finite, 1 not positive on a log axis.");
+}
+
 TEST(Clock, ZeroAtTheStartIsNotReportedAsLostOnALogAxis) {
   EXPECT_TRUE(clock_paths({{"c", matrix(2, 3, {0, 1, 2, 0, 3, 4})}}).notes.empty());
   const Figure broken = clock_paths({{"c", matrix(1, 3, {0, 0, 2})}});
@@ -242,6 +254,16 @@ TEST(Tail, RadiiAreDistances) {
   EXPECT_DOUBLE_EQ(radii(points)[1], std::sqrt(2.0) * 1e200) << "no overflow in the squares";
   EXPECT_DOUBLE_EQ(radii(points, std::vector<double>{3, 0})[0], 4);
   EXPECT_THROW(radii(points, std::vector<double>{1, 2, 3}), InputError);
+}
+
+TEST(Tail, CountsEveryValueThatHasNoPlace) {
+  std::vector<double> data(3000, 2.0);
+  for (size_t i = 0; i < 700; ++i) data[i] = 0;
+  for (size_t i = 700; i < 705; ++i) data[i] = kNan;
+  const Figure figure = radial_tail({"data", data}, {});
+  ASSERT_EQ(figure.notes.size(), 2u);
+  EXPECT_EQ(figure.notes[0], "Left out of data: 5 of 3,000 not finite.");
+  EXPECT_EQ(figure.notes[1], "Left out of data: 700 of 3,000 not positive on a log axis.");
 }
 
 TEST(Tail, OneSampleAstrayIsCountedAndDoesNotStretchTheAxis) {

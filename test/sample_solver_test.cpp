@@ -14,18 +14,19 @@ struct Outcome {
   double error;
   SolverRun run;
 };
-Outcome solve(const char* name, int64_t nfe, double power = 1, bool paper_count = false) {
+Outcome solve(const char* name, int64_t nfe, double power = 1, bool paper_count = false, const double* source_scale = nullptr) {
   const auto exact = [](double t) { return (2 * std::cos(3 * t) + 3 * std::sin(3 * t)) / 13 + (1.5 - 2.0 / 13) * std::exp(-2 * t); };
   double x = 1.5;
   int64_t calls = 0;
   SolverOptions o;
   o.nfe = nfe, o.time_power = power, o.paper_count = paper_count;
   o.rtol = o.atol = 1e-9;
+  o.source_scale = source_scale;
   const SolverRun run = find_solver(name).run(
-      [&](const double* y, double t, double* v) {
-        EXPECT_GE(t, 0);
-        EXPECT_LE(t, 1 + 1e-12);
-        v[0] = std::cos(3 * t) - 2 * y[0];
+      [&](const double* y, const double* t, double* v) {
+        EXPECT_GE(t[0], 0);
+        EXPECT_LE(t[0], 1 + 1e-12);
+        v[0] = std::cos(3 * t[0]) - 2 * y[0];
         ++calls;
       },
       1, 1, o, &x);
@@ -41,6 +42,37 @@ TEST(Solver, OrderOfConvergence) {
     EXPECT_NEAR(order("midpoint"), 2, 0.2) << power;
     EXPECT_NEAR(order("ab2"), 2, 0.2) << power;
   }
+}
+
+TEST(Solver, OrderOnAClocksOwnGrid) {
+  // At least the order: on some grids leading errors cancel.
+  for (const double r : {0.3, 1.0, 5.0}) {
+    const auto order = [&](const char* name) { return std::log2(solve(name, 320, 1, false, &r).error / solve(name, 640, 1, false, &r).error); };
+    EXPECT_GT(order("euler"), 0.85) << r;
+    EXPECT_GT(order("heun"), 1.8) << r;
+    EXPECT_GT(order("midpoint"), 1.8) << r;
+    EXPECT_GT(order("ab2"), 1.8) << r;
+  }
+  const double one = 1;
+  EXPECT_NEAR(solve("midpoint", 40, 1, false, &one).error, solve("midpoint", 40).error, 1e-12) << "a source of size 1 has the uniform grid";
+}
+
+// What the grid is for: (1-t) r / t takes the same values whatever the source's size r.
+TEST(Solver, ClocksPassTheSameRatiosOfNoiseToSignal) {
+  const double r[3] = {0.5, 1, 20};
+  double x[3] = {};
+  SolverOptions o;
+  o.nfe = 10, o.source_scale = r;
+  find_solver("euler").run(
+      [&](const double*, const double* t, double* v) {
+        for (int i = 0; i < 3; ++i) v[i] = 0;
+        if (t[1] > 0) {
+          const double ratio = (1 - t[1]) / t[1];
+          EXPECT_NEAR((1 - t[0]) * r[0] / t[0], ratio, 1e-9);
+          EXPECT_NEAR((1 - t[2]) * r[2] / t[2], ratio, 1e-9);
+        }
+      },
+      3, 1, o, x);
 }
 
 TEST(Solver, DormandPrinceMeetsItsTolerance) {
@@ -68,7 +100,7 @@ TEST(Solver, ExactOnStraightLines) {
     double x[4] = {1, -2, 3, 5};
     SolverOptions o;
     o.nfe = 50;
-    s.run([](const double*, double, double* v) { v[0] = 2, v[1] = -1, v[2] = 0.5, v[3] = 0; }, 2, 2, o, x);
+    s.run([](const double*, const double*, double* v) { v[0] = 2, v[1] = -1, v[2] = 0.5, v[3] = 0; }, 2, 2, o, x);
     EXPECT_NEAR(x[0], 3, 1e-12) << s.name;
     EXPECT_NEAR(x[1], -3, 1e-12) << s.name;
     EXPECT_NEAR(x[2], 3.5, 1e-12) << s.name;

@@ -104,8 +104,16 @@ TEST(RunningStandardiser, ValueThatIsNotFiniteChangesNothing) {
   EXPECT_TRUE(at::equal(running.state().mean, mean));
 }
 
+// A clock without a feature standardises nothing.
+TEST(RunningStandardiser, NoCoordinates) {
+  RunningStandardiser running(0);
+  running.update(at::empty({5, 0}, at::kDouble));
+  EXPECT_EQ(running.count(), 5);
+  EXPECT_EQ(running.apply(at::empty({3, 0}, at::kDouble)).sizes(), (std::vector<int64_t>{3, 0}));
+}
+
 TEST(RunningStandardiser, BadInput) {
-  EXPECT_THROW(RunningStandardiser(0), InputError);
+  EXPECT_THROW(RunningStandardiser(-1), InputError);
   RunningStandardiser running(2);
   EXPECT_THROW(running.apply(normal(10, 3, 2)), Error);
   EXPECT_THROW(running.update(normal(10, 3, 3)), InputError);

@@ -30,11 +30,6 @@ __device__ Words philox(uint64_t key, uint64_t counter, uint64_t stream = 0) {
   return {{c0, c1, c2, c3}};
 }
 
-__device__ uint64_t child_key(uint64_t key, uint64_t tag) {
-  const Words w = philox(key, tag, 0x6b6579u);
-  return (static_cast<uint64_t>(w.w[0]) << 32) | w.w[1];
-}
-
 __device__ double open_uniform(uint32_t high, uint32_t low) {
   return static_cast<double>((static_cast<uint64_t>(high) << 20) | (low >> 12)) * 0x1p-52 + 0x1p-53;
 }
@@ -47,20 +42,20 @@ __device__ double positive_stable(uint64_t key, uint64_t index, double rho, doub
   return exp((log(ratio / b) + rho * log(a / ratio)) / rho + log_scale);
 }
 
-// Marsaglia and Tsang, as in htfm/base/random.cpp.
-__device__ double log_gamma_draw(uint64_t key, double shape) {
-  const double boosted = shape < 1 ? shape + 1 : shape, d = boosted - 1.0 / 3.0, c = 1 / sqrt(9 * d);
-  for (uint64_t attempt = 0;; ++attempt) {
-    const Words w = philox(key, 2 * attempt + 1);
-    const double x = sqrt(-2 * log(open_uniform(w.w[0], w.w[1]))) * cospi(2 * open_uniform(w.w[2], w.w[3]));
-    const double cube = 1 + c * x;
-    if (cube <= 0) continue;
-    const double v = cube * cube * cube;
-    const Words s = philox(key, 2 * attempt + 2);
-    if (log(open_uniform(s.w[0], s.w[1])) < 0.5 * x * x + d * (1 - v + log(v))) {
-      const Words z = philox(key, 0);
-      return log(d) + log(v) + (shape < 1 ? log(open_uniform(z.w[0], z.w[1])) / shape : 0.0);
-    }
+// 32 bits where fewer digits do.
+__device__ double coarse_uniform(uint32_t word) { return (static_cast<double>(word) + 0.5) * 0x1p-32; }
+
+// Marsaglia and Tsang, as in htfm/base/random_kernels.cpp: attempt a of element i uses the words of counter i in stream a + 1.
+__device__ double log_gamma_draw(uint64_t key, uint64_t index, double shape) {
+  const double d = (shape < 1 ? shape + 1 : shape) - 1.0 / 3.0, c = 1 / sqrt(9 * d);
+  for (uint64_t stream = 1;; ++stream) {
+    const Words w = philox(key, index, stream);
+    const double s = sinpi(coarse_uniform(w.w[2])), x = sqrt(-2 * log(open_uniform(w.w[0], w.w[1]))) * (1 - 2 * s * s), root = 1 + c * x;
+    if (root <= 0) continue;
+    const double v = root * root * root, log_v = 3 * log(root);
+    if (0.5 * x * x + d * (1 - v + log_v) - log(coarse_uniform(w.w[3])) <= 0) continue;
+    const Words z = philox(key, index);
+    return log(d) + log_v + (shape < 1 ? log(open_uniform(z.w[0], z.w[1])) / shape : 0.0);
   }
 }
 
@@ -77,7 +72,7 @@ __global__ void sample_kernel(uint64_t key, DeviceClockLaw law, const double* __
     // A straight path: its slope is 1, or the inverse gamma variable.
     double slope = 1;
     if (law.kind == DeviceClockLaw::Kind::inverse_gamma) {
-      if (lane == 0) slope = exp(log(law.shape) - log_gamma_draw(child_key(key, static_cast<uint64_t>(first + i)), law.shape));
+      if (lane == 0) slope = exp(log(law.shape) - log_gamma_draw(key, static_cast<uint64_t>(first + i), law.shape));
       slope = __shfl_sync(kAll, slope, 0);
     }
     for (int j = lane; path && j <= law.grid; j += kWarp) path[j] = slope * j / law.grid;

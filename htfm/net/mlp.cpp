@@ -184,13 +184,23 @@ class Mlp::Runner {
 
   void embed() {
     const MlpOptions& o = net_.o_;
-    linear(net_.time1_, a_.t, a_.time_pre);
-    k_.silu_forward(o.time_embedding, a_.time_pre, a_.time_hidden);
-    linear(net_.time2_, a_.time_hidden, a_.embedding_pre);
+    embed_time();
     if (o.feature) embed_path(a_.embedding_pre + o.time_embedding * kTile);
     k_.silu_forward(net_.embedding(), a_.embedding_pre, a_.embedding);
     for (int64_t b = 0; b < o.blocks; ++b) linear(net_.blocks_[b].modulation, a_.embedding, a_.blocks[b].modulation);
     if (o.film) linear(net_.film_, a_.embedding_pre + o.time_embedding * kTile, a_.film);
+  }
+
+  void embed_time() {
+    linear(net_.time1_, a_.t, a_.time_pre);
+    k_.silu_forward(net_.o_.time_embedding, a_.time_pre, a_.time_hidden);
+    linear(net_.time2_, a_.time_hidden, a_.embedding_pre);
+  }
+
+  // A modulation from the path's share, which holds the bias, and the time embedding's; null where there is no path feature.
+  void add_time_part(const Linear& layer, const float* path_share, float* modulation) const {
+    k_.gemm(layer.out, kTile, net_.o_.time_embedding, p_ + layer.weight, layer.in, 1, a_.embedding, kTile, modulation, kTile,
+            path_share ? nullptr : p_ + layer.bias, path_share);
   }
 
   void embed_path(float* out) {
@@ -419,20 +429,39 @@ class MlpEvaluator final : public Evaluator {
   }
 
   void operator()(const float* x, double t, float* out) override {
-    const MlpOptions& o = net_.o_;
     time_constants(t);
     const float* none[256] = {};
+    for (int64_t tile = 0; tile < tiles_; ++tile)
+      run(tile, x, net_.o_.feature ? modulation_.data() + tile * net_.o_.blocks : none, constants_.data(), out);
+  }
+
+  void operator()(const float* x, const float* t, float* out) override {
+    const MlpOptions& o = net_.o_;
+    const float* modulation[256];
     for (int64_t tile = 0; tile < tiles_; ++tile) {
-      const int64_t first = tile * kTile, count = std::min(kTile, rows_ - first);
       Mlp::Activations& a = runner_.activations();
-      Mlp::Runner::load_rows(x + first * o.dim, count, o.dim, a.x);
-      if (o.film) std::memcpy(a.film, film_[static_cast<size_t>(tile)], static_cast<size_t>(2 * o.width * kTile) * sizeof(float));
-      runner_.trunk(o.feature ? modulation_.data() + tile * o.blocks : none, constants_.data());
-      Mlp::Runner::store_rows(a.output, count, o.dim, out + first * o.dim);
+      Mlp::Runner::load_rows(t + tile * kTile, std::min(kTile, rows_ - tile * kTile), 1, a.t);
+      runner_.embed_time();
+      kernels<TileKernels>().silu_forward(o.time_embedding, a.embedding_pre, a.embedding);
+      for (int64_t b = 0; b < o.blocks; ++b) {
+        runner_.add_time_part(net_.blocks_[b].modulation, o.feature ? modulation_[tile * o.blocks + b] : nullptr, a.blocks[b].modulation);
+        modulation[b] = a.blocks[b].modulation;
+      }
+      run(tile, x, modulation, nullptr, out);
     }
   }
 
  private:
+  void run(int64_t tile, const float* x, const float* const* modulation, const float* constants, float* out) {
+    const MlpOptions& o = net_.o_;
+    const int64_t first = tile * kTile, count = std::min(kTile, rows_ - first);
+    Mlp::Activations& a = runner_.activations();
+    Mlp::Runner::load_rows(x + first * o.dim, count, o.dim, a.x);
+    if (o.film) std::memcpy(a.film, film_[static_cast<size_t>(tile)], static_cast<size_t>(2 * o.width * kTile) * sizeof(float));
+    runner_.trunk(modulation, constants);
+    Mlp::Runner::store_rows(a.output, count, o.dim, out + first * o.dim);
+  }
+
   // The time embedding's share of every block's modulation, the same for all samples.
   void time_constants(double t) {
     const MlpOptions& o = net_.o_;

@@ -26,13 +26,15 @@ class SampleLoss {
   virtual double operator()(int64_t first_row, int64_t rows, const float* output, float* gradient) const = 0;
 };
 
-/// Evaluates a network for samples whose features are fixed, at one time for all of them: what depends on the feature
-/// alone is computed once. One evaluator serves one thread.
+/// Evaluates a network for samples whose features are fixed: what depends on the feature alone is computed once. One evaluator
+/// serves one thread.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
   /// out = network(x, t), both rows x dim, sample-major.
   virtual void operator()(const float* x, double t, float* out) = 0;
+  /// The same with a time for each row.
+  virtual void operator()(const float* x, const float* t, float* out) = 0;
 };
 
 class Network {

@@ -50,8 +50,9 @@ Figure line_chart(const std::vector<Series>& series, const ChartOptions& options
     layout.x_extent.add(series[i].x, options.x.scale);
     for (const auto* values : {&series[i].y, &series[i].low, &series[i].high}) layout.y_extent.add(*values, options.y.scale);
     using Key = LegendEntry::Key;
-    const Key key = marked(series[i]) ? Key::marked : series[i].dashed ? Key::dashed : Key::line;
-    if (!series[i].name.empty()) layout.legend.push_back({series[i].name, color_or(series[i].color, i), key, static_cast<Marker>(i % 4)});
+    const Key key = series[i].dashed ? Key::dashed : Key::line;
+    if (!series[i].name.empty())
+      layout.legend.push_back({series[i].name, color_or(series[i].color, i), key, marked(series[i]), static_cast<Marker>(i % 4)});
   }
   if (std::any_of(series.begin(), series.end(), marked)) layout.x_padding = layout.y_padding = 0.05;
   Chart chart(layout);
@@ -76,28 +77,28 @@ Figure loss_curve(const std::vector<Series>& series, const LossOptions& options)
   ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
   layout.x_padding = 0.01;
   std::vector<Series> means;
+  std::vector<bool> smoothed;
   std::vector<std::string> notes;
   int64_t widest = 0;
   for (size_t i = 0; i < series.size(); ++i) {
     check_lengths("loss_curve", series[i]);
     const int64_t width = std::llround(options.smoothing * static_cast<double>(series[i].y.size()));
+    smoothed.push_back(width >= 2);
     means.push_back(width >= 2 ? centred_mean(series[i], options.y.scale, width, 600) : series[i]);
     if (width >= 2) widest = std::max(widest, 2 * (width / 2) + 1);
     layout.x_extent.add(series[i].x, options.x.scale);
-    // Spikes of single records must not squeeze the curve: the axis covers the mean and the bulk of the records.
-    layout.y_extent.add(means[i].y, options.y.scale);
-    std::vector<double> records;
-    for (const double value : series[i].y)
-      if (drawable(value, options.y.scale)) records.push_back(value);
+    // Spikes of single records must not squeeze the curve: the axis covers the bulk of the records, and where the mean begins and ends.
+    std::vector<double> records = series[i].y;
+    std::erase_if(records, [&](double value) { return !drawable(value, options.y.scale); });
     for (const double share : {0.002, 0.998}) layout.y_extent.add(quantile(records, share), options.y.scale);
+    if (smoothed[i] && !means[i].y.empty()) layout.y_extent.add(std::vector{means[i].y.front(), means[i].y.back()}, options.y.scale);
     if (!series[i].name.empty()) layout.legend.push_back({series[i].name, color_or(series[i].color, i), LegendEntry::Key::line});
   }
   Chart chart(layout);
   int64_t outside = 0;
   const Range range = chart.plot().y().range;
   for (size_t i = 0; i < series.size(); ++i) {
-    const bool smoothed = means[i].y.size() != series[i].y.size() || widest > 0;
-    if (smoothed) chart.plot().line(series[i].x, series[i].y, color_or(series[i].color, i), "ln thin");
+    if (smoothed[i]) chart.plot().line(series[i].x, series[i].y, color_or(series[i].color, i), "ln thin");
     for (const double value : series[i].y) outside += drawable(value, options.y.scale) && (value < range.lo || value > range.hi);
   }
   for (size_t i = 0; i < series.size(); ++i) chart.plot().line(means[i].x, means[i].y, color_or(series[i].color, i));
@@ -109,7 +110,6 @@ Figure loss_curve(const std::vector<Series>& series, const LossOptions& options)
 Figure clock_paths(const std::vector<ClockFamily>& families, const ClockOptions& options) {
   std::vector<std::vector<std::vector<double>>> paths;
   std::vector<Extent> extents;
-  std::vector<double> pooled;
   for (const ClockFamily& family : families) {
     paths.emplace_back();
     std::vector<double> values;

@@ -36,22 +36,14 @@ std::string marker_markup(double x, double y, Color color, Marker shape, bool ho
 void draw_key(Canvas& canvas, double x, double y, const LegendEntry& entry) {
   using Key = LegendEntry::Key;
   const double middle = y - 4;
-  const auto stroke = [&](std::string_view style) {
+  const bool hollow = entry.key == Key::hollow, dot = entry.key == Key::dot || hollow;
+  if (!dot) {
     Path path;
     path.move(x, middle), path.line(x + kSwatch - 4, middle);
-    canvas.markup(fmt::format("<path d=\"{}\" class=\"{}\"/>", path.data(), style));
-  };
-  switch (entry.key) {
-    case Key::line: stroke(fmt::format("ln {}", color_class(entry.color))); break;
-    case Key::dashed: stroke(fmt::format("ln dash {}", color_class(entry.color))); break;
-    case Key::marked:
-      stroke(fmt::format("ln {}", color_class(entry.color)));
-      canvas.markup(marker_markup(x + 8, middle, entry.color, entry.marker, false));
-      break;
-    case Key::reference: stroke("rf"); break;
-    case Key::dot:
-    case Key::hollow: canvas.markup(marker_markup(x + 8, middle, entry.color, entry.marker, entry.key == Key::hollow)); break;
+    const std::string_view style = entry.key == Key::dashed ? "ln dash" : "ln";
+    canvas.markup(fmt::format("<path d=\"{}\" class=\"{} {}\"/>", path.data(), style, color_class(entry.color)));
   }
+  if (dot || entry.marked) canvas.markup(marker_markup(x + 8, middle, entry.color, entry.marker, hollow));
 }
 
 struct Head {

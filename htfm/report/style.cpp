@@ -70,7 +70,9 @@ section{margin-top:44px}
 h2{font-size:1.32rem;line-height:1.25;letter-spacing:-.01em;margin:0 0 12px;overflow-wrap:anywhere}
 h3{font-size:1.03rem;margin:28px 0 8px;overflow-wrap:anywhere}
 p{margin:0 0 14px;max-width:72ch;overflow-wrap:anywhere}
-code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace;font-size:.875em}
+code,pre,footer dd{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace}
+code,pre{font-size:.875em}
+pre code{font-size:1em}
 p code,td code{background:var(--panel);border-radius:4px;padding:.1em .35em}
 pre{background:var(--panel);border:1px solid var(--rule);border-radius:8px;padding:14px 16px;margin:0;overflow-x:auto;line-height:1.5}
 .code{margin:16px 0 20px}
@@ -95,6 +97,7 @@ figcaption b{color:var(--ink);font-weight:600}
 .tablewrap{margin:18px 0 24px}
 table{border-collapse:collapse;font-size:.94rem;line-height:1.4}
 .cap{color:var(--soft);font-size:.9rem;margin:0 0 8px;max-width:82ch}
+.scores{border-collapse:separate;border-spacing:0}
 .scores th,.scores td{padding:6px 14px;text-align:right;white-space:nowrap;border-top:1px solid var(--rule)}
 .scores thead th{font-weight:600;vertical-align:bottom;border-top:0}
 .scores thead tr.upper th{padding-bottom:2px}
@@ -102,7 +105,7 @@ table{border-collapse:collapse;font-size:.94rem;line-height:1.4}
 .scores thead .part{font-weight:400;color:var(--soft);font-size:.86em;padding-top:0}
 .scores .text,.scores tbody th,.scores tr:first-child>th:first-child{text-align:left}
 .scores tbody th{font-weight:500;position:sticky;left:0;background:var(--paper)}
-.scores tbody{border-bottom:1px solid var(--axis)}
+.scores tbody tr:last-child>*{border-bottom:1px solid var(--axis)}
 .scores tr.rule>*,.scores tbody tr:first-child>*{border-top-color:var(--axis)}
 .scores tr.ref>*{color:var(--soft);font-style:italic;font-weight:400}
 .scores .pm,.scores .paper,.scores .dir{color:var(--soft)}
@@ -122,7 +125,7 @@ footer{margin-top:56px;border-top:1px solid var(--rule);padding-top:18px;color:v
 footer h2{font-size:.95rem;color:var(--ink);margin:0 0 8px}
 footer dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:3px 20px;margin:0}
 footer dt{color:var(--soft)}
-footer dd{margin:0;color:var(--ink);overflow-wrap:anywhere;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace;font-size:.94em}
+footer dd{margin:0;color:var(--ink);overflow-wrap:anywhere;font-size:.94em}
 @media (min-width:900px){
 .figs{grid-template-columns:repeat(2,minmax(0,1fr))}
 .figs .wide{grid-column:1/-1}
@@ -139,6 +142,11 @@ section{margin-top:36px}
 .scores th,.scores td{padding:6px 9px}
 footer dl{grid-template-columns:minmax(0,1fr)}
 footer dd{margin-bottom:6px}
+}
+@media (max-width:480px){
+.fig text{font-size:12.5px}
+.fig .lb{font-size:13px}
+.fig .ti{font-size:15px}
 }
 @media print{
 .cards{grid-template-columns:repeat(auto-fit,minmax(120px,1fr))}
@@ -183,7 +191,7 @@ std::span<const PaletteEntry> palette() { return kPalette; }
 
 // The dark palette is for screens only: what is printed is light.
 std::string page_style() {
-  const std::string text = std::string(kPage).append(kFigureShapes).append(kFigureColors);
+  const std::string text = std::string(kFigureShapes).append(kFigureColors).append(kPage);
   return variables(false) + "\n@media screen and (prefers-color-scheme:dark){" + variables(true) + "}" + replaced(text, "$sans", kSans);
 }
 

@@ -113,7 +113,7 @@ std::string Figure::html() const {
   }
   double widest = 0;
   for (const Tile& tile : tiles) widest = std::max(widest, tile.width);
-  out = fmt::format("<div class=\"tiles\" style=\"--least:{}px;--most:{}px\">", coordinate(widest * 0.72), coordinate(widest * 1.12));
+  out = fmt::format("<div class=\"tiles\" style=\"--least:{}px;--most:{}px\">", coordinate(widest * 0.66), coordinate(widest * 1.12));
   for (const Tile& tile : tiles) out += drawing(tile, label.empty() ? tile.label : label + ": " + tile.label);
   return out + "</div>";
 }

@@ -82,7 +82,8 @@ enum class Marker { circle, square, triangle, diamond };
 struct LegendEntry {
   std::string name = {};
   Color color = Color::neutral;
-  enum class Key { line, dashed, marked, reference, dot, hollow } key = Key::line;
+  enum class Key { line, dashed, dot, hollow } key = Key::line;
+  bool marked = false;  // a marker on the line
   Marker marker = Marker::circle;
 };
 

@@ -20,27 +20,34 @@ struct Survival {
 };
 
 /// P(R >= r) at chosen order statistics: all of the largest ones, then evenly in the logarithm of the rank.
-Survival survival(std::vector<double> values) {
+Survival survival(std::vector<double> values, Scale scale) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   std::sort(values.begin(), values.end());
   const size_t n = values.size();
   Survival out;
   for (size_t rank = n; rank > 0;) {
-    out.r.push_back(values[n - rank]);
-    out.probability.push_back(static_cast<double>(rank) / static_cast<double>(n));
+    if (drawable(values[n - rank], scale)) {
+      out.r.push_back(values[n - rank]);
+      out.probability.push_back(static_cast<double>(rank) / static_cast<double>(n));
+    }
     rank -= std::max<size_t>(1, rank / 40);
   }
   return out;
 }
 
-int64_t count_not_finite(const std::vector<double>& values) {
-  return std::count_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
-}
-
-void note_not_finite(std::vector<std::string>& notes, const Sample& sample) {
-  if (const int64_t bad = count_not_finite(sample.values); bad > 0)
-    notes.push_back(
-        fmt::format("Left out of {}: {} of {} not finite.", sample.name, count(bad), count(static_cast<int64_t>(sample.values.size()))));
+/// Says how many values have no place on the scale, where there are any.
+void note_left_out(std::vector<std::string>& notes, const Sample& sample, Scale scale) {
+  int64_t not_finite = 0, not_positive = 0;
+  for (const double value : sample.values) {
+    if (!std::isfinite(value))
+      ++not_finite;
+    else if (!drawable(value, scale))
+      ++not_positive;
+  }
+  const std::string total = count(static_cast<int64_t>(sample.values.size()));
+  if (not_finite > 0) notes.push_back(fmt::format("Left out of {}: {} of {} not finite.", sample.name, count(not_finite), total));
+  if (not_positive > 0)
+    notes.push_back(fmt::format("Left out of {}: {} of {} not positive on a log axis.", sample.name, count(not_positive), total));
 }
 
 }  // namespace
@@ -59,13 +66,13 @@ std::vector<double> radii(const at::Tensor& points, std::span<const double> cent
 }
 
 Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const TailOptions& options) {
-  std::vector<Survival> curves{survival(data.values)};
+  std::vector<Survival> curves{survival(data.values, options.x.scale)};
   std::vector<Sample> samples{data};
   std::vector<std::string> notes;
   ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
   samples[0].color = data.color == Color::automatic ? Color::neutral : data.color;
   for (size_t i = 0; i < models.size(); ++i) {
-    curves.push_back(survival(models[i].values));
+    curves.push_back(survival(models[i].values, options.x.scale));
     samples.push_back(models[i]);
     samples.back().color = color_or(models[i].color, i);
   }
@@ -81,7 +88,7 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
     }
     layout.y_extent.add(curves[i].probability, options.y.scale);
     layout.legend.push_back({samples[i].name, samples[i].color, LegendEntry::Key::line});
-    note_not_finite(notes, samples[i]);
+    note_left_out(notes, samples[i], options.x.scale);
     beyond += std::count_if(samples[i].values.begin(), samples[i].values.end(), [&](double r) { return std::isfinite(r) && r > farthest; });
   }
   if (beyond > 0)
@@ -104,11 +111,11 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
 
 Figure quantile_plot(const Sample& data, const std::vector<Sample>& samples, const QuantileOptions& options) {
   std::vector<std::string> notes;
-  note_not_finite(notes, data);
+  note_left_out(notes, data, Scale::linear);
   std::vector<std::vector<double>> sorted{data.values};
   for (const Sample& sample : samples) {
     sorted.push_back(sample.values);
-    note_not_finite(notes, sample);
+    note_left_out(notes, sample, Scale::linear);
   }
   size_t least = SIZE_MAX;
   for (std::vector<double>& values : sorted) {

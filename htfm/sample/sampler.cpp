@@ -18,14 +18,20 @@ class BlockVelocity {
  public:
   BlockVelocity(const Model& model, Evaluator& network, int64_t rows, const double* area)
       : flow_(model.flow()), network_(network), rows_(rows), dim_(model.dim()), area_(area), scaling_(static_cast<size_t>(rows)),
-        input_(static_cast<size_t>(rows * dim_)), output_(input_) {}
+        time_(static_cast<size_t>(rows)), input_(static_cast<size_t>(rows * dim_)), output_(input_) {}
 
-  void operator()(const double* x, double t, double* v) {
+  void operator()(const double* x, const double* t, double* v) {
+    bool one_time = true;
     for (int64_t i = 0; i < rows_; ++i) {
-      scaling_[i] = flow_.scaling(t, area_[i]);
+      scaling_[i] = flow_.scaling(t[i], area_[i]);
+      time_[i] = static_cast<float>(t[i]);
+      one_time = one_time && t[i] == t[0];
       for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) input_[k] = static_cast<float>(scaling_[i].in * x[k]);
     }
-    network_(input_.data(), t, output_.data());
+    if (one_time)
+      network_(input_.data(), t[0], output_.data());
+    else
+      network_(input_.data(), time_.data(), output_.data());
     for (int64_t i = 0; i < rows_; ++i)
       for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) v[k] = scaling_[i].skip * x[k] + scaling_[i].out * static_cast<double>(output_[k]);
   }
@@ -36,7 +42,7 @@ class BlockVelocity {
   int64_t rows_, dim_;
   const double* area_;
   std::vector<Scaling> scaling_;
-  std::vector<float> input_, output_;
+  std::vector<float> time_, input_, output_;
 };
 
 }  // namespace
@@ -50,6 +56,7 @@ SampleOptions sample_options(const RunConfig& c) {
   o.solve.time_power = c.sample.time_power;
   o.solve.rtol = c.sample.rtol;
   o.solve.atol = c.sample.atol;
+  o.clock_grid = c.sample.time_grid == "clock";
   return o;
 }
 
@@ -84,8 +91,14 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
     if (flow.feature().size() > 0) feature = model.standardiser.apply(flow.feature()(clocks));
     const auto network = model.network().evaluator(weights, count, feature.defined() ? feature.const_data_ptr<float>() : nullptr);
     BlockVelocity velocity(model, *network, count, area + first);
+    SolverOptions solve = options.solve;
+    std::vector<double> source_scale(static_cast<size_t>(options.clock_grid ? count : 0));
+    if (options.clock_grid) {
+      for (int64_t i = 0; i < count; ++i) source_scale[i] = std::sqrt(2 * area[first + i]);
+      solve.source_scale = source_scale.data();
+    }
     runs[static_cast<size_t>(block)] =
-        solver.run([&](const double* at, double t, double* v) { velocity(at, t, v); }, count, dim, options.solve, x + first * dim);
+        solver.run([&](const double* at, const double* t, double* v) { velocity(at, t, v); }, count, dim, solve, x + first * dim);
     if (options.report) {
       std::lock_guard lock(report_mutex);
       options.report(done += count, n);

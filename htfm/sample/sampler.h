@@ -11,6 +11,7 @@ struct SampleOptions {
   uint64_t seed = 0;
   std::string solver = "euler";
   SolverOptions solve;
+  bool clock_grid = true;  ///< each sample's time grid follows the size of its source (SolverOptions::source_scale)
   bool averaged = true;  ///< EMA weights, or the raw ones
   std::function<void(int64_t done, int64_t n)> report = {};  ///< called from time to time, by one thread at a time
 };

@@ -9,70 +9,106 @@ namespace htfm {
 
 namespace {
 
-double grid_time(int64_t i, int64_t steps, double power) {
-  if (i == steps) return 1;
-  const double u = static_cast<double>(i) / static_cast<double>(steps);
-  return power == 1 ? u : 1 - std::pow(1 - u, power);
-}
+// The times of all rows at the points of a fixed grid.
+class Grid {
+ public:
+  Grid(int64_t steps, int64_t rows, const SolverOptions& o) : steps_(steps), rows_(rows), o_(o) {}
+  double at(int64_t row, double i) const {
+    if (i >= static_cast<double>(steps_)) return 1;
+    const double u = i / static_cast<double>(steps_), w = o_.time_power == 1 ? u : 1 - std::pow(1 - u, o_.time_power);
+    if (!o_.source_scale) return w;
+    const double r = o_.source_scale[row];
+    return r * w / (r * w + 1 - w);
+  }
+  void fill(int64_t i, std::vector<double>& t) const {
+    for (int64_t row = 0; row < rows_; ++row) t[row] = at(row, static_cast<double>(i));
+  }
 
-// x + h k into out.
-void advance(int64_t n, const double* x, double h, const double* k, double* out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = x[i] + h * k[i];
-}
+ private:
+  int64_t steps_, rows_;
+  const SolverOptions& o_;
+};
+
+// Buffers of one run, and the moves that the fixed-step solvers are made of.
+struct Stepper {
+  Stepper(const Velocity& velocity, int64_t row_count, int64_t row_size, int64_t steps, const SolverOptions& o)
+      : v(velocity), rows(row_count), dim(row_size), grid(steps, row_count, o), t(static_cast<size_t>(row_count)), next(t), h(t), k1(static_cast<size_t>(row_count * row_size)),
+        k2(k1), y(k1) {}
+  const Velocity& v;
+  int64_t rows, dim;
+  Grid grid;
+  std::vector<double> t, next, h, k1, k2, y;
+
+  void begin(int64_t i) {
+    grid.fill(i, t);
+    grid.fill(i + 1, next);
+    for (int64_t r = 0; r < rows; ++r) h[r] = next[r] - t[r];
+  }
+  // x + factor h k into out.
+  void advance(const double* x, double factor, const std::vector<double>& k, double* out) const {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = r * dim; j < (r + 1) * dim; ++j) out[j] = x[j] + factor * h[r] * k[j];
+  }
+  void midpoint(double* x) {
+    v(x, t.data(), k1.data());
+    advance(x, 0.5, k1, y.data());
+    for (int64_t r = 0; r < rows; ++r) t[r] += h[r] / 2;
+    v(y.data(), t.data(), k2.data());
+    advance(x, 1, k2, x);
+  }
+};
 
 SolverRun euler(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
-  const int64_t n = rows * dim, steps = o.nfe;
-  std::vector<double> k(static_cast<size_t>(n));
+  const int64_t steps = o.nfe;
+  Stepper s(v, rows, dim, steps, o);
   for (int64_t i = 0; i < steps; ++i) {
-    const double t = grid_time(i, steps, o.time_power);
-    v(x, t, k.data());
-    advance(n, x, grid_time(i + 1, steps, o.time_power) - t, k.data(), x);
+    s.begin(i);
+    v(x, s.t.data(), s.k1.data());
+    s.advance(x, 1, s.k1, x);
   }
   return {steps, steps};
 }
 
 SolverRun heun(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
-  const int64_t n = rows * dim, steps = o.nfe / 2;
-  std::vector<double> k1(static_cast<size_t>(n)), k2(k1), y(k1);
+  const int64_t steps = o.nfe / 2;
+  Stepper s(v, rows, dim, steps, o);
   for (int64_t i = 0; i < steps; ++i) {
-    const double t = grid_time(i, steps, o.time_power), next = grid_time(i + 1, steps, o.time_power), h = next - t;
-    v(x, t, k1.data());
-    advance(n, x, h, k1.data(), y.data());
-    v(y.data(), next, k2.data());
-    for (int64_t j = 0; j < n; ++j) x[j] += h / 2 * (k1[j] + k2[j]);
+    s.begin(i);
+    v(x, s.t.data(), s.k1.data());
+    s.advance(x, 1, s.k1, s.y.data());
+    v(s.y.data(), s.next.data(), s.k2.data());
+    s.advance(x, 0.5, s.k1, x);
+    s.advance(x, 0.5, s.k2, x);
   }
   return {2 * steps, steps};
 }
 
-void midpoint_step(const Velocity& v, int64_t n, double t, double h, double* x, std::vector<double>& k1, std::vector<double>& k2, std::vector<double>& y) {
-  v(x, t, k1.data());
-  advance(n, x, h / 2, k1.data(), y.data());
-  v(y.data(), t + h / 2, k2.data());
-  advance(n, x, h, k2.data(), x);
-}
-
 SolverRun midpoint(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
-  const int64_t n = rows * dim, steps = o.nfe / 2;
-  std::vector<double> k1(static_cast<size_t>(n)), k2(k1), y(k1);
+  const int64_t steps = o.nfe / 2;
+  Stepper s(v, rows, dim, steps, o);
   for (int64_t i = 0; i < steps; ++i) {
-    const double t = grid_time(i, steps, o.time_power);
-    midpoint_step(v, n, t, grid_time(i + 1, steps, o.time_power) - t, x, k1, k2, y);
+    s.begin(i);
+    s.midpoint(x);
   }
   return {2 * steps, steps};
 }
 
 // Adams and Bashforth of order 2 with variable steps; the first step by midpoint, whose slope at its beginning is kept.
 SolverRun ab2(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
-  const int64_t n = rows * dim, steps = o.paper_count ? o.nfe / 2 : o.nfe - 1;
-  std::vector<double> before(static_cast<size_t>(n)), k(before), y(before);
-  double last_h = grid_time(1, steps, o.time_power);
-  midpoint_step(v, n, 0, last_h, x, before, k, y);
+  const int64_t steps = o.paper_count ? o.nfe / 2 : o.nfe - 1;
+  Stepper s(v, rows, dim, steps, o);
+  s.begin(0);
+  s.midpoint(x);
+  std::vector<double> before = s.k1, last_h = s.h;
   for (int64_t i = 1; i < steps; ++i) {
-    const double t = grid_time(i, steps, o.time_power), h = grid_time(i + 1, steps, o.time_power) - t, r = h / last_h;
-    v(x, t, k.data());
-    for (int64_t j = 0; j < n; ++j) x[j] += h * ((1 + r / 2) * k[j] - r / 2 * before[j]);
-    std::swap(k, before);
-    last_h = h;
+    s.begin(i);
+    v(x, s.t.data(), s.k1.data());
+    for (int64_t r = 0; r < rows; ++r) {
+      const double half = s.h[r] / last_h[r] / 2;
+      for (int64_t j = r * dim; j < (r + 1) * dim; ++j) x[j] += s.h[r] * ((1 + half) * s.k1[j] - half * before[j]);
+    }
+    std::swap(s.k1, before);
+    last_h = s.h;
   }
   return {steps + 1, steps};
 }
@@ -90,9 +126,9 @@ SolverRun dopri5(const Velocity& v, int64_t rows, int64_t dim, const SolverOptio
   static constexpr double e[7] = {71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40};
   const int64_t n = rows * dim;
   std::vector<std::vector<double>> k(7, std::vector<double>(static_cast<size_t>(n)));
-  std::vector<double> y(static_cast<size_t>(n));
+  std::vector<double> y(static_cast<size_t>(n)), time(static_cast<size_t>(rows), 0.0);
   SolverRun run;
-  v(x, 0, k[0].data());
+  v(x, time.data(), k[0].data());
   ++run.evaluations;
   double t = 0, h = 0.02;
   while (t < 1) {
@@ -108,7 +144,8 @@ SolverRun dopri5(const Velocity& v, int64_t rows, int64_t dim, const SolverOptio
         for (int r = 0; r < s; ++r) sum += a[s][r] * k[r][i];
         y[i] = x[i] + h * sum;
       }
-      v(y.data(), t + c[s] * h, k[s].data());
+      std::fill(time.begin(), time.end(), t + c[s] * h);
+      v(y.data(), time.data(), k[s].data());
     }
     run.evaluations += 6;
     double worst = 0;

@@ -1,4 +1,4 @@
-// Solvers for dx/dt = v(x, t) on [0,1], for a batch of rows that share their times.
+// Solvers for dx/dt = v(x, t) on [0,1], for a batch of rows.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,15 @@
 
 namespace htfm {
 
-/// v = velocity(x, t) for all rows; one call is one evaluation.
-using Velocity = std::function<void(const double* x, double t, double* v)>;
+/// v = velocity(x, t) for all rows, each at its own time; one call is one evaluation.
+using Velocity = std::function<void(const double* x, const double* t, double* v)>;
 
 struct SolverOptions {
   int64_t nfe = 10;        ///< budget: fixed-step solvers take as many steps as it allows; dopri5 gives up beyond it
-  double time_power = 1;   ///< grid t = 1 - (1-u)^power, u uniform: finer near the data for a power above 1
+  double time_power = 1;   ///< grid w = 1 - (1-u)^power, u uniform: finer near the data for a power above 1
+  /// For each row the size of its source, r: its grid is t = r w / (r w + 1 - w), so that all rows pass the same ratios of noise to signal
+  /// (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5, which finds its own steps.
+  const double* source_scale = nullptr;
   double rtol = 1e-5, atol = 1e-5;
   bool paper_count = false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
 };

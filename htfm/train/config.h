@@ -23,7 +23,7 @@ struct DataConfig {
 
 struct TrainConfig {
   double lr = 5e-3, weight_decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double clip = 0;         ///< largest gradient norm; 0: no clipping
+  double clip = 1;         ///< largest gradient norm; 0: no clipping
   double ema = 0.99;
   int64_t batch = 1024, epochs = 100;
   int64_t warmup = 0;      ///< steps of linear warm-up
@@ -39,7 +39,8 @@ struct TrainConfig {
 struct SampleConfig {
   std::string solver = "euler";
   int64_t nfe = 10;
-  double time_power = 1;  ///< grid t = 1 - (1-u)^power
+  std::string time_grid = "clock";  ///< clock: each sample's grid follows its clock; uniform: the same times for all
+  double time_power = 1;            ///< grid 1 - (1-u)^power
   double rtol = 1e-5, atol = 1e-5;
   int64_t n = 24000;
 };
