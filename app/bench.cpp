@@ -1,6 +1,12 @@
 // htfm bench: our speed, and the ratio against what a user would pick instead where that is installed.
-#include "app/common.h"
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "app/common.h"
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
@@ -9,13 +15,6 @@
 #include "htfm/sample/sampler.h"
 #include "htfm/signature/signature.h"
 #include "htfm/train/trainer.h"
-
-#include <ATen/ops/empty.h>
-#include <fmt/format.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
 namespace htfm::app {
 
@@ -53,7 +52,8 @@ struct Bench {
   Json lines = Json::array();
 
   // Our figure, and beside it each peer's time for the same work.
-  void add(const std::string& bench, const std::string& what, double seconds, const std::string& figure, const std::vector<PeerLine>& rivals) {
+  void add(const std::string& bench, const std::string& what, double seconds, const std::string& figure,
+           const std::vector<PeerLine>& rivals) {
     fmt::print(stderr, "{:<44} {:>20}\n", what, figure);
     Json line{{"bench", bench}, {"case", what}, {"seconds", seconds}, {"figure", figure}, {"peers", Json::object()}};
     for (const PeerLine& r : rivals) {
@@ -116,7 +116,8 @@ void bench_signature(Bench& b) {
     p[2 * i] = static_cast<float>(i % points) / (points - 1);
     p[2 * i + 1] = static_cast<float>(clocks.paths.const_data_ptr<double>()[i]);
   }
-  const double sig = median_seconds([&] { signature(paths, 3); }), log = median_seconds([&] { logsignature(paths, 3, LogBasis::brackets); });
+  const double sig = median_seconds([&] { signature(paths, 3); }),
+               log = median_seconds([&] { logsignature(paths, 3, LogBasis::brackets); });
   std::vector<PeerLine> sig_rivals, log_rivals;
   for (const Json& j : b.run_peer("signature.py", "")) {
     const PeerLine line = peer_line(j, static_cast<double>(n) / j.value("per_second", 1.0));
@@ -134,15 +135,19 @@ void bench_scores(Bench& b) {
   write_npy((folder / "real.npy").string(), real);
   write_npy((folder / "fake.npy").string(), fake);
   double knn_value = 0, prd_value = 0;
-  const double knn = median_seconds([&] { knn_value = f1_knn(real, fake).f1; }), prd = median_seconds([&] { prd_value = f1_prd(real, fake).f1; }, 5);
+  const double knn = median_seconds([&] { knn_value = f1_knn(real, fake).f1; }),
+               prd = median_seconds([&] { prd_value = f1_prd(real, fake).f1; }, 5);
   std::vector<PeerLine> knn_rivals, prd_rivals;
   for (const Json& j : b.run_peer("scores.py", fmt::format("--real '{0}/real.npy' --fake '{0}/fake.npy'", folder.string()))) {
-    const PeerLine line = peer_line(j, j.value("seconds", 0.0), j.contains("value") ? fmt::format("(score {:.4f})", j["value"].get<double>()) : "");
+    const PeerLine line =
+        peer_line(j, j.value("seconds", 0.0), j.contains("value") ? fmt::format("(score {:.4f})", j["value"].get<double>()) : "");
     (j.value("case", "") == "f1_knn" ? knn_rivals : prd_rivals).push_back(line);
   }
   std::filesystem::remove_all(folder);
-  b.add("scores", fmt::format("f1_knn, 24,000 points, 1 thread (score {:.4f})", knn_value), knn, fmt::format("{:.1f} ms", knn * 1e3), knn_rivals);
-  b.add("scores", fmt::format("f1_prd, 24,000 points, 1 thread (score {:.4f})", prd_value), prd, fmt::format("{:.0f} ms", prd * 1e3), prd_rivals);
+  b.add("scores", fmt::format("f1_knn, 24,000 points, 1 thread (score {:.4f})", knn_value), knn, fmt::format("{:.1f} ms", knn * 1e3),
+        knn_rivals);
+  b.add("scores", fmt::format("f1_prd, 24,000 points, 1 thread (score {:.4f})", prd_value), prd, fmt::format("{:.0f} ms", prd * 1e3),
+        prd_rivals);
 }
 
 // The whole training step and the sampling of the 2D job.
@@ -175,7 +180,8 @@ void bench_job(Bench& b) {
         }
       const std::string where = fmt::format("{} clock, {} thread{}", clock, threads, threads > 1 ? "s" : "");
       b.add("train2d", "training step, batch 1024, " + where, step, fmt::format("{:.2f} ms", step * 1e3), step_rivals);
-      b.add("sample2d", "24,000 samples, an evaluation, " + where, evaluation, fmt::format("{:.2f} ms", evaluation * 1e3), evaluation_rivals);
+      b.add("sample2d", "24,000 samples, an evaluation, " + where, evaluation, fmt::format("{:.2f} ms", evaluation * 1e3),
+            evaluation_rivals);
     }
 }
 
@@ -193,13 +199,17 @@ void add_bench(CLI::App& app) {
   c->add_option("--python", o->bench.python, "Python that has the peers' packages; without it only our own side runs");
   c->add_option("--peers", o->bench.peers, "Folder of the peers' scripts")->default_val("bench/peers");
   if (const char* python = std::getenv("HTFM_PEERS_PYTHON")) o->bench.python = python;
-  c->add_option("--only", o->only, "stable, signature, scores, job")->delimiter(',')->check(CLI::IsMember({"stable", "signature", "scores", "job"}));
+  c->add_option("--only", o->only, "stable, signature, scores, job")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"stable", "signature", "scores", "job"}));
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();
     if (!o->bench.python.empty() && !std::filesystem::exists(o->bench.peers))
       throw InputError("[--peers] expected the folder of the peers' scripts, got nothing at '{}'", o->bench.peers);
-    const auto wanted = [&](const char* name) { return o->only.empty() || std::find(o->only.begin(), o->only.end(), name) != o->only.end(); };
+    const auto wanted = [&](const char* name) {
+      return o->only.empty() || std::find(o->only.begin(), o->only.end(), name) != o->only.end();
+    };
     say(version_text());
     if (wanted("stable")) bench_stable(o->bench);
     if (wanted("signature")) bench_signature(o->bench);

@@ -1,14 +1,14 @@
 #include "app/common.h"
 
-#include "htfm/base/dispatch.h"
-#include "htfm/base/error.h"
-#include "htfm/base/parallel.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
+
+#include "htfm/base/dispatch.h"
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
 
 namespace htfm::app {
 
@@ -22,7 +22,8 @@ void Common::add(CLI::App& command, bool with_json) {
 }
 
 void Common::apply(bool cuda) {
-  if (device == "cuda" && !cuda) throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
+  if (device == "cuda" && !cuda)
+    throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
   set_thread_count(threads);
 }
 
@@ -34,7 +35,8 @@ void ClockChoice::add(CLI::App& command, bool required) {
   for (const ClockFamily& f : clock_families())
     for (const ClockParameter& p : f.parameters)
       if (!command.get_option_no_throw("--" + p.name))
-        command.add_option_function<double>("--" + p.name, [this, name = p.name](double v) { given[name] = v; }, p.meaning + " (" + f.name + ")");
+        command.add_option_function<double>(
+            "--" + p.name, [this, name = p.name](double v) { given[name] = v; }, p.meaning + " (" + f.name + ")");
   command.add_option("--grid", spec.grid, "Steps of the grid on [0,1]")->capture_default_str();
 }
 

@@ -1,14 +1,13 @@
 // htfm demo: the main job on built-in data, from training to the report.
-#include "app/common.h"
-#include "app/progress.h"
-#include "app/scored_run.h"
-
-#include "htfm/io/file.h"
-#include "htfm/io/npy.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
+
+#include "app/common.h"
+#include "app/progress.h"
+#include "app/scored_run.h"
+#include "htfm/io/file.h"
+#include "htfm/io/npy.h"
 
 namespace htfm::app {
 
@@ -55,10 +54,12 @@ void add_demo(CLI::App& app) {
     }
     figures["two fresh draws"] = Json{{"f1_prd", (*reference->yardstick)["f1_prd"]}, {"w1_sliced", (*reference->yardstick)["w1_sliced"]}};
     const std::string page = o->folder + "/report.html";
-    atomic_write(page, report_page("Heavy-tailed flow matching on the 2D mixture",
-                                   "Nine imbalanced components with infinite variance, learned from 32,000 points under three clocks: the Gaussian one, the "
-                                   "stable one and the inverse-gamma one (Student-t).",
-                                   runs, *reference, "htfm demo"));
+    atomic_write(
+        page, report_page(
+                  "Heavy-tailed flow matching on the 2D mixture",
+                  "Nine imbalanced components with infinite variance, learned from 32,000 points under three clocks: the Gaussian one, the "
+                  "stable one and the inverse-gamma one (Student-t).",
+                  runs, *reference, "htfm demo"));
     figures["report"] = page;
     figures["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     print_figures(o->common, figures);

@@ -1,12 +1,11 @@
 // htfm clock, source, data: samples of the laws that everything else is made of.
-#include "app/common.h"
+#include <fmt/format.h>
 
+#include "app/common.h"
 #include "htfm/base/error.h"
 #include "htfm/data/synthetic.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/npy.h"
-
-#include <fmt/format.h>
 
 namespace htfm::app {
 

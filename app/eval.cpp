@@ -1,9 +1,8 @@
 // htfm eval: scores of samples against data.
 #include "app/common.h"
-
 #include "htfm/base/error.h"
-#include "htfm/io/table.h"
 #include "htfm/io/npy.h"
+#include "htfm/io/table.h"
 #include "htfm/metric/metric.h"
 
 namespace htfm::app {

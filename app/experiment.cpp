@@ -1,13 +1,13 @@
 #include "app/experiment.h"
 
-#include "htfm/base/parallel.h"
-#include "htfm/io/file.h"
-#include "htfm/io/hash.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <mutex>
+
+#include "htfm/base/parallel.h"
+#include "htfm/io/file.h"
+#include "htfm/io/hash.h"
 
 namespace htfm::app {
 

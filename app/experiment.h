@@ -2,12 +2,12 @@
 // experiment goes on where it was.
 #pragma once
 
-#include "app/common.h"
-#include "htfm/train/config.h"
-
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "app/common.h"
+#include "htfm/train/config.h"
 
 namespace htfm::app {
 

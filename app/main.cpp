@@ -1,11 +1,10 @@
 // The program htfm: one file a subcommand. Exit 0 on success, 2 on bad input or usage, 1 on any other failure.
-#include "app/common.h"
-
-#include "htfm/base/error.h"
-
 #include <fmt/format.h>
 
 #include <new>
+
+#include "app/common.h"
+#include "htfm/base/error.h"
 
 int main(int argc, char** argv) {
   CLI::App app{"Generative models of data with rare extremes: heavy-tailed flow matching via random clocks.", "htfm"};
@@ -27,7 +26,8 @@ int main(int argc, char** argv) {
   add_bench(app);
   // CLI11 would only say that a subcommand is missing.
   const auto known = app.get_subcommands({});
-  if (argc > 1 && argv[1][0] != '-' && std::none_of(known.begin(), known.end(), [&](const CLI::App* c) { return c->get_name() == argv[1]; })) {
+  if (argc > 1 && argv[1][0] != '-' &&
+      std::none_of(known.begin(), known.end(), [&](const CLI::App* c) { return c->get_name() == argv[1]; })) {
     fmt::print(stderr, "htfm: expected a command, got '{}' (htfm --help lists them)\n", argv[1]);
     return 2;
   }

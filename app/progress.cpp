@@ -1,8 +1,8 @@
 #include "app/progress.h"
 
-#include "app/common.h"
-
 #include <fmt/format.h>
+
+#include "app/common.h"
 
 namespace htfm::app {
 

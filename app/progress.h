@@ -1,10 +1,10 @@
 // Training and sampling with a status line.
 #pragma once
 
+#include <string>
+
 #include "htfm/sample/sampler.h"
 #include "htfm/train/trainer.h"
-
-#include <string>
 
 namespace htfm::app {
 

@@ -1,12 +1,11 @@
 // htfm report: one self-contained page about a run.
+#include <fmt/format.h>
+
 #include "app/common.h"
 #include "app/scored_run.h"
-
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/train/run_folder.h"
-
-#include <fmt/format.h>
 
 namespace htfm::app {
 
@@ -33,8 +32,9 @@ void add_report(CLI::App& app) {
     std::vector<ScoredRun> runs;
     runs.push_back(score_run(std::move(model), options, reference, o->run));
     const ScoredRun& r = runs.front();
-    atomic_write(o->output, report_page(r.name + " on " + r.model.data_origin(), "Heavy-tailed flow matching with the clock " + r.model.config().clock.describe() + ".",
-                                        runs, reference, fmt::format("htfm report {} -o {}", o->run, o->output)));
+    atomic_write(o->output, report_page(r.name + " on " + r.model.data_origin(),
+                                        "Heavy-tailed flow matching with the clock " + r.model.config().clock.describe() + ".", runs,
+                                        reference, fmt::format("htfm report {} -o {}", o->run, o->output)));
     Json j{{"report", o->output}, {"nfe", r.sampled.evaluations}, {"diverged", r.sampled.diverged}};
     for (const MetricValue& v : r.scores.values) j[v.name] = v.value;
     print_figures(o->common, j);

@@ -1,9 +1,9 @@
 // htfm reproduce: the paper's tables and figures, ours beside the paper's.
 #include "app/reproduce.h"
 
-#include "htfm/base/registry.h"
-
 #include <fmt/format.h>
+
+#include "htfm/base/registry.h"
 
 namespace htfm::app {
 

@@ -1,10 +1,10 @@
 // The experiments of `htfm reproduce`, one file each.
 #pragma once
 
-#include "app/experiment.h"
-
 #include <string>
 #include <vector>
+
+#include "app/experiment.h"
 
 namespace htfm::app {
 

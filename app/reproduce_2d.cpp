@@ -1,12 +1,11 @@
 // Table 1 of the paper, 2D columns.
+#include <fmt/format.h>
+
 #include "app/reproduce.h"
 #include "app/scored_run.h"
-
 #include "htfm/io/file.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
-
-#include <fmt/format.h>
 
 namespace htfm::app {
 
@@ -51,7 +50,8 @@ Json reproduce_2d(const ReproduceOptions& o) {
         std::vector<std::string> settings = variants()[v].settings;
         settings.push_back(fmt::format("data.alpha={}", alpha));
         settings.push_back(fmt::format("seed={}", seed_of(k)));
-        cells.push_back({fmt::format("{}-{}-alphaD{}-seed{}", v, variants()[v].settings.back().substr(6), alpha, seed_of(k)), config_2d(settings, o)});
+        cells.push_back(
+            {fmt::format("{}-{}-alphaD{}-seed{}", v, variants()[v].settings.back().substr(6), alpha, seed_of(k)), config_2d(settings, o)});
       }
   const std::vector<Json> results = run_cells(cells, o.folder, score_cell);
 
@@ -68,10 +68,15 @@ Json reproduce_2d(const ReproduceOptions& o) {
 
   Json out{{"experiment", "2d"}, {"seeds", o.seeds}, {"rows", Json::array()}};
   report::Table table;
-  table.caption = fmt::format("f1_prd at Euler, NFE 10, mean and deviation over {} seeds, beside the paper's f1; f1_knn is saturated on heavy tails.", o.seeds);
-  table.columns = {{"model"}, {"f1_prd, α_D 1.5", report::Best::highest, 3}, {"f1_prd, α_D 1.8", report::Best::highest, 3}, {"f1_knn, 1.5", report::Best::none, 4}, {"f1_knn, 1.8", report::Best::none, 4}};
-  fmt::print(stderr, "\n{:<12} {:>24} {:>24}   {:>15}\n{:<12} {:>16} {:>7} {:>16} {:>7}   {:>7} {:>7}\n", "", "alpha_D = 1.5", "alpha_D = 1.8", "f1_knn", "model",
-             "f1_prd", "paper", "f1_prd", "paper", "1.5", "1.8");
+  table.caption = fmt::format(
+      "f1_prd at Euler, NFE 10, mean and deviation over {} seeds, beside the paper's f1; f1_knn is saturated on heavy tails.", o.seeds);
+  table.columns = {{"model"},
+                   {"f1_prd, α_D 1.5", report::Best::highest, 3},
+                   {"f1_prd, α_D 1.8", report::Best::highest, 3},
+                   {"f1_knn, 1.5", report::Best::none, 4},
+                   {"f1_knn, 1.8", report::Best::none, 4}};
+  fmt::print(stderr, "\n{:<12} {:>24} {:>24}   {:>15}\n{:<12} {:>16} {:>7} {:>16} {:>7}   {:>7} {:>7}\n", "", "alpha_D = 1.5",
+             "alpha_D = 1.8", "f1_knn", "model", "f1_prd", "paper", "f1_prd", "paper", "1.5", "1.8");
   size_t at = 0;
   bool all_hold = true;
   for (const Variant& v : variants()) {
@@ -83,8 +88,9 @@ Json reproduce_2d(const ReproduceOptions& o) {
     }
     const bool holds = prd[0].mean >= v.paper_15 - 0.005 && prd[1].mean >= v.paper_18 - 0.005;
     all_hold = all_hold && holds;
-    fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7.3f} {:>8.4f} ± {:.4f} {:>7.3f}   {:>7.4f} {:>7.4f}{}\n", v.name, prd[0].mean, prd[0].deviation, v.paper_15,
-               prd[1].mean, prd[1].deviation, v.paper_18, knn[0].mean, knn[1].mean, holds ? "" : "  below the paper");
+    fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7.3f} {:>8.4f} ± {:.4f} {:>7.3f}   {:>7.4f} {:>7.4f}{}\n", v.name, prd[0].mean,
+               prd[0].deviation, v.paper_15, prd[1].mean, prd[1].deviation, v.paper_18, knn[0].mean, knn[1].mean,
+               holds ? "" : "  below the paper");
     out["rows"].push_back({{"model", v.name},
                            {"f1_prd_1.5", prd[0].mean},
                            {"f1_prd_1.5_deviation", prd[0].deviation},
@@ -94,11 +100,14 @@ Json reproduce_2d(const ReproduceOptions& o) {
                            {"paper_1.8", v.paper_18},
                            {"f1_knn_1.5", knn[0].mean},
                            {"f1_knn_1.8", knn[1].mean}});
-    table.add({v.name, report::Cell(prd[0].mean).spread(prd[0].deviation).paper(v.paper_15), report::Cell(prd[1].mean).spread(prd[1].deviation).paper(v.paper_18),
-               knn[0].mean, knn[1].mean});
+    table.add({v.name, report::Cell(prd[0].mean).spread(prd[0].deviation).paper(v.paper_15),
+               report::Cell(prd[1].mean).spread(prd[1].deviation).paper(v.paper_18), knn[0].mean, knn[1].mean});
   }
-  fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7} {:>8.4f} ± {:.4f}\n", "fresh draws", fresh[0].mean, fresh[0].deviation, "", fresh[1].mean, fresh[1].deviation);
-  table.add({"two fresh draws", report::Cell(fresh[0].mean).spread(fresh[0].deviation), report::Cell(fresh[1].mean).spread(fresh[1].deviation), report::Cell(), report::Cell()})
+  fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7} {:>8.4f} ± {:.4f}\n", "fresh draws", fresh[0].mean, fresh[0].deviation, "",
+             fresh[1].mean, fresh[1].deviation);
+  table
+      .add({"two fresh draws", report::Cell(fresh[0].mean).spread(fresh[0].deviation),
+            report::Cell(fresh[1].mean).spread(fresh[1].deviation), report::Cell(), report::Cell()})
       .reference = true;
   out["fresh_1.5"] = fresh[0].mean, out["fresh_1.8"] = fresh[1].mean;
   out["every_cell_at_least_paper_less_0.005"] = all_hold;

@@ -1,12 +1,11 @@
 // The solver ablation, on the 2D mixture: one trained model, solvers at matched budgets.
+#include <fmt/format.h>
+
 #include "app/reproduce.h"
 #include "app/scored_run.h"
-
 #include "htfm/io/file.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
-
-#include <fmt/format.h>
 
 namespace htfm::app {
 
@@ -43,8 +42,13 @@ Json reproduce_solver(const ReproduceOptions& o) {
       s.solve.paper_count = paper_count;
       const SampleResult r = sample(model, s);
       const MetricReport m = compute_metrics({"f1_prd", "w1_sliced"}, reference.data.rows, r.samples);
-      rows.push_back({{"solver", solver}, {"budget", nfe}, {"paper_count", paper_count}, {"nfe", r.evaluations}, {"f1_prd", m["f1_prd"]},
-                      {"w1_sliced", m["w1_sliced"]}, {"diverged", r.diverged}});
+      rows.push_back({{"solver", solver},
+                      {"budget", nfe},
+                      {"paper_count", paper_count},
+                      {"nfe", r.evaluations},
+                      {"f1_prd", m["f1_prd"]},
+                      {"w1_sliced", m["w1_sliced"]},
+                      {"diverged", r.diverged}});
     };
     for (const Row& row : kRows)
       for (const int64_t budget : kBudgets) score(row.solver, budget, row.paper_count);
@@ -59,16 +63,26 @@ Json reproduce_solver(const ReproduceOptions& o) {
   };
   Json out{{"experiment", "solver"}, {"seeds", o.seeds}, {"rows", Json::array()}};
   report::Table table;
-  table.caption = fmt::format("f1_prd (higher is better) and sliced W1 of HTFM-α 1.7 on the 2D mixture, mean over {} seeds, at the evaluations really spent.", o.seeds);
-  table.columns = {{"solver"}, {"budget", report::Best::none, 0}, {"NFE spent", report::Best::none, 1}, {"f1_prd", report::Best::none, 4}, {"w1_sliced", report::Best::none, 4}, {"paper's FID, CIFAR10-LT", report::Best::none, 2}};
+  table.caption = fmt::format(
+      "f1_prd (higher is better) and sliced W1 of HTFM-α 1.7 on the 2D mixture, mean over {} seeds, at the evaluations really spent.",
+      o.seeds);
+  table.columns = {{"solver"},
+                   {"budget", report::Best::none, 0},
+                   {"NFE spent", report::Best::none, 1},
+                   {"f1_prd", report::Best::none, 4},
+                   {"w1_sliced", report::Best::none, 4},
+                   {"paper's FID, CIFAR10-LT", report::Best::none, 2}};
   std::vector<report::Series> series;
   size_t at = 0;
   fmt::print(stderr, "{:<34} {:>6} {:>7} {:>8} {:>10} {:>12}\n", "solver", "budget", "NFE", "f1_prd", "w1_sliced", "paper's FID");
   const auto add = [&](const char* title, int64_t budget, double paper, bool rule) {
     const Spread nfe = collect(at, "nfe"), f1 = collect(at, "f1_prd"), w1 = collect(at, "w1_sliced");
     ++at;
-    fmt::print(stderr, "{:<34} {:>6} {:>7.1f} {:>8.4f} {:>10.4f} {:>12}\n", title, budget, nfe.mean, f1.mean, w1.mean, paper > 0 ? fmt::format("{:.2f}", paper) : "");
-    table.add({title, budget, nfe.mean, report::Cell(f1.mean).spread(f1.deviation), report::Cell(w1.mean).spread(w1.deviation), paper > 0 ? report::Cell(paper) : report::Cell()})
+    fmt::print(stderr, "{:<34} {:>6} {:>7.1f} {:>8.4f} {:>10.4f} {:>12}\n", title, budget, nfe.mean, f1.mean, w1.mean,
+               paper > 0 ? fmt::format("{:.2f}", paper) : "");
+    table
+        .add({title, budget, nfe.mean, report::Cell(f1.mean).spread(f1.deviation), report::Cell(w1.mean).spread(w1.deviation),
+              paper > 0 ? report::Cell(paper) : report::Cell()})
         .rule_above = rule;
     out["rows"].push_back({{"solver", title}, {"budget", budget}, {"nfe", nfe.mean}, {"f1_prd", f1.mean}, {"w1_sliced", w1.mean}});
     if (budget <= 100) {
@@ -80,7 +94,9 @@ Json reproduce_solver(const ReproduceOptions& o) {
   for (const Row& row : kRows)
     for (int b = 0; b < 3; ++b) add(row.title, kBudgets[b], row.paper[b], b == 0);
   add("Dormand-Prince 5(4), rtol 1e-5", 5000, 0, true);
-  report::Page page("Solvers at matched budgets", "HTFM-α 1.7 on the 2D mixture. The paper's solver table is on images; its values stand beside ours for the order of the solvers only.");
+  report::Page page("Solvers at matched budgets",
+                    "HTFM-α 1.7 on the 2D mixture. The paper's solver table is on images; its values stand beside ours for the order of "
+                    "the solvers only.");
   report::ChartOptions chart;
   chart.x = {.label = "network evaluations really spent", .scale = report::Scale::log};
   chart.y = {.label = "f1_prd"};

@@ -1,15 +1,14 @@
 #include "app/scored_run.h"
 
-#include "app/progress.h"
+#include <fmt/format.h>
 
+#include <filesystem>
+
+#include "app/progress.h"
 #include "htfm/base/error.h"
 #include "htfm/io/json_lines.h"
 #include "htfm/report/figures.h"
 #include "htfm/train/run_folder.h"
-
-#include <fmt/format.h>
-
-#include <filesystem>
 
 namespace htfm::app {
 
@@ -75,7 +74,8 @@ constexpr ScoreColumn kTail[] = {{"log_q_0.99", "log q 0.99", Best::none, 2},
                                  {"log_q_0.9999", "log q 0.9999", Best::none, 2},
                                  {"hill_fake", "Hill index", Best::none, 2}};
 
-report::Table score_table(const std::vector<ScoredRun>& runs, const Reference& reference, std::span<const ScoreColumn> columns, std::string caption) {
+report::Table score_table(const std::vector<ScoredRun>& runs, const Reference& reference, std::span<const ScoreColumn> columns,
+                          std::string caption) {
   report::Table table;
   table.caption = std::move(caption);
   table.columns.push_back({"model"});
@@ -93,10 +93,12 @@ report::Table score_table(const std::vector<ScoredRun>& runs, const Reference& r
 void add_scores(report::Page& page, const std::vector<ScoredRun>& runs, const Reference& reference) {
   page.section("Scores")
       .table(score_table(runs, reference, kBulk, fmt::format("The bulk: scores against {}.", reference.description)))
-      .table(score_table(runs, reference, kTail,
-                         fmt::format("The tails of the radius. log q p: logarithm of the model's p-quantile over the data's, 0 is right, -1 means 2.7 times "
-                                     "too small. Hill index of the largest 0.5 %: the data has {:.2f} ± {:.2f}, and a larger one means a lighter tail.",
-                                     runs.front().scores["hill_real"], runs.front().scores["hill_real_se"])));
+      .table(score_table(
+          runs, reference, kTail,
+          fmt::format(
+              "The tails of the radius. log q p: logarithm of the model's p-quantile over the data's, 0 is right, -1 means 2.7 times "
+              "too small. Hill index of the largest 0.5 %: the data has {:.2f} ± {:.2f}, and a larger one means a lighter tail.",
+              runs.front().scores["hill_real"], runs.front().scores["hill_real_se"])));
 }
 
 report::KeyValues configuration_entries(const RunConfig& config) {
@@ -124,8 +126,8 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
     for (const ScoredRun& r : runs)
       panels.push_back({.title = r.name, .points = r.sampled.samples, .note = fmt::format("f1_prd {:.3f}", r.scores["f1_prd"])});
     page.section("Samples").figure(report::scatter_panels(panels, {.label = "Data and samples of each model"}),
-                                   fmt::format("Data and samples in one window, thinned. {} at {:.0f} network evaluations.", runs.front().options.solver,
-                                               runs.front().sampled.evaluations));
+                                   fmt::format("Data and samples in one window, thinned. {} at {:.0f} network evaluations.",
+                                               runs.front().options.solver, runs.front().sampled.evaluations));
   }
 
   const std::vector<double>& centre = runs.front().scores.tails->center;
@@ -137,9 +139,10 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
       tail_options.slopes = {p};
       break;
     }
-  page.section("Tails").figure(report::radial_tail({.name = "data", .values = report::radii(reference.data.rows, centre)}, tails, tail_options),
-                               "How often a point lies at least r from the centre. A power law is a straight line; a model whose line "
-                               "drops below the data's makes extremes too rare or too small.");
+  page.section("Tails").figure(
+      report::radial_tail({.name = "data", .values = report::radii(reference.data.rows, centre)}, tails, tail_options),
+      "How often a point lies at least r from the centre. A power law is a straight line; a model whose line "
+      "drops below the data's makes extremes too rare or too small.");
   std::vector<report::Sample> quantiles;
   for (const ScoredRun& r : runs) quantiles.push_back({.name = r.name, .values = report::radii(r.sampled.samples, centre)});
   report::QuantileOptions quantile_options;
@@ -156,12 +159,14 @@ void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
     const ClockSample drawn = clock.sample(Key(r.options.seed).child("sample").child("clock"), {.count = 24});
     families.push_back({.name = r.name, .paths = drawn.paths, .jumps = clock.natural_feature() == NaturalFeature::path});
   }
-  page.section("Clocks").figure(report::clock_paths(families),
-                                "Clocks that were drawn: given its clock a sample starts from a Gaussian whose variance is twice the area under the "
-                                "path. Rare large clocks make the source heavy-tailed.");
+  page.section("Clocks").figure(
+      report::clock_paths(families),
+      "Clocks that were drawn: given its clock a sample starts from a Gaussian whose variance is twice the area under the "
+      "path. Rare large clocks make the source heavy-tailed.");
   page.text("What the network is told of a clock: " + [&] {
     std::string all;
-    for (const ScoredRun& r : runs) all += fmt::format("{}{}: `{}`", all.empty() ? "" : "; ", r.name, r.model.flow().feature().description());
+    for (const ScoredRun& r : runs)
+      all += fmt::format("{}{}: `{}`", all.empty() ? "" : "; ", r.name, r.model.flow().feature().description());
     return all;
   }() + ".");
 }
@@ -174,7 +179,8 @@ void add_training(report::Page& page, const std::vector<ScoredRun>& runs) {
     if (!s.x.empty()) series.push_back(std::move(s));
   }
   page.section("Training");
-  if (!series.empty()) page.figure(report::loss_curve(series), "Mean squared error of the preconditioned network against the training step.");
+  if (!series.empty())
+    page.figure(report::loss_curve(series), "Mean squared error of the preconditioned network against the training step.");
   int64_t skipped = 0;
   for (const ScoredRun& r : runs) skipped += r.model.skipped;
   if (skipped > 0) page.warning(fmt::format("{} training steps were skipped because loss or gradient was not finite.", skipped));
@@ -187,12 +193,15 @@ std::string report_page(const std::string& title, const std::string& lead, const
   report::Page page(title, lead);
   int64_t diverged = 0;
   for (const ScoredRun& r : runs) diverged += r.sampled.diverged;
-  const auto best = std::max_element(runs.begin(), runs.end(), [](const ScoredRun& a, const ScoredRun& b) { return a.scores["f1_prd"] < b.scores["f1_prd"]; });
+  const auto best = std::max_element(runs.begin(), runs.end(),
+                                     [](const ScoredRun& a, const ScoredRun& b) { return a.scores["f1_prd"] < b.scores["f1_prd"]; });
   std::vector<report::Highlight> highlights{
       {"mode coverage", fmt::format("{:.3f}", best->scores["f1_prd"]),
-       reference.yardstick ? fmt::format("f1_prd of {}; two fresh draws: {:.3f}", best->name, (*reference.yardstick)["f1_prd"]) : "f1_prd of " + best->name},
+       reference.yardstick ? fmt::format("f1_prd of {}; two fresh draws: {:.3f}", best->name, (*reference.yardstick)["f1_prd"])
+                           : "f1_prd of " + best->name},
       {"evaluations a sample", fmt::format("{:.0f}", best->sampled.evaluations), best->options.solver},
-      {"samples that diverged", fmt::format("{}", diverged), fmt::format("of {}", static_cast<int64_t>(runs.size()) * runs.front().options.n)}};
+      {"samples that diverged", fmt::format("{}", diverged),
+       fmt::format("of {}", static_cast<int64_t>(runs.size()) * runs.front().options.n)}};
   page.highlights(highlights);
   add_pictures(page, runs, reference);
   add_scores(page, runs, reference);
@@ -202,15 +211,18 @@ std::string report_page(const std::string& title, const std::string& lead, const
   const report::KeyValues first = configuration_entries(runs.front().model.config());
   for (const ScoredRun& r : runs) {
     report::KeyValues own = configuration_entries(r.model.config());
-    if (&r != &runs.front()) std::erase_if(own, [&](const auto& entry) { return std::find(first.begin(), first.end(), entry) != first.end(); });
+    if (&r != &runs.front())
+      std::erase_if(own, [&](const auto& entry) { return std::find(first.begin(), first.end(), entry) != first.end(); });
     if (runs.size() > 1) page.heading(&r == &runs.front() ? r.name : r.name + ": what differs");
     page.configuration(own);
   }
-  report::KeyValues provenance{{"command", command}, {"program", version_text()}, {"reference", reference.description}, {"reference hash", reference.data.hash}};
+  report::KeyValues provenance{
+      {"command", command}, {"program", version_text()}, {"reference", reference.description}, {"reference hash", reference.data.hash}};
   for (const ScoredRun& r : runs)
-    provenance.emplace_back(r.name, fmt::format("step {}, averaged weights {}, data {} ({}), {} samples with seed {}, NFE really spent {:.2f}", r.model.step,
-                                                r.model.weights_hash(), r.model.data_hash(), r.model.data_origin(), r.options.n, r.options.seed,
-                                                r.sampled.evaluations));
+    provenance.emplace_back(
+        r.name, fmt::format("step {}, averaged weights {}, data {} ({}), {} samples with seed {}, NFE really spent {:.2f}", r.model.step,
+                            r.model.weights_hash(), r.model.data_hash(), r.model.data_origin(), r.options.n, r.options.seed,
+                            r.sampled.evaluations));
   page.provenance(provenance);
   return page.html();
 }

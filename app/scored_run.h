@@ -1,14 +1,14 @@
 // A trained model with its samples and scores, and the page that shows one or several of them.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "app/common.h"
 #include "htfm/metric/metric.h"
 #include "htfm/report/page.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/train/trainer.h"
-
-#include <string>
-#include <vector>
 
 namespace htfm::app {
 

@@ -1,9 +1,9 @@
 // htfm signature: signatures and logsignatures of paths in a file.
-#include "app/common.h"
+#include "htfm/signature/signature.h"
 
+#include "app/common.h"
 #include "htfm/base/error.h"
 #include "htfm/io/npy.h"
-#include "htfm/signature/signature.h"
 
 namespace htfm::app {
 

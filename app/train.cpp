@@ -1,15 +1,14 @@
 // htfm train, sample, info: a run from its configuration to samples.
+#include <fmt/format.h>
+
 #include "app/common.h"
 #include "app/progress.h"
-
 #include "htfm/base/error.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/npy.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/train/trainer.h"
-
-#include <fmt/format.h>
 
 namespace htfm::app {
 
@@ -18,7 +17,8 @@ namespace {
 // A table in Markdown, so that the documentation can be made from it.
 void print_keys() {
   fmt::print("| key | type | default | meaning |\n|---|---|---|---|\n");
-  for (const ConfigKey& k : config_keys()) fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.fallback.empty() ? "" : "`" + k.fallback + "`", k.meaning);
+  for (const ConfigKey& k : config_keys())
+    fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.fallback.empty() ? "" : "`" + k.fallback + "`", k.meaning);
 }
 
 }  // namespace

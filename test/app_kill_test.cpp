@@ -1,16 +1,14 @@
 // Kill the process at any moment: nothing is lost, and the resumed run ends with the same bits.
-#include "app_support.h"
-
-#include "htfm/base/random.h"
-#include "htfm/train/model.h"
-#include "htfm/train/run_folder.h"
-
-#include <gtest/gtest.h>
-
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <thread>
+
+#include "app_support.h"
+#include "htfm/base/random.h"
+#include "htfm/train/model.h"
+#include "htfm/train/run_folder.h"
 
 namespace htfm {
 namespace {
@@ -43,7 +41,8 @@ TEST(Kill, TwentyRandomMoments) {
   const Workplace w;
   // A checkpoint after every step: writing takes most of the time, so most kills strike while one is being written.
   w.write("c.toml",
-          "[data]\nn = 2048\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 50\n[train]\nbatch = 256\nepochs = 150\ncheckpoint_steps = 1\nlog_steps = 1\n");
+          "[data]\nn = 2048\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 50\n[train]\nbatch = 256\nepochs = 150\ncheckpoint_steps = "
+          "1\nlog_steps = 1\n");
   ASSERT_EQ(w.run("train c.toml -o whole").code, 0);
   const Model whole = Model::load(RunFolder(w / "whole").newest().path);
 

@@ -1,17 +1,15 @@
 // The command line as users and scripts meet it: exit codes, one clear line for bad input, nothing half-written.
-#include "app_support.h"
-
-#include "htfm/io/npy.h"
-#include "htfm/train/model.h"
-
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
 #include <sys/mount.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app_support.h"
+#include "htfm/io/npy.h"
+#include "htfm/train/model.h"
 
 namespace fs = std::filesystem;
 
@@ -19,7 +17,8 @@ namespace htfm {
 namespace {
 
 const char* const kTiny =
-    "[data]\nn = 600\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 10\n[train]\nbatch = 128\nepochs = 2\ncheckpoint_steps = 4\n[sample]\nn = 500\n";
+    "[data]\nn = 600\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 10\n[train]\nbatch = 128\nepochs = 2\ncheckpoint_steps = "
+    "4\n[sample]\nn = 500\n";
 
 // Exit 2, exactly one line, and it names what is wrong.
 void expect_refused(const Workplace& w, const std::string& arguments, const std::string& part) {
@@ -34,7 +33,8 @@ TEST(Program, HelpOfEveryCommandHasAnExample) {
   const Workplace w;
   const Outcome top = w.run("--help");
   EXPECT_EQ(top.code, 0);
-  for (const char* command : {"demo", "clock", "source", "signature", "data", "train", "sample", "eval", "report", "reproduce", "info", "bench"}) {
+  for (const char* command :
+       {"demo", "clock", "source", "signature", "data", "train", "sample", "eval", "report", "reproduce", "info", "bench"}) {
     EXPECT_NE(top.out.find(command), std::string::npos) << command;
     const Outcome o = w.run(std::string(command) + " --help");
     EXPECT_EQ(o.code, 0) << command;
@@ -70,7 +70,8 @@ TEST(Program, ArraysAreWhatTheySay) {
   ASSERT_EQ(w.run("signature p.npy --depth 3 --augment time --convention leadlag -o f.npy").code, 0);
   EXPECT_EQ(read_npy(w / "f.npy").sizes(), (at::IntArrayRef{30, 3 + 9 + 27}));
   ASSERT_EQ(w.run("data rings -n 40 -o d.csv").code, 0);
-  const Outcome a = w.run("data mixture2d --alpha 1.8 -n 50 --seed 7 -o d1.npy --json"), b = w.run("data mixture2d --alpha 1.8 -n 50 --seed 7 -o d2.npy --threads 1");
+  const Outcome a = w.run("data mixture2d --alpha 1.8 -n 50 --seed 7 -o d1.npy --json"),
+                b = w.run("data mixture2d --alpha 1.8 -n 50 --seed 7 -o d2.npy --threads 1");
   EXPECT_EQ(slurp(w / "d1.npy"), slurp(w / "d2.npy"));
   EXPECT_EQ(nlohmann::json::parse(a.out)["rows"], 50);
 }

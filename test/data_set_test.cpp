@@ -1,11 +1,10 @@
-#include "htfm/data/dataset.h"
-
-#include "htfm/base/error.h"
-#include "htfm/io/file.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
+
+#include "htfm/base/error.h"
+#include "htfm/data/dataset.h"
+#include "htfm/io/file.h"
 
 namespace htfm {
 namespace {
@@ -50,7 +49,8 @@ TEST(Synthetic, MixtureCharacteristicFunction) {
         mean += c / n, square += c * c / n;
       }
       for (int k = 0; k < 9; ++k)
-        exact += w[k] * std::cos(xi[0] * (2 * (k / 3) - 2) + xi[1] * (2 * (k % 3) - 2)) * std::exp(-std::pow(0.1 * std::hypot(xi[0], xi[1]), alpha));
+        exact += w[k] * std::cos(xi[0] * (2 * (k / 3) - 2) + xi[1] * (2 * (k % 3) - 2)) *
+                 std::exp(-std::pow(0.1 * std::hypot(xi[0], xi[1]), alpha));
       EXPECT_NEAR(mean, exact, 4 * std::sqrt((square - mean * mean) / n)) << alpha;
     }
   }
@@ -68,7 +68,8 @@ TEST(Normaliser, InvertsItself) {
     const Normaliser n = Normaliser::fit(kind, x);
     const at::Tensor y = n.invert(n.apply(x).to(at::kDouble));
     for (int64_t i = 0; i < x.numel(); ++i)
-      ASSERT_NEAR(y.const_data_ptr<double>()[i], x.const_data_ptr<double>()[i], 1e-6 * (1 + std::abs(x.const_data_ptr<double>()[i]))) << kind;
+      ASSERT_NEAR(y.const_data_ptr<double>()[i], x.const_data_ptr<double>()[i], 1e-6 * (1 + std::abs(x.const_data_ptr<double>()[i])))
+          << kind;
   }
   EXPECT_THROW(Normaliser::fit("minmax", x), InputError);
 }

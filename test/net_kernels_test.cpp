@@ -1,11 +1,11 @@
 // The tile kernels of every instruction set that this machine has, against plain loops in double.
-#include "htfm/base/random.h"
-#include "htfm/net/tile_kernels.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
+
+#include "htfm/base/random.h"
+#include "htfm/net/tile_kernels.h"
 
 namespace htfm {
 namespace {
@@ -51,14 +51,16 @@ TEST_P(Kernels, GemmOfAllLayoutsAndRemainders) {
           const auto a = normals("a", (transposed ? depth : m) * lda), b = normals("b", depth * ldb), bias = normals("bias", m);
           const auto start = normals("start", m * ldc);
           std::vector<float> c(static_cast<size_t>(m * ldc), -77);
-          k.gemm(m, n, depth, a.data(), transposed ? 1 : lda, transposed ? lda : 1, b.data(), ldb, c.data(), ldc, with_bias ? bias.data() : nullptr,
-                 with_start ? start.data() : nullptr);
+          k.gemm(m, n, depth, a.data(), transposed ? 1 : lda, transposed ? lda : 1, b.data(), ldb, c.data(), ldc,
+                 with_bias ? bias.data() : nullptr, with_start ? start.data() : nullptr);
           for (int64_t i = 0; i < m; ++i)
             for (int64_t j = 0; j < ldc; ++j) {
               double sum = (with_bias ? bias[i] : 0) + (with_start ? start[i * ldc + j] : 0);
-              for (int64_t p = 0; p < depth && j < n; ++p) sum += static_cast<double>(a[transposed ? p * lda + i : i * lda + p]) * b[p * ldb + j];
+              for (int64_t p = 0; p < depth && j < n; ++p)
+                sum += static_cast<double>(a[transposed ? p * lda + i : i * lda + p]) * b[p * ldb + j];
               // Beyond column n nothing may be written.
-              ASSERT_NEAR(c[i * ldc + j], j < n ? sum : -77, j < n ? 10 * rounding(depth + 2) : 0) << m << " " << n << " " << depth << " " << layout;
+              ASSERT_NEAR(c[i * ldc + j], j < n ? sum : -77, j < n ? 10 * rounding(depth + 2) : 0)
+                  << m << " " << n << " " << depth << " " << layout;
             }
         }
 }
@@ -74,7 +76,8 @@ TEST_P(Kernels, GemmMayStartFromItsOwnResult) {
 TEST_P(Kernels, InnerProductsAndRowSumsAdd) {
   for (const int64_t rows : {1, 3, 4, 8, 15, 16, 17, 40})
     for (const int64_t cols : {1, 2, 5}) {
-      const auto a = normals("a", rows * kTile), b = normals("b", cols * kTile), start = normals("start", rows * cols), sums_start = normals("sums", rows);
+      const auto a = normals("a", rows * kTile), b = normals("b", cols * kTile), start = normals("start", rows * cols),
+                 sums_start = normals("sums", rows);
       std::vector<float> products = start, sums = sums_start;
       k.add_inner_products(rows, cols, a.data(), b.data(), products.data());
       k.add_row_sums(rows, a.data(), sums.data());
@@ -109,7 +112,8 @@ double silu_derivative(double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))
 TEST_P(Kernels, SiluOnTheWholeLine) {
   std::vector<float> x(5 * kTile), y(x.size()), dx(x.size());
   for (size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * (static_cast<float>(i) - 160);
-  const std::vector<float> extremes{0.0f, -0.0f, 50, -50, 86, -86, 90, -90, 1000, -1000, 1e30f, -1e30f, 3e38f, -3e38f, 1e-30f, -1e-30f, INFINITY};
+  const std::vector<float> extremes{0.0f,  -0.0f, 50,     -50,   86,     -86,    90,      -90,     1000,
+                                    -1000, 1e30f, -1e30f, 3e38f, -3e38f, 1e-30f, -1e-30f, INFINITY};
   std::copy(extremes.begin(), extremes.end(), x.begin());
   const auto dy = normals("dy", 5 * kTile);
   k.silu_forward(5, x.data(), y.data());
@@ -164,20 +168,27 @@ struct NormReference {
 void expect_near(const std::vector<float>& got, const std::vector<double>& expected, double tolerance, const char* what, int64_t channels) {
   double largest = 1;
   for (const double e : expected) largest = std::max(largest, std::abs(e));
-  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(got[i], expected[i], tolerance * largest) << what << " of " << channels << " channels";
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(got[i], expected[i], tolerance * largest) << what << " of " << channels << " channels";
 }
 
 TEST_P(Kernels, NormForwardAndBackward) {
-  const struct {
-    int64_t channels, groups;
-  } sizes[] = {{64, 8}, {8, 1}, {64, 1}, {48, 6}, {20, 4}, {5, 5}, {66, 2}, {24, 8}};
+  const struct { int64_t channels, groups; } sizes[] = {{64, 8}, {8, 1}, {64, 1}, {48, 6}, {20, 4}, {5, 5}, {66, 2}, {24, 8}};
   for (const auto [channels, groups] : sizes)
     for (const int kind : {0, 1, 2, 3}) {
-      const auto x = normals("x", channels * kTile, 2, 0.5), gamma = normals("gamma", channels, 0.3, 1), beta = normals("beta", channels, 0.3);
+      const auto x = normals("x", channels * kTile, 2, 0.5), gamma = normals("gamma", channels, 0.3, 1),
+                 beta = normals("beta", channels, 0.3);
       const auto modulation = normals("modulation", 2 * channels * kTile, 0.5), constant = normals("constant", 2 * channels, 0.5);
       const auto dy = normals("dy", channels * kTile), start = normals("start", channels * kTile);
-      std::vector<float> statistics(static_cast<size_t>(2 * groups * kTile)), y(x.size()), dx(x.size(), NAN), dmodulation(modulation.size(), NAN);
-      const NormArgs args{channels,    groups, x.data(), gamma.data(), beta.data(), kind & 1 ? modulation.data() : nullptr, kind & 2 ? constant.data() : nullptr,
+      std::vector<float> statistics(static_cast<size_t>(2 * groups * kTile)), y(x.size()), dx(x.size(), NAN),
+          dmodulation(modulation.size(), NAN);
+      const NormArgs args{channels,
+                          groups,
+                          x.data(),
+                          gamma.data(),
+                          beta.data(),
+                          kind & 1 ? modulation.data() : nullptr,
+                          kind & 2 ? constant.data() : nullptr,
                           statistics.data()};
       const NormReference expected(args, dy.data());
       // A group of one channel has no spread, so that 1 / deviation = 316 magnifies what rounding leaves.
@@ -195,7 +206,8 @@ TEST_P(Kernels, NormForwardAndBackward) {
       // With a start, dx adds to it in place, and the sums go on from where they were.
       std::vector<float> added = start, dgamma2 = dgamma, dbeta2 = dbeta;
       k.norm_backward(args, dy.data(), added.data(), added.data(), dgamma2.data(), dbeta2.data(), nullptr);
-      for (size_t i = 0; i < added.size(); ++i) ASSERT_NEAR(added[i], start[i] + dx[i], 1e-6 * std::max(1.0f, std::abs(start[i]) + std::abs(dx[i])));
+      for (size_t i = 0; i < added.size(); ++i)
+        ASSERT_NEAR(added[i], start[i] + dx[i], 1e-6 * std::max(1.0f, std::abs(start[i]) + std::abs(dx[i])));
       for (size_t i = 0; i < dgamma.size(); ++i) {
         ASSERT_EQ(dgamma2[i], dgamma[i] + dgamma[i]);
         ASSERT_EQ(dbeta2[i], dbeta[i] + dbeta[i]);
@@ -208,7 +220,8 @@ TEST_P(Kernels, NormOfConstantAndLargeInputs) {
   const std::vector<float> gamma(8, 1.0f), beta(8, 0.25f);
   std::vector<float> x(8 * kTile), y(x.size()), statistics(2 * kTile);
   for (int64_t c = 0; c < 8; ++c)
-    for (int64_t r = 0; r < kTile; ++r) x[c * kTile + r] = r == 0 ? 0.0f : r == 1 ? 1e6f : r == 2 ? 1e15f * (c % 2 == 0 ? 1.0f : -1.0f) : 1.0f;
+    for (int64_t r = 0; r < kTile; ++r)
+      x[c * kTile + r] = r == 0 ? 0.0f : r == 1 ? 1e6f : r == 2 ? 1e15f * (c % 2 == 0 ? 1.0f : -1.0f) : 1.0f;
   k.norm_forward({8, 1, x.data(), gamma.data(), beta.data(), nullptr, nullptr, statistics.data()}, y.data());
   for (int64_t c = 0; c < 8; ++c) {
     for (const int64_t r : {0, 1, 3}) ASSERT_NEAR(y[c * kTile + r], silu(0.25), 1e-6);

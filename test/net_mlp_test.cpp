@@ -1,9 +1,4 @@
 // The residual MLP against PyTorch (golden files of make_mlp.py) and against its own promises.
-#include "htfm/base/dispatch.h"
-#include "htfm/base/error.h"
-#include "htfm/base/parallel.h"
-#include "htfm/net/mlp.h"
-
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +10,11 @@
 #include <map>
 #include <numeric>
 #include <sstream>
+
+#include "htfm/base/dispatch.h"
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+#include "htfm/net/mlp.h"
 
 namespace htfm {
 namespace {
@@ -105,7 +105,8 @@ class MeanSquare final : public SampleLoss {
 NetworkInput random_input(const MlpOptions& o, int64_t n, uint64_t seed) {
   NetworkInput in{at::empty({n, o.dim}, at::kFloat), at::empty({n}, at::kFloat), {}};
   fill_normal(Key(seed).child("x"), 0, n * o.dim, in.x.mutable_data_ptr<float>());
-  for (int64_t i = 0; i < n; ++i) in.t.mutable_data_ptr<float>()[i] = static_cast<float>(Key(seed).child("t").uniform(static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < n; ++i)
+    in.t.mutable_data_ptr<float>()[i] = static_cast<float>(Key(seed).child("t").uniform(static_cast<uint64_t>(i)));
   if (o.feature) {
     in.feature = at::empty({n, o.feature}, at::kFloat);
     fill_normal(Key(seed).child("feature"), 0, n * o.feature, in.feature.mutable_data_ptr<float>());
@@ -120,7 +121,8 @@ std::vector<float> random_parameters(const Network& net, uint64_t seed) {
   for (const ParameterInfo& info : net.layout().list())
     if (info.bound == 0)
       for (int64_t i = 0; i < info.size; ++i)
-        p[static_cast<size_t>(info.offset + i)] += static_cast<float>(0.2 * Key(seed).child(info.name + "+").uniform(static_cast<uint64_t>(i)));
+        p[static_cast<size_t>(info.offset + i)] +=
+            static_cast<float>(0.2 * Key(seed).child(info.name + "+").uniform(static_cast<uint64_t>(i)));
   return p;
 }
 
@@ -159,7 +161,8 @@ TEST(Mlp, EqualsPyTorchOnEveryInstructionSet) {
   if (std::getenv("HTFM_ISA")) GTEST_SKIP() << "HTFM_ISA is set";
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const char* isa : {"base", "v3"}) {
-    const std::string command = fmt::format("HTFM_ISA={} '{}' --gtest_filter='*AgainstPyTorch*' --gtest_brief=1 --gtest_output= > /dev/null", isa, self);
+    const std::string command =
+        fmt::format("HTFM_ISA={} '{}' --gtest_filter='*AgainstPyTorch*' --gtest_brief=1 --gtest_output= > /dev/null", isa, self);
     EXPECT_EQ(std::system(command.c_str()), 0) << isa;
   }
 }
@@ -269,16 +272,16 @@ MlpOptions kind(int64_t dim, int64_t feature, bool film, int64_t width, int64_t 
   return o;
 }
 INSTANTIATE_TEST_SUITE_P(Mlp, EveryKind,
-                         testing::Values(kind(2, 2, false, 64, 8), kind(2, 0, false, 64, 8), kind(3, 1, true, 64, 8), kind(1, 5, true, 20, 4),
-                                         kind(7, 0, false, 72, 2)));
+                         testing::Values(kind(2, 2, false, 64, 8), kind(2, 0, false, 64, 8), kind(3, 1, true, 64, 8),
+                                         kind(1, 5, true, 20, 4), kind(7, 0, false, 72, 2)));
 
 TEST(Mlp, ParametersAreNamedAndDecayOnlyTheTrunksWeights) {
   const auto net = make_mlp(kind(2, 2, true, 64, 8));
   EXPECT_EQ(net->dim(), 2);
   EXPECT_EQ(net->feature_size(), 2);
   for (const ParameterInfo& p : net->layout().list()) {
-    const bool trunk = p.name.starts_with("input") || p.name.starts_with("output") || p.name.starts_with("film") || p.name.find("linear") != std::string::npos ||
-                       p.name.find("modulation") != std::string::npos;
+    const bool trunk = p.name.starts_with("input") || p.name.starts_with("output") || p.name.starts_with("film") ||
+                       p.name.find("linear") != std::string::npos || p.name.find("modulation") != std::string::npos;
     EXPECT_EQ(p.decay, trunk && p.name.ends_with(".weight")) << p.name;
   }
 }

@@ -1,10 +1,10 @@
 // The flat parameter buffer: places, initial values and their independence of one another.
-#include "htfm/net/parameters.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "htfm/net/parameters.h"
 
 namespace htfm {
 namespace {

@@ -1,11 +1,10 @@
-#include "htfm/path/flow_matching.h"
-
-#include "htfm/base/error.h"
-
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
+
+#include "htfm/base/error.h"
+#include "htfm/path/flow_matching.h"
 
 namespace htfm {
 namespace {

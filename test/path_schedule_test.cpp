@@ -1,8 +1,7 @@
-#include "htfm/path/schedule.h"
+#include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
-
-#include <gtest/gtest.h>
+#include "htfm/path/schedule.h"
 
 namespace htfm {
 namespace {

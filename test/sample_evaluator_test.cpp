@@ -1,8 +1,7 @@
-#include "htfm/net/mlp.h"
+#include <gtest/gtest.h>
 
 #include "htfm/base/random.h"
-
-#include <gtest/gtest.h>
+#include "htfm/net/mlp.h"
 
 namespace htfm {
 namespace {

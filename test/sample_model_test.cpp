@@ -1,15 +1,15 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/metric.h"
 #include "htfm/sample/sampler.h"
-#include "htfm/base/error.h"
 #include "htfm/train/trainer.h"
-
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <random>
 
 namespace fs = std::filesystem;
 
@@ -31,8 +31,8 @@ class TemporaryFolder {
 };
 
 RunConfig small(std::vector<std::string> more = {}) {
-  std::vector<std::string> settings{"data.n=2000", "train.batch=256", "train.epochs=3", "clock.family=stable", "clock.alpha=1.7",
-                                    "clock.grid=20", "train.checkpoint_steps=5", "train.log_steps=4"};
+  std::vector<std::string> settings{"data.n=2000",     "train.batch=256", "train.epochs=3",           "clock.family=stable",
+                                    "clock.alpha=1.7", "clock.grid=20",   "train.checkpoint_steps=5", "train.log_steps=4"};
   settings.insert(settings.end(), more.begin(), more.end());
   return parse_config("", "test", settings);
 }
@@ -76,8 +76,8 @@ TEST(Train, ResumedRunEndsWithTheSameBits) {
     struct Stop {};
     try {
       train(small({"train.checkpoint_steps=1", "train.log_steps=1"}), {.folder = run, .report = [&](const TrainProgress& p) {
-              if (p.step == stop) throw Stop{};
-            }});
+                                                                         if (p.step == stop) throw Stop{};
+                                                                       }});
       FAIL() << "should have been cut at " << stop;
     } catch (const Stop&) {
     }
@@ -151,8 +151,9 @@ TEST(Train, StopsAfterTooManyBadStepsAndNamesTheCheckpoint) {
 
 // Four rings through a Student clock in 480 steps: most of the mass on the rings.
 TEST(Train, LearnsRings) {
-  const RunConfig config = parse_config("", "test", {"data.name=rings", "data.n=4000", "train.epochs=60", "train.batch=512", "clock.family=inverse-gamma",
-                                                     "clock.nu=3", "sample.solver=midpoint", "sample.nfe=40"});
+  const RunConfig config = parse_config("", "test",
+                                        {"data.name=rings", "data.n=4000", "train.epochs=60", "train.batch=512",
+                                         "clock.family=inverse-gamma", "clock.nu=3", "sample.solver=midpoint", "sample.nfe=40"});
   const Model m = train(config);
   SampleOptions o = sample_options(config);
   o.n = 4000;

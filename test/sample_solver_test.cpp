@@ -1,10 +1,9 @@
-#include "htfm/sample/solver.h"
-
-#include "htfm/base/error.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/sample/solver.h"
 
 namespace htfm {
 namespace {
@@ -47,7 +46,9 @@ TEST(Solver, OrderOfConvergence) {
 TEST(Solver, OrderOnAClocksOwnGrid) {
   // At least the order: on some grids leading errors cancel.
   for (const double r : {0.3, 1.0, 5.0}) {
-    const auto order = [&](const char* name) { return std::log2(solve(name, 320, 1, false, &r).error / solve(name, 640, 1, false, &r).error); };
+    const auto order = [&](const char* name) {
+      return std::log2(solve(name, 320, 1, false, &r).error / solve(name, 640, 1, false, &r).error);
+    };
     EXPECT_GT(order("euler"), 0.85) << r;
     EXPECT_GT(order("heun"), 1.8) << r;
     EXPECT_GT(order("midpoint"), 1.8) << r;

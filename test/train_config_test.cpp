@@ -1,8 +1,7 @@
-#include "htfm/train/config.h"
+#include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
-
-#include <gtest/gtest.h>
+#include "htfm/train/config.h"
 
 namespace htfm {
 namespace {

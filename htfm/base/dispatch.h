@@ -20,12 +20,12 @@ const Table& kernel_table();
 
 #if defined(__x86_64__)
 /// Declares the tables of one kernel file; stands in its header.
-#define HTFM_DECLARE_KERNELS(Table)                \
-  template <>                                      \
-  const Table& kernel_table<Table, Isa::base>();   \
-  template <>                                      \
-  const Table& kernel_table<Table, Isa::v3>();     \
-  template <>                                      \
+#define HTFM_DECLARE_KERNELS(Table)              \
+  template <>                                    \
+  const Table& kernel_table<Table, Isa::base>(); \
+  template <>                                    \
+  const Table& kernel_table<Table, Isa::v3>();   \
+  template <>                                    \
   const Table& kernel_table<Table, Isa::v4>();
 template <class Table>
 const Table& kernels() {

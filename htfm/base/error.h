@@ -12,8 +12,7 @@ namespace htfm {
 class Error : public std::runtime_error {
  public:
   template <class... Args>
-  explicit Error(fmt::format_string<Args...> text, Args&&... args)
-      : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+  explicit Error(fmt::format_string<Args...> text, Args&&... args) : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
 /// Bad input or usage, as "[where] expected ... got ...": exit code 2.

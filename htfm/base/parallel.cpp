@@ -1,7 +1,5 @@
 #include "htfm/base/parallel.h"
 
-#include "htfm/base/error.h"
-
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -11,6 +9,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "htfm/base/error.h"
 
 namespace htfm {
 

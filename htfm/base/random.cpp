@@ -1,12 +1,12 @@
 #include "htfm/base/random.h"
 
-#include "htfm/base/error.h"
-#include "htfm/base/parallel.h"
-#include "htfm/base/random_kernels.h"
-
 #include <cmath>
 #include <numeric>
 #include <utility>
+
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+#include "htfm/base/random_kernels.h"
 
 namespace htfm {
 
@@ -79,13 +79,15 @@ void fill_positive_stable(Key key, double rho, double scale, uint64_t first, int
     return;
   }
   const double log_scale = std::log(scale);
-  parallel_ranges(n, kGrain,
-                  [&](int64_t a, int64_t b) { kernels<RandomKernels>().positive_stable(key.value(), rho, log_scale, first + a, b - a, out + a); });
+  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) {
+    kernels<RandomKernels>().positive_stable(key.value(), rho, log_scale, first + a, b - a, out + a);
+  });
 }
 
 void fill_log_gamma_draw(Key key, double shape, uint64_t first, int64_t n, double* out) {
   if (!(shape > 0) || !std::isfinite(shape)) throw InputError("[gamma] expected a positive shape, got {}", shape);
-  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) { kernels<RandomKernels>().log_gamma(key.value(), shape, first + a, b - a, out + a); });
+  parallel_ranges(n, kGrain,
+                  [&](int64_t a, int64_t b) { kernels<RandomKernels>().log_gamma(key.value(), shape, first + a, b - a, out + a); });
 }
 
 void fill_permutation(Key key, int64_t n, int64_t* out) {

@@ -140,7 +140,8 @@ void log_gamma(uint64_t key, double shape, uint64_t first, int64_t n, double* ou
   alignas(64) double value[kTile], excess[kTile];
   alignas(64) uint64_t counter[kTile];
   const bool boost = shape < 1;
-  const double d = (boost ? shape + 1 : shape) - 1.0 / 3.0, c = 1.0 / __builtin_sqrt(9.0 * d), log_d = log_positive(d), inverse = 1.0 / shape;
+  const double d = (boost ? shape + 1 : shape) - 1.0 / 3.0, c = 1.0 / __builtin_sqrt(9.0 * d), log_d = log_positive(d),
+               inverse = 1.0 / shape;
   for (int64_t at = 0; at < n; at += kTile) {
     const int64_t m = n - at < kTile ? n - at : kTile;
     for (int64_t i = 0; i < kTile; ++i) counter[i] = first + static_cast<uint64_t>(at + i);

@@ -1,9 +1,9 @@
 // Vector code behind htfm/base/random.h.
 #pragma once
 
-#include "htfm/base/dispatch.h"
-
 #include <cstdint>
+
+#include "htfm/base/dispatch.h"
 
 namespace htfm {
 

@@ -1,10 +1,10 @@
 // Looking things up by the name that a config gives them.
 #pragma once
 
-#include "htfm/base/error.h"
-
 #include <string>
 #include <string_view>
+
+#include "htfm/base/error.h"
 
 namespace htfm {
 

@@ -1,12 +1,12 @@
 #include "htfm/clock/clock.h"
 
-#include "htfm/base/error.h"
-#include "htfm/base/parallel.h"
-
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
 
 namespace htfm {
 
@@ -21,7 +21,8 @@ DeviceClockLaw Clock::device_law() const { throw InputError("[clock] expected a 
 ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   if (request.count < 0) throw InputError("[clock] expected a count of at least 0, got {}", request.count);
   if (request.first < 0) throw InputError("[clock] expected a first index of at least 0, got {}", request.first);
-  if (!request.device.is_cpu() && !request.device.is_cuda()) throw InputError("[clock] expected device cpu or cuda, got {}", request.device.str());
+  if (!request.device.is_cpu() && !request.device.is_cuda())
+    throw InputError("[clock] expected device cpu or cuda, got {}", request.device.str());
   // Loading the backend is what makes tensors on the device possible.
   const ClockBackend* backend = request.device.is_cuda() ? &cuda_clock_backend() : nullptr;
   const int64_t n = request.count, points = grid() + 1;

@@ -3,9 +3,6 @@
 // clock marginals").
 #pragma once
 
-#include "htfm/base/random.h"
-#include "htfm/clock/device.h"
-
 #include <ATen/core/Tensor.h>
 
 #include <functional>
@@ -15,6 +12,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "htfm/base/random.h"
+#include "htfm/clock/device.h"
 
 namespace htfm {
 
@@ -37,8 +37,8 @@ struct ClockSample {
 
 struct ClockRequest {
   int64_t count = 0;
-  int64_t first = 0;   ///< index of the first clock of the key's stream: parts of a batch agree with the whole
-  bool paths = true;   ///< whole paths, or only area and end
+  int64_t first = 0;  ///< index of the first clock of the key's stream: parts of a batch agree with the whole
+  bool paths = true;  ///< whole paths, or only area and end
   at::Device device = at::kCPU;
 };
 

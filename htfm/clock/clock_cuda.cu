@@ -1,10 +1,10 @@
 // Clocks and sources drawn on the device: one warp a clock, the path by a scan over its increments.
-#include "htfm/clock/device.h"
-
 #include <cuda_runtime.h>
 
 #include <stdexcept>
 #include <string>
+
+#include "htfm/clock/device.h"
 
 namespace htfm {
 namespace {
@@ -62,8 +62,8 @@ __device__ double log_gamma_draw(uint64_t key, uint64_t index, double shape) {
 constexpr int kWarp = 32;
 constexpr unsigned kAll = 0xffffffffu;
 
-__global__ void sample_kernel(uint64_t key, DeviceClockLaw law, const double* __restrict__ weight, int64_t first, int64_t n, double* area, double* end,
-                              double* paths) {
+__global__ void sample_kernel(uint64_t key, DeviceClockLaw law, const double* __restrict__ weight, int64_t first, int64_t n, double* area,
+                              double* end, double* paths) {
   const int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   if (i >= n) return;

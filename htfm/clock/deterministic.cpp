@@ -1,8 +1,8 @@
 // T_t = t: the Gaussian source of ordinary flow matching (HTFM-G).
-#include "htfm/clock/clock.h"
-
 #include <algorithm>
 #include <limits>
+
+#include "htfm/clock/clock.h"
 
 namespace htfm {
 
@@ -29,7 +29,9 @@ class Deterministic final : public Clock {
 }  // namespace
 
 ClockFamily deterministic_family() {
-  return {"deterministic", "T_t = t; Gaussian source (HTFM-G)", {}, [](ClockSpec spec) { return std::make_unique<Deterministic>(std::move(spec)); }};
+  return {"deterministic", "T_t = t; Gaussian source (HTFM-G)", {}, [](ClockSpec spec) {
+            return std::make_unique<Deterministic>(std::move(spec));
+          }};
 }
 
 }  // namespace htfm

@@ -1,12 +1,12 @@
 #include "htfm/clock/device.h"
 
-#include "htfm/base/error.h"
-
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <climits>
 #include <string>
+
+#include "htfm/base/error.h"
 
 namespace htfm {
 

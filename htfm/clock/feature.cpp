@@ -1,9 +1,10 @@
 #include "htfm/clock/feature.h"
 
-#include "htfm/base/error.h"
-#include "htfm/signature/standardise.h"
-
 #include <ATen/ops/empty.h>
+
+#include "htfm/base/error.h"
+#include "htfm/signature/clock_feature.h"
+#include "htfm/signature/standardise.h"
 
 namespace htfm {
 
@@ -63,13 +64,12 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec) : order_(s
     path_size_ = 1;
     description_ = "log T_1";
   } else {
-    path_.augment_time = transform_ != Transform::per_path;
+    path_.augment_time = transform_ != Transform::per_path;  // per-path standardises time as well, so it comes augmented
+    path_.time_first = transform_ == Transform::per_path;
     const int width = convention_moves(path_.convention, 2, true).width;  // time and clock
     if (kind_ == Kind::logsignature) {
       path_size_ = logsignature_size(width, order_);
-      std::vector<int> clock_channels;
-      for (int c = 1; c < width; ++c) clock_channels.push_back(c);
-      clock_coordinates_ = LyndonBasis::get(width, order_).coordinates_with(clock_channels);
+      clock_coordinates_ = clock_coordinates(order_, path_.convention);
     } else {
       path_size_ = signature_size(width, order_);
       clock_coordinates_ = words_with_clock(width, order_);

@@ -7,13 +7,13 @@
 namespace htfm {
 
 struct FeatureSpec {
-  std::string kind = "auto";           ///< auto | none | log_slope | logsignature | signature
-  int order = 1;                       ///< truncation; 0 means no feature
-  std::string basis = "words";         ///< of the logsignature: words | brackets
-  std::string transform = "log1p";     ///< log1p (signed, on clock coordinates) | raw | per-path
-  std::string convention = "linear";   ///< linear | jump | leadlag | constant
-  bool end = false;                    ///< join T_1
-  bool area = false;                   ///< join the area
+  std::string kind = "auto";          ///< auto | none | log_slope | logsignature | signature
+  int order = 1;                      ///< truncation; 0 means no feature
+  std::string basis = "words";        ///< of the logsignature: words | brackets
+  std::string transform = "log1p";    ///< log1p (signed, on clock coordinates) | raw | per-path
+  std::string convention = "linear";  ///< linear | jump | leadlag | constant
+  bool end = false;                   ///< join T_1
+  bool area = false;                  ///< join the area
 };
 
 /// Maps clocks to features of fixed size, before standardisation.

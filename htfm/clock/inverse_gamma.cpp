@@ -1,8 +1,8 @@
 // T_t = t V with V ~ InvGamma(nu/2, nu/2): the Student-t source with nu degrees of freedom (HTFM-t).
-#include "htfm/clock/clock.h"
-
 #include <cmath>
 #include <limits>
+
+#include "htfm/clock/clock.h"
 
 namespace htfm {
 

@@ -1,5 +1,6 @@
 // The families by name. A new family is one file that defines <name>_family() and one entry here.
 #include "htfm/base/registry.h"
+
 #include "htfm/clock/clock.h"
 
 #define HTFM_CLOCK_FAMILIES(X) \
@@ -22,7 +23,8 @@ std::span<const ClockFamily> clock_families() {
 
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
   const ClockFamily& family = find_named(clock_families(), spec.family, "clock.family");
-  if (spec.grid < 1 || spec.grid > 1'000'000) throw InputError("[clock.grid] expected a number of steps from 1 to 1000000, got {}", spec.grid);
+  if (spec.grid < 1 || spec.grid > 1'000'000)
+    throw InputError("[clock.grid] expected a number of steps from 1 to 1000000, got {}", spec.grid);
   for (const auto& given : spec.parameters)
     if (std::none_of(family.parameters.begin(), family.parameters.end(), [&](const ClockParameter& p) { return p.name == given.first; }))
       throw InputError("[clock.{}] expected no such parameter for the family {}, got {}", given.first, family.name, given.second);

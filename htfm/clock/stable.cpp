@@ -1,10 +1,10 @@
 // The rho-stable subordinator, rho = alpha/2, with E exp(-s T_t) = exp(-(rho+1) t s^rho / 2): the isotropic alpha-stable
 // source (HTFM-alpha).
-#include "htfm/base/error.h"
-#include "htfm/clock/clock.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/clock/clock.h"
 
 namespace htfm {
 
@@ -17,7 +17,8 @@ class Stable final : public Clock {
     const double h = 1.0 / steps;
     increment_scale_ = std::pow((rho_ + 1) * h / 2, 1 / rho_);
     if (!std::isnormal(increment_scale_))
-      throw InputError("[clock.alpha] expected an alpha whose increments on a grid of {} fit into a double, got {}", steps, parameter("alpha"));
+      throw InputError("[clock.alpha] expected an alpha whose increments on a grid of {} fit into a double, got {}", steps,
+                       parameter("alpha"));
     // A = c sum_i w_i dT_i with w_i the weights of the piecewise-linear path; c makes the law of A exact on this grid.
     weight_.resize(static_cast<size_t>(steps));
     double sum = 0;

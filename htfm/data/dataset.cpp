@@ -1,10 +1,10 @@
 #include "htfm/data/dataset.h"
 
+#include <ATen/ops/empty.h>
+
 #include "htfm/base/error.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/table.h"
-
-#include <ATen/ops/empty.h>
 
 namespace htfm {
 
@@ -73,7 +73,8 @@ Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n) {
   Dataset set;
   set.rows = draw_synthetic(key, spec, n);
   set.hash = rows_hash(set.rows);
-  set.origin = spec.name == "mixture2d" ? fmt::format("mixture2d, alpha {}, {} points", spec.alpha, n) : fmt::format("{}, {} points", spec.name, n);
+  set.origin =
+      spec.name == "mixture2d" ? fmt::format("mixture2d, alpha {}, {} points", spec.alpha, n) : fmt::format("{}, {} points", spec.name, n);
   return set;
 }
 

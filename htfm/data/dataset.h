@@ -1,12 +1,12 @@
 // The training set of a run: rows in memory, from a synthetic law or a file, and their normalisation.
 #pragma once
 
-#include "htfm/data/synthetic.h"
-
 #include <ATen/core/Tensor.h>
 
 #include <string>
 #include <vector>
+
+#include "htfm/data/synthetic.h"
 
 namespace htfm {
 

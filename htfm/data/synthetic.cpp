@@ -1,11 +1,11 @@
 #include "htfm/data/synthetic.h"
 
-#include "htfm/base/registry.h"
-
 #include <ATen/ops/empty.h>
 
 #include <array>
 #include <numeric>
+
+#include "htfm/base/registry.h"
 
 namespace htfm {
 

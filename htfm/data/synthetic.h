@@ -1,14 +1,14 @@
 // Synthetic 2D data sets by name.
 #pragma once
 
-#include "htfm/base/random.h"
-
 #include <ATen/core/Tensor.h>
 
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "htfm/base/random.h"
 
 namespace htfm {
 

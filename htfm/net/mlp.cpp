@@ -1,12 +1,12 @@
 #include "htfm/net/mlp.h"
 
-#include "htfm/base/error.h"
-#include "htfm/base/parallel.h"
-#include "htfm/net/tile_kernels.h"
-
 #include <ATen/ops/empty.h>
 
 #include <cstring>
+
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+#include "htfm/net/tile_kernels.h"
 
 namespace htfm {
 
@@ -137,8 +137,10 @@ struct Mlp::Activations {
 
 int64_t Mlp::scratch_floats() const {
   const int64_t w = o_.width, e = embedding();
-  const int64_t forward = 2 * o_.dim + 1 + o_.feature + 2 * o_.time_embedding + 2 * o_.path_embedding + 2 * e + 4 * w + o_.blocks * (6 * w + 4 * o_.groups);
-  const int64_t backward = 4 * w + 3 * e + 2 * o_.path_embedding + 2 * o_.time_embedding + std::max({w, e, o_.path_embedding}) + 2 * o_.dim + 64;
+  const int64_t forward =
+      2 * o_.dim + 1 + o_.feature + 2 * o_.time_embedding + 2 * o_.path_embedding + 2 * e + 4 * w + o_.blocks * (6 * w + 4 * o_.groups);
+  const int64_t backward =
+      4 * w + 3 * e + 2 * o_.path_embedding + 2 * o_.time_embedding + std::max({w, e, o_.path_embedding}) + 2 * o_.dim + 64;
   return (forward + backward + 64) * kTile + 64 * 16;
 }
 
@@ -254,14 +256,16 @@ class Mlp::Runner {
       k_.norm_backward(norm(block.norm2, t.h, t.modulation, nullptr, t.statistics2), gradient_a_, nullptr, t.a2, g + block.norm2.gamma,
                        g + block.norm2.beta, gradient_modulation_);
       linear_backward(block.linear1, t.a1, t.a2, gradient_a_, false, g);
-      k_.norm_backward(norm(block.norm1, t.x, nullptr, nullptr, t.statistics1), gradient_a_, gradient_h_, gradient_h_, g + block.norm1.gamma,
-                       g + block.norm1.beta, nullptr);
+      k_.norm_backward(norm(block.norm1, t.x, nullptr, nullptr, t.statistics1), gradient_a_, gradient_h_, gradient_h_,
+                       g + block.norm1.gamma, g + block.norm1.beta, nullptr);
       linear_backward(block.modulation, a_.embedding, embedding_rows, gradient_modulation_, gradient_embedding_, true, g);
     }
     linear_backward(net_.input_, a_.x, gradient_h_, nullptr, false, g);
 
     k_.silu_backward(net_.embedding(), a_.embedding_pre, gradient_embedding_, gradient_embedding_pre_);
-    if (film_gradient) linear_backward(net_.film_, a_.embedding_pre + o.time_embedding * kTile, film_gradient, gradient_embedding_pre_ + o.time_embedding * kTile, true, g);
+    if (film_gradient)
+      linear_backward(net_.film_, a_.embedding_pre + o.time_embedding * kTile, film_gradient,
+                      gradient_embedding_pre_ + o.time_embedding * kTile, true, g);
     linear_backward(net_.time2_, a_.time_hidden, gradient_embedding_pre_, gradient_hidden_, false, g);
     k_.silu_backward(o.time_embedding, a_.time_pre, gradient_hidden_, gradient_hidden_);
     linear_backward(net_.time1_, a_.t, gradient_hidden_, nullptr, false, g);
@@ -310,7 +314,8 @@ class Mlp::Runner {
   void linear_backward(const Linear& layer, const float* x, const float* dy, float* dx, bool accumulate, float* g) {
     linear_backward(layer, x, sample_major(layer.in, x, transposed_), dy, dx, accumulate, g);
   }
-  void linear_backward(const Linear& layer, const float* x, const float* transposed, const float* dy, float* dx, bool accumulate, float* g) {
+  void linear_backward(const Linear& layer, const float* x, const float* transposed, const float* dy, float* dx, bool accumulate,
+                       float* g) {
     if (transposed) {
       k_.gemm(layer.out, layer.in, kTile, dy, kTile, 1, transposed, layer.in, g + layer.weight, layer.in, nullptr, g + layer.weight);
     } else {
@@ -342,15 +347,17 @@ class Mlp::Runner {
   const TileKernels& k_;
   Scratch scratch_;
   Activations a_;
-  float *gradient_h_, *gradient_a_, *gradient_modulation_, *gradient_embedding_, *gradient_embedding_pre_, *gradient_hidden_, *gradient_output_,
-      *transposed_, *embedding_rows_, *rows_out_;
+  float *gradient_h_, *gradient_a_, *gradient_modulation_, *gradient_embedding_, *gradient_embedding_pre_, *gradient_hidden_,
+      *gradient_output_, *transposed_, *embedding_rows_, *rows_out_;
 };
 
 void Mlp::check(const NetworkInput& in) const {
   const auto is_float = [](const at::Tensor& t) { return t.defined() && t.scalar_type() == at::kFloat && t.is_contiguous() && t.is_cpu(); };
-  if (!is_float(in.x) || in.x.dim() != 2 || in.x.size(1) != o_.dim) throw InputError("[mlp] expected states of size n x {} in float32", o_.dim);
+  if (!is_float(in.x) || in.x.dim() != 2 || in.x.size(1) != o_.dim)
+    throw InputError("[mlp] expected states of size n x {} in float32", o_.dim);
   if (!is_float(in.t) || in.t.numel() != in.x.size(0)) throw InputError("[mlp] expected {} times in float32", in.x.size(0));
-  if (o_.feature && (!is_float(in.feature) || in.feature.dim() != 2 || in.feature.size(0) != in.x.size(0) || in.feature.size(1) != o_.feature))
+  if (o_.feature &&
+      (!is_float(in.feature) || in.feature.dim() != 2 || in.feature.size(0) != in.x.size(0) || in.feature.size(1) != o_.feature))
     throw InputError("[mlp] expected features of size {} x {} in float32", in.x.size(0), o_.feature);
 }
 
@@ -405,8 +412,13 @@ double Mlp::gradient(const float* parameters, const NetworkInput& in, const Samp
 class MlpEvaluator final : public Evaluator {
  public:
   MlpEvaluator(const Mlp& net, const float* parameters, int64_t rows, const float* feature)
-      : net_(net), p_(parameters), rows_(rows), tiles_((rows + kTile - 1) / kTile), runner_(net, parameters),
-        kept_((net.o_.feature ? tiles_ * (net.o_.blocks + 1) * 2 * net.o_.width * kTile : 0) + 64), constants_(static_cast<size_t>(net.o_.blocks * 2 * net.o_.width)) {
+      : net_(net),
+        p_(parameters),
+        rows_(rows),
+        tiles_((rows + kTile - 1) / kTile),
+        runner_(net, parameters),
+        kept_((net.o_.feature ? tiles_ * (net.o_.blocks + 1) * 2 * net.o_.width * kTile : 0) + 64),
+        constants_(static_cast<size_t>(net.o_.blocks * 2 * net.o_.width)) {
     const MlpOptions& o = net_.o_;
     if (!o.feature) return;
     Mlp::Activations& a = runner_.activations();

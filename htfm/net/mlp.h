@@ -7,14 +7,14 @@
 namespace htfm {
 
 struct MlpOptions {
-  int64_t dim = 2;            ///< data dimension
-  int64_t feature = 0;        ///< size of the path feature; 0 leaves the path module out
+  int64_t dim = 2;      ///< data dimension
+  int64_t feature = 0;  ///< size of the path feature; 0 leaves the path module out
   int64_t width = 64;
   int64_t blocks = 4;
-  int64_t groups = 8;         ///< of the group norms
+  int64_t groups = 8;  ///< of the group norms
   int64_t time_embedding = 32;
   int64_t path_embedding = 128;
-  bool film = false;          ///< also modulate the middle block by the path embedding
+  bool film = false;  ///< also modulate the middle block by the path embedding
 };
 
 /// Builds the network; InputError where the sizes do not fit.

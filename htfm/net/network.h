@@ -1,13 +1,13 @@
 // The interface of a velocity network: what it is given, how it is trained, how it is evaluated.
 #pragma once
 
-#include "htfm/net/parameters.h"
-
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
+
+#include "htfm/net/parameters.h"
 
 namespace htfm {
 

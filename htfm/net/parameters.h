@@ -2,11 +2,11 @@
 // buffer as a whole.
 #pragma once
 
-#include "htfm/base/random.h"
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "htfm/base/random.h"
 
 namespace htfm {
 
@@ -25,8 +25,8 @@ class ParameterLayout {
   /// Adds a parameter and returns its offset; every parameter starts on a 64-byte boundary.
   int64_t add(std::string name, std::vector<int64_t> shape, bool decay, double bound, double centre = 0);
   const std::vector<ParameterInfo>& list() const { return list_; }
-  int64_t size() const { return size_; }     ///< floats in the buffer, gaps included
-  int64_t count() const;                     ///< parameters, gaps not included
+  int64_t size() const { return size_; }  ///< floats in the buffer, gaps included
+  int64_t count() const;                  ///< parameters, gaps not included
   /// Draws initial values; gaps are zero. A parameter's values depend on the key and its name only.
   void initialise(Key key, float* buffer) const;
 

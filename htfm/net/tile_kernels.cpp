@@ -25,8 +25,8 @@ constexpr int kRows = 4;
 #endif
 
 template <int Rows, int Vectors>
-[[gnu::always_inline]] inline void gemm_block(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c,
-                                              int64_t ldc, const float* bias, const float* start) {
+[[gnu::always_inline]] inline void gemm_block(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
+                                              float* c, int64_t ldc, const float* bias, const float* start) {
   Vec sum[Rows][Vectors];
 #pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i)
@@ -53,8 +53,8 @@ template <int Rows, int Vectors>
 }
 
 template <int Rows, int Vectors>
-[[gnu::noinline]] void gemm_rows(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
-                                 const float* bias, const float* start) {
+[[gnu::noinline]] void gemm_rows(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c,
+                                 int64_t ldc, const float* bias, const float* start) {
   if (a_col == 1)  // two common layouts, so that address arithmetic folds
     gemm_block<Rows, Vectors>(depth, a, a_row, 1, b, ldb, c, ldc, bias, start);
   else
@@ -66,16 +66,21 @@ void gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_row, int64_t a_c
                 const float* bias, const float* start) {
   int64_t i = 0;
   for (; i + kRows <= m; i += kRows)
-    gemm_rows<kRows, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, start ? start + i * ldc : nullptr);
+    gemm_rows<kRows, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
+                              start ? start + i * ldc : nullptr);
   for (; i + 2 <= m; i += 2)
-    gemm_rows<2, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, start ? start + i * ldc : nullptr);
-  if (i < m) gemm_rows<1, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr, start ? start + i * ldc : nullptr);
+    gemm_rows<2, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
+                          start ? start + i * ldc : nullptr);
+  if (i < m)
+    gemm_rows<1, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
+                          start ? start + i * ldc : nullptr);
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
           const float* bias, const float* start) {
   int64_t j = 0;
-  for (; j + 2 * kLanes <= n; j += 2 * kLanes) gemm_panel<2>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
+  for (; j + 2 * kLanes <= n; j += 2 * kLanes)
+    gemm_panel<2>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
   for (; j < n; j += kLanes) gemm_panel<1>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
 }
 
@@ -340,6 +345,7 @@ void silu_backward(int64_t rows, const float* x, const float* dy, float* dx) {
 
 }  // namespace
 
-HTFM_DEFINE_KERNELS(TileKernels, &gemm, &add_inner_products, &add_row_sums, &transpose, &norm_forward, &norm_backward, &silu_forward, &silu_backward)
+HTFM_DEFINE_KERNELS(TileKernels, &gemm, &add_inner_products, &add_row_sums, &transpose, &norm_forward, &norm_backward, &silu_forward,
+                    &silu_backward)
 
 }  // namespace htfm

@@ -4,9 +4,9 @@
 // norms over channels need no shuffles, and a whole network's intermediates stay in the second-level cache.
 #pragma once
 
-#include "htfm/base/dispatch.h"
-
 #include <cstdint>
+
+#include "htfm/base/dispatch.h"
 
 namespace htfm {
 
@@ -27,8 +27,8 @@ struct NormArgs {
 struct TileKernels {
   /// C = start + A B + bias, with A(m,k) = a[m * a_row + k * a_col], one of a_row and a_col 1, B and C row-major, n a multiple of the
   /// vector length. start is laid out like C and may be C; it and bias may be null.
-  void (*gemm)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
-               const float* bias, const float* start);
+  void (*gemm)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c,
+               int64_t ldc, const float* bias, const float* start);
   /// out(i,j) += sum over the tile of a_i b_j: a weight gradient where the inner size is no multiple of the vector length.
   void (*add_inner_products)(int64_t rows, int64_t cols, const float* a, const float* b, float* out);
   /// out_i += sum over the tile of a_i.
@@ -38,7 +38,8 @@ struct TileKernels {
   void (*norm_forward)(const NormArgs& args, float* y);
   /// dx = start + gradient, start may be dx or null; dgamma, dbeta accumulate; dmodulation (tile of 2 * channels rows) is written
   /// when not null.
-  void (*norm_backward)(const NormArgs& args, const float* dy, const float* start, float* dx, float* dgamma, float* dbeta, float* dmodulation);
+  void (*norm_backward)(const NormArgs& args, const float* dy, const float* start, float* dx, float* dgamma, float* dbeta,
+                        float* dmodulation);
   void (*silu_forward)(int64_t rows, const float* x, float* y);
   /// dx = dy silu'(x).
   void (*silu_backward)(int64_t rows, const float* x, const float* dy, float* dx);

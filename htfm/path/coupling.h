@@ -2,11 +2,11 @@
 // training pair: the network then learns p_data(. | T), and the mixture over T is p_data again.
 #pragma once
 
-#include "htfm/clock/clock.h"
-
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "htfm/clock/clock.h"
 
 namespace htfm {
 

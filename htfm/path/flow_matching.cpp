@@ -1,14 +1,18 @@
 #include "htfm/path/flow_matching.h"
 
-#include "htfm/base/error.h"
-
 #include <ATen/ops/empty.h>
+
+#include "htfm/base/error.h"
 
 namespace htfm {
 
 FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
-    : clock_(make_clock(spec.clock)), feature_(*clock_, spec.feature), schedule_(make_schedule(spec.schedule)), coupling_(make_coupling(spec.coupling)),
-      precondition_(spec.precondition), data_scale_(data_scale) {}
+    : clock_(make_clock(spec.clock)),
+      feature_(*clock_, spec.feature),
+      schedule_(make_schedule(spec.schedule)),
+      coupling_(make_coupling(spec.coupling)),
+      precondition_(spec.precondition),
+      data_scale_(data_scale) {}
 
 Scaling FlowMatching::scaling(double t, double area) const {
   if (!precondition_) return {};

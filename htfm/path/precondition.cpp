@@ -1,9 +1,9 @@
 #include "htfm/path/precondition.h"
 
-#include "htfm/base/error.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "htfm/base/error.h"
 
 namespace htfm {
 

@@ -55,7 +55,8 @@ std::span<const ScheduleInfo> schedules() {
       {"vp", "alpha = sin(pi t/2), beta = cos(pi t/2)", [](const ScheduleSpec&) { return std::make_unique<VariancePreserving>(); }},
       {"ve", "beta geometric in t (path.ratio), alpha = 1 - beta",
        [](const ScheduleSpec& s) {
-         if (!(s.ratio > 1 && s.ratio <= 1e6)) throw InputError("[path.ratio] expected a ratio of noise levels in (1, 1e6], got {}", s.ratio);
+         if (!(s.ratio > 1 && s.ratio <= 1e6))
+           throw InputError("[path.ratio] expected a ratio of noise levels in (1, 1e6], got {}", s.ratio);
          return std::make_unique<VarianceExploding>(s.ratio);
        }},
       {"polynomial", "beta = (1-t)^gamma (path.gamma), alpha = 1 - beta",

@@ -1,12 +1,12 @@
 #include "htfm/sample/sampler.h"
 
-#include "htfm/base/error.h"
-#include "htfm/base/parallel.h"
-
 #include <ATen/ops/empty.h>
 
 #include <chrono>
 #include <mutex>
+
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
 
 namespace htfm {
 
@@ -17,8 +17,15 @@ namespace {
 class BlockVelocity {
  public:
   BlockVelocity(const Model& model, Evaluator& network, int64_t rows, const double* area)
-      : flow_(model.flow()), network_(network), rows_(rows), dim_(model.dim()), area_(area), scaling_(static_cast<size_t>(rows)),
-        time_(static_cast<size_t>(rows)), input_(static_cast<size_t>(rows * dim_)), output_(input_) {}
+      : flow_(model.flow()),
+        network_(network),
+        rows_(rows),
+        dim_(model.dim()),
+        area_(area),
+        scaling_(static_cast<size_t>(rows)),
+        time_(static_cast<size_t>(rows)),
+        input_(static_cast<size_t>(rows * dim_)),
+        output_(input_) {}
 
   void operator()(const double* x, const double* t, double* v) {
     bool one_time = true;
@@ -33,7 +40,8 @@ class BlockVelocity {
     else
       network_(input_.data(), time_.data(), output_.data());
     for (int64_t i = 0; i < rows_; ++i)
-      for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) v[k] = scaling_[i].skip * x[k] + scaling_[i].out * static_cast<double>(output_[k]);
+      for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k)
+        v[k] = scaling_[i].skip * x[k] + scaling_[i].out * static_cast<double>(output_[k]);
   }
 
  private:

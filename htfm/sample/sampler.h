@@ -12,17 +12,17 @@ struct SampleOptions {
   std::string solver = "euler";
   SolverOptions solve;
   bool clock_grid = true;  ///< each sample's time grid follows the size of its source (SolverOptions::source_scale)
-  bool averaged = true;  ///< EMA weights, or the raw ones
+  bool averaged = true;    ///< EMA weights, or the raw ones
   std::function<void(int64_t done, int64_t n)> report = {};  ///< called from time to time, by one thread at a time
 };
 
 struct SampleResult {
-  at::Tensor samples;     ///< n x dim, float64, in the data's units; diverged rows stay as they came out
-  at::Tensor area;        ///< n: the clock that each sample was drawn under
-  double evaluations = 0;       ///< network evaluations a sample really cost: mean and most
+  at::Tensor samples;      ///< n x dim, float64, in the data's units; diverged rows stay as they came out
+  at::Tensor area;         ///< n: the clock that each sample was drawn under
+  double evaluations = 0;  ///< network evaluations a sample really cost: mean and most
   int64_t most_evaluations = 0;
-  int64_t diverged = 0;   ///< samples that are not finite
-  int64_t incomplete = 0; ///< samples whose solver gave up before t = 1
+  int64_t diverged = 0;    ///< samples that are not finite
+  int64_t incomplete = 0;  ///< samples whose solver gave up before t = 1
   double seconds = 0;
 };
 

@@ -1,9 +1,9 @@
 #include "htfm/sample/solver.h"
 
-#include "htfm/base/registry.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "htfm/base/registry.h"
 
 namespace htfm {
 
@@ -32,8 +32,16 @@ class Grid {
 // Buffers of one run, and the moves that the fixed-step solvers are made of.
 struct Stepper {
   Stepper(const Velocity& velocity, int64_t row_count, int64_t row_size, int64_t steps, const SolverOptions& o)
-      : v(velocity), rows(row_count), dim(row_size), grid(steps, row_count, o), t(static_cast<size_t>(row_count)), next(t), h(t), k1(static_cast<size_t>(row_count * row_size)),
-        k2(k1), y(k1) {}
+      : v(velocity),
+        rows(row_count),
+        dim(row_size),
+        grid(steps, row_count, o),
+        t(static_cast<size_t>(row_count)),
+        next(t),
+        h(t),
+        k1(static_cast<size_t>(row_count * row_size)),
+        k2(k1),
+        y(k1) {}
   const Velocity& v;
   int64_t rows, dim;
   Grid grid;

@@ -13,8 +13,8 @@ namespace htfm {
 using Velocity = std::function<void(const double* x, const double* t, double* v)>;
 
 struct SolverOptions {
-  int64_t nfe = 10;        ///< budget: fixed-step solvers take as many steps as it allows; dopri5 gives up beyond it
-  double time_power = 1;   ///< grid w = 1 - (1-u)^power, u uniform: finer near the data for a power above 1
+  int64_t nfe = 10;       ///< budget: fixed-step solvers take as many steps as it allows; dopri5 gives up beyond it
+  double time_power = 1;  ///< grid w = 1 - (1-u)^power, u uniform: finer near the data for a power above 1
   /// For each row the size of its source, r: its grid is t = r w / (r w + 1 - w), so that all rows pass the same ratios of noise to signal
   /// (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5, which finds its own steps.
   const double* source_scale = nullptr;

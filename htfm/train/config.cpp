@@ -1,13 +1,13 @@
 #include "htfm/train/config.h"
 
-#include "htfm/base/registry.h"
-#include "htfm/io/file.h"
-
 #include <toml++/toml.h>
 
 #include <charconv>
 #include <limits>
 #include <set>
+
+#include "htfm/base/registry.h"
+#include "htfm/io/file.h"
 
 namespace htfm {
 
@@ -81,7 +81,8 @@ class Bindings {
                       v = n.as_boolean()->get();
                     },
                     [name, &v](const std::string& s) {
-                      if (s != "true" && s != "false" && s != "on" && s != "off") throw InputError("[{}] expected true or false, got '{}'", name, s);
+                      if (s != "true" && s != "false" && s != "on" && s != "off")
+                        throw InputError("[{}] expected true or false, got '{}'", name, s);
                       v = s == "true" || s == "on";
                     },
                     [&v] { return v ? "true" : "false"; }});
@@ -297,7 +298,9 @@ RunConfig parse_config(const std::string& text, const std::string& origin, const
   return c;
 }
 
-RunConfig load_config(const std::string& path, const std::vector<std::string>& settings) { return parse_config(read_file(path), path, settings); }
+RunConfig load_config(const std::string& path, const std::vector<std::string>& settings) {
+  return parse_config(read_file(path), path, settings);
+}
 
 std::string format_config(const RunConfig& config) {
   RunConfig c = config;
@@ -323,8 +326,8 @@ std::vector<std::string> config_differences(const RunConfig& a, const RunConfig&
 }
 
 bool may_change_on_resume(const std::string& key) {
-  return key == "train.epochs" || key == "train.checkpoint_steps" || key == "train.keep" || key == "train.keep_every" || key == "train.log_steps" ||
-         key == "train.max_bad_steps" || key.starts_with("sample.");
+  return key == "train.epochs" || key == "train.checkpoint_steps" || key == "train.keep" || key == "train.keep_every" ||
+         key == "train.log_steps" || key == "train.max_bad_steps" || key.starts_with("sample.");
 }
 
 }  // namespace htfm

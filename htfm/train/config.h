@@ -1,14 +1,14 @@
 // The configuration of a run: every key of a TOML file or of --set, with its default, range and meaning.
 #pragma once
 
-#include "htfm/net/mlp.h"
-#include "htfm/path/flow_matching.h"
-
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "htfm/net/mlp.h"
+#include "htfm/path/flow_matching.h"
 
 namespace htfm {
 
@@ -23,11 +23,11 @@ struct DataConfig {
 
 struct TrainConfig {
   double lr = 5e-3, weight_decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double clip = 1;         ///< largest gradient norm; 0: no clipping
+  double clip = 1;  ///< largest gradient norm; 0: no clipping
   double ema = 0.99;
   int64_t batch = 1024, epochs = 100;
-  int64_t warmup = 0;      ///< steps of linear warm-up
-  double lr_decay = 1;     ///< factor of StepLR
+  int64_t warmup = 0;   ///< steps of linear warm-up
+  double lr_decay = 1;  ///< factor of StepLR
   int64_t lr_decay_steps = 1000;
   int64_t max_bad_steps = 50;       ///< non-finite steps in a row before training stops
   int64_t checkpoint_steps = 1000;  ///< and at the end

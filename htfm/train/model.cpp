@@ -1,15 +1,15 @@
 #include "htfm/train/model.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
 #include "htfm/base/error.h"
 #include "htfm/io/dtype.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/safetensors.h"
-
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
-#include <nlohmann/json.hpp>
-
-#include <cstring>
 
 namespace htfm {
 
@@ -36,7 +36,8 @@ const at::Tensor& find_tensor(const std::map<std::string, at::Tensor>& in, const
 
 }  // namespace
 
-void put_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix, std::map<std::string, at::Tensor>& out) {
+void put_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix,
+                    std::map<std::string, at::Tensor>& out) {
   for (const ParameterInfo& p : layout.list()) out[prefix + p.name] = flat.narrow(0, p.offset, p.size).view(p.shape);
 }
 
@@ -63,11 +64,13 @@ Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
   return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("held out").child(k), {c.data.name, c.data.alpha}, n);
 }
 
-Model::Model(const RunConfig& config, const Dataset& data) : config_(config), names_(data.names), data_hash_(data.hash), data_origin_(data.origin) {
+Model::Model(const RunConfig& config, const Dataset& data)
+    : config_(config), names_(data.names), data_hash_(data.hash), data_origin_(data.origin) {
   normaliser_ = Normaliser::fit(config.data.normalise, data.rows);
   const at::Tensor rows = normaliser_.apply(data.rows);
   dim_ = rows.size(1);
-  data_scale_ = config.data_scale > 0 ? config.data_scale : robust_scale({rows.const_data_ptr<float>(), static_cast<size_t>(rows.numel())}, dim_);
+  data_scale_ =
+      config.data_scale > 0 ? config.data_scale : robust_scale({rows.const_data_ptr<float>(), static_cast<size_t>(rows.numel())}, dim_);
   build();
   state = OptimiserState::initial(network_->layout(), Key(static_cast<uint64_t>(config.seed)).child("weights"));
   standardiser = RunningStandardiser(flow_->feature().size());
@@ -96,9 +99,16 @@ void Model::save(const std::string& path) const {
     file.tensors["normaliser.centre"] = vector_tensor(normaliser_.centre);
     file.tensors["normaliser.scale"] = vector_tensor(normaliser_.scale);
   }
-  const nlohmann::json info{{"step", step},           {"skipped", skipped},         {"updates", state.updates}, {"dim", dim_},
-                            {"data_hash", data_hash_}, {"data_origin", data_origin_},
-                            {"columns", names_},      {"bad_in_a_row", bad_in_a_row}, {"loss_sum", loss_sum},     {"loss_count", loss_count}};
+  const nlohmann::json info{{"step", step},
+                            {"skipped", skipped},
+                            {"updates", state.updates},
+                            {"dim", dim_},
+                            {"data_hash", data_hash_},
+                            {"data_origin", data_origin_},
+                            {"columns", names_},
+                            {"bad_in_a_row", bad_in_a_row},
+                            {"loss_sum", loss_sum},
+                            {"loss_count", loss_count}};
   file.metadata["format"] = kFormat;
   file.metadata["config"] = format_config(config_);
   file.metadata["info"] = info.dump();
@@ -110,7 +120,8 @@ Model Model::load(const std::string& path) {
   const SafeTensors file = read_safetensors(path);
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = file.metadata.find(key);
-    if (found == file.metadata.end()) throw InputError("[checkpoint] {}: expected an htfm checkpoint, got no '{}' in its metadata", path, key);
+    if (found == file.metadata.end())
+      throw InputError("[checkpoint] {}: expected an htfm checkpoint, got no '{}' in its metadata", path, key);
     return found->second;
   };
   if (text("format") != kFormat) throw InputError("[checkpoint] {}: expected format {}, got {}", path, kFormat, text("format"));

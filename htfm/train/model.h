@@ -2,14 +2,14 @@
 // and how both are kept in a checkpoint.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <string>
+
 #include "htfm/data/dataset.h"
 #include "htfm/net/network.h"
 #include "htfm/train/config.h"
 #include "htfm/train/optimiser.h"
-
-#include <map>
-#include <memory>
-#include <string>
 
 namespace htfm {
 
@@ -64,7 +64,9 @@ class Model {
 };
 
 /// Adds the slices of a flat buffer as named tensors, and reads them back.
-void put_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix, std::map<std::string, at::Tensor>& out);
-at::Tensor take_parameters(const ParameterLayout& layout, const std::string& prefix, const std::map<std::string, at::Tensor>& in, const std::string& path);
+void put_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix,
+                    std::map<std::string, at::Tensor>& out);
+at::Tensor take_parameters(const ParameterLayout& layout, const std::string& prefix, const std::map<std::string, at::Tensor>& in,
+                           const std::string& path);
 
 }  // namespace htfm

@@ -1,9 +1,9 @@
 #include "htfm/train/optimiser.h"
 
+#include <ATen/ops/zeros.h>
+
 #include "htfm/base/parallel.h"
 #include "htfm/train/optimiser_kernels.h"
-
-#include <ATen/ops/zeros.h>
 
 namespace htfm {
 

@@ -1,10 +1,10 @@
 // AdamW with warm-up, StepLR, clipping and EMA over a network's flat parameters.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include "htfm/net/parameters.h"
 #include "htfm/train/config.h"
-
-#include <ATen/core/Tensor.h>
 
 namespace htfm {
 

@@ -1,9 +1,9 @@
 // Vector code of the optimiser: one pass over all parameters.
 #pragma once
 
-#include "htfm/base/dispatch.h"
-
 #include <cstdint>
+
+#include "htfm/base/dispatch.h"
 
 namespace htfm {
 
@@ -11,10 +11,10 @@ namespace htfm {
 struct AdamStep {
   float gradient_scale;  ///< of clipping
   float beta1, beta2;
-  float step_size;       ///< lr / (1 - beta1^t)
-  float root_correction; ///< 1 / sqrt(1 - beta2^t)
+  float step_size;        ///< lr / (1 - beta1^t)
+  float root_correction;  ///< 1 / sqrt(1 - beta2^t)
   float epsilon;
-  float lr;              ///< times decay[i]: decoupled weight decay
+  float lr;  ///< times decay[i]: decoupled weight decay
   float ema;
 };
 

@@ -1,8 +1,5 @@
 #include "htfm/train/run_folder.h"
 
-#include "htfm/base/error.h"
-#include "htfm/io/file.h"
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -10,6 +7,9 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+
+#include "htfm/base/error.h"
+#include "htfm/io/file.h"
 
 namespace fs = std::filesystem;
 

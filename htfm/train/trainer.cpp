@@ -1,15 +1,15 @@
 #include "htfm/train/trainer.h"
 
+#include <ATen/ops/empty.h>
+
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/io/json_lines.h"
 #include "htfm/io/tensorboard.h"
-
-#include <ATen/ops/empty.h>
-#include <nlohmann/json.hpp>
-
-#include <chrono>
-#include <cstring>
 
 namespace htfm {
 
@@ -20,7 +20,8 @@ using Stopwatch = std::chrono::steady_clock;
 // Mean over all coordinates of the squared error.
 class SquaredError final : public SampleLoss {
  public:
-  explicit SquaredError(const at::Tensor& target) : target_(target.const_data_ptr<float>()), dim_(target.size(1)), inverse_(1.0 / static_cast<double>(target.numel())) {}
+  explicit SquaredError(const at::Tensor& target)
+      : target_(target.const_data_ptr<float>()), dim_(target.size(1)), inverse_(1.0 / static_cast<double>(target.numel())) {}
   double operator()(int64_t first, int64_t rows, const float* output, float* gradient) const override {
     const float* target = target_ + first * dim_;
     double sum = 0;
@@ -41,7 +42,8 @@ class SquaredError final : public SampleLoss {
 // The order of the rows: a permutation an epoch, a function of the seed, so that nothing of it needs saving.
 class Batches {
  public:
-  Batches(Key key, at::Tensor rows, int64_t batch) : key_(key), rows_(std::move(rows)), batch_(batch), order_(static_cast<size_t>(rows_.size(0))) {}
+  Batches(Key key, at::Tensor rows, int64_t batch)
+      : key_(key), rows_(std::move(rows)), batch_(batch), order_(static_cast<size_t>(rows_.size(0))) {}
   int64_t per_epoch() const { return (rows_.size(0) + batch_ - 1) / batch_; }
   at::Tensor at_step(int64_t step) {
     const int64_t epoch = step / per_epoch(), first = step % per_epoch() * batch_, dim = rows_.size(1);
@@ -91,19 +93,24 @@ Model start(const RunConfig& config, const Dataset& data, const RunFolder& folde
       return Model::load(checkpoints.back().path);
     } catch (const InputError& e) {
       if (checkpoints.size() == 1) throw;
-      throw InputError("{}; the last good one may be {}: remove the damaged file to go on from there", e.what(), checkpoints[checkpoints.size() - 2].path);
+      throw InputError("{}; the last good one may be {}: remove the damaged file to go on from there", e.what(),
+                       checkpoints[checkpoints.size() - 2].path);
     }
   }();
   for (const std::string& key : config_differences(config, model.config()))
-    if (!may_change_on_resume(key)) throw InputError("[{}] expected the value of the run in {} on --resume, got another", key, folder.path());
-  if (model.data_hash() != data.hash) throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(), data.origin);
+    if (!may_change_on_resume(key))
+      throw InputError("[{}] expected the value of the run in {} on --resume, got another", key, folder.path());
+  if (model.data_hash() != data.hash)
+    throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(), data.origin);
   model.set_config(config);
   return model;
 }
 
 }  // namespace
 
-int64_t total_steps(const RunConfig& config, int64_t rows) { return config.train.epochs * ((rows + config.train.batch - 1) / config.train.batch); }
+int64_t total_steps(const RunConfig& config, int64_t rows) {
+  return config.train.epochs * ((rows + config.train.batch - 1) / config.train.batch);
+}
 
 Model train(const RunConfig& config, const TrainOptions& options) {
   const Dataset data = load_dataset(config);
@@ -145,17 +152,23 @@ Model train(const RunConfig& config, const TrainOptions& options) {
     } else {
       ++model.skipped;
       if (++model.bad_in_a_row >= config.train.max_bad_steps)
-        throw Error("[train] step {}: loss or gradient not finite in {} steps in a row; the last good checkpoint is {}", step + 1, model.bad_in_a_row,
-                    on_disk && !folder.list().empty() ? folder.list().back().path : "none");
+        throw Error("[train] step {}: loss or gradient not finite in {} steps in a row; the last good checkpoint is {}", step + 1,
+                    model.bad_in_a_row, on_disk && !folder.list().empty() ? folder.list().back().path : "none");
     }
     ++model.step;
 
     const bool last = model.step == steps;
     if (last || model.step % config.train.log_steps == 0) {
       const double seconds = std::chrono::duration<double>(Stopwatch::now() - started).count();
-      const TrainProgress progress{model.step, steps, model.loss_count > 0 ? model.loss_sum / static_cast<double>(model.loss_count) : std::nan(""), norm,
-                                   optimiser.learning_rate(step), model.skipped, seconds,
-                                   static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9), last};
+      const TrainProgress progress{model.step,
+                                   steps,
+                                   model.loss_count > 0 ? model.loss_sum / static_cast<double>(model.loss_count) : std::nan(""),
+                                   norm,
+                                   optimiser.learning_rate(step),
+                                   model.skipped,
+                                   seconds,
+                                   static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
+                                   last};
       model.loss_sum = 0, model.loss_count = 0;
       if (record) record->write(progress);
       if (options.report) options.report(progress);

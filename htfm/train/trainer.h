@@ -1,20 +1,20 @@
 // The training loop.
 #pragma once
 
-#include "htfm/train/model.h"
-#include "htfm/train/run_folder.h"
-
 #include <functional>
 #include <optional>
 #include <string>
+
+#include "htfm/train/model.h"
+#include "htfm/train/run_folder.h"
 
 namespace htfm {
 
 /// Where training stands, for a status line.
 struct TrainProgress {
   int64_t step = 0, steps = 0;
-  double loss = 0;        ///< mean since the last report
-  double norm = 0;        ///< of the last gradient
+  double loss = 0;  ///< mean since the last report
+  double norm = 0;  ///< of the last gradient
   double lr = 0;
   int64_t skipped = 0;
   double seconds = 0, steps_per_second = 0;  ///< of this process
@@ -22,8 +22,8 @@ struct TrainProgress {
 };
 
 struct TrainOptions {
-  std::string folder = {};  ///< empty: nothing is written
-  bool resume = false;  ///< go on from the newest checkpoint in the folder, or start where there is none
+  std::string folder = {};                                ///< empty: nothing is written
+  bool resume = false;                                    ///< go on from the newest checkpoint in the folder, or start where there is none
   std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
 };
 
