@@ -226,6 +226,12 @@ TEST_P(EveryKind, EvaluatorEqualsForward) {
     const float* y = expected.const_data_ptr<float>();
     for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], y[i], 1e-5 * std::max(1.0f, std::abs(y[i]))) << t;
   }
+  // A time for each row.
+  in = random_input(o, n, 5);
+  (*evaluator)(in.x.const_data_ptr<float>(), in.t.const_data_ptr<float>(), out.data());
+  const at::Tensor expected = net->forward(p.data(), in);
+  const float* y = expected.const_data_ptr<float>();
+  for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], y[i], 1e-5 * std::max(1.0f, std::abs(y[i])));
 }
 
 // Central differences of the loss along a direction that leans towards the gradient, so that the derivative is well above the

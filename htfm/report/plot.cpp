@@ -61,8 +61,8 @@ Head lay_out_head(double width, const std::string& title, const std::string& y_l
     total += kSwatch + text_width(head.names.back(), kLabelSize) + 14;
   }
   const double label = y_label.empty() ? 0 : text_width(y_label, kLabelSize) + 22;
-  const bool one_row = !legend.empty() && label + total - 14 <= width;
-  if (one_row) x = width - total + 14;
+  const bool one_row = !legend.empty() && label + total - 8 <= width;
+  if (one_row) x = width - total + 8;
   if (!legend.empty()) y += kLegendRow;
   for (const std::string& name : head.names) {
     const double step = kSwatch + text_width(name, kLabelSize);
@@ -240,7 +240,7 @@ void Plot::reference(double x0, double y0, double x1, double y1, std::string_vie
   if (bottom < 0) share = std::min(share, top / (top - bottom));
   share *= 0.85;
   if (share < 0 || top < 0 || top > area_.height || left > area_.width) return;
-  const double width = text_width(label, kTickSize);
+  const double width = 1.15 * text_width(label, kTickSize);  // larger type on narrow screens
   Box box{std::clamp(left + share * (right - left) + 6, 0.0, area_.width - width),
           std::clamp(top + share * (bottom - top) - 5, 12.0, area_.height - 5), width, 13};
   const auto overlaps = [&](const Box& other) {

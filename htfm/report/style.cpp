@@ -145,7 +145,7 @@ footer dd{margin-bottom:6px}
 }
 @media (max-width:480px){
 .fig text{font-size:12.5px}
-.fig .lb{font-size:13px}
+.fig .lb{font-size:12.5px}
 .fig .ti{font-size:15px}
 }
 @media print{
