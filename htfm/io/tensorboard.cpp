@@ -46,8 +46,8 @@ void append_float(std::string& out, uint32_t field, float value) {
   append_raw(out, value);
 }
 
-/// message Event { double wall_time = 1; int64 step = 2; oneof { string file_version = 3; Summary summary = 5; SessionLog session_log = 7;
-/// } }
+/// message Event { double wall_time = 1; int64 step = 2;
+///                 oneof what { string file_version = 3; Summary summary = 5; SessionLog session_log = 7; } }
 std::string event_at(int64_t step) {
   std::string event;
   append_double(event, 1, std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
