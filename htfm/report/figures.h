@@ -88,7 +88,7 @@ Figure loss_curve(const std::vector<Series>& series, const LossOptions& options 
 struct ClockFamily {
   std::string name = {};
   at::Tensor paths = {};
-  std::string note = "";
+  std::string note = {};
   Color color = Color::automatic;
   bool jumps = true;  // constant between grid points; otherwise linear
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "htfm/report/svg.h"
@@ -168,7 +169,7 @@ int64_t Plot::dots(std::span<const double> x, std::span<const double> y, Color c
   constexpr int64_t kBand = 60;  // tenths of a pixel
   struct Dot {
     int64_t x, y;
-    auto operator<=>(const Dot&) const = default;
+    bool operator==(const Dot&) const = default;
   };
   std::vector<Dot> inside;
   int64_t outside = 0;
@@ -188,7 +189,7 @@ int64_t Plot::dots(std::span<const double> x, std::span<const double> y, Color c
     std::sort(dots.begin(), dots.end(), [](const Dot& a, const Dot& b) {
       const int64_t band = a.y / kBand;
       if (band != b.y / kBand) return band < b.y / kBand;
-      return band % 2 == 0 ? a < b : b < a;
+      return band % 2 == 0 ? std::tie(a.x, a.y) < std::tie(b.x, b.y) : std::tie(b.x, b.y) < std::tie(a.x, a.y);
     });
     dots.erase(std::unique(dots.begin(), dots.end()), dots.end());
     if (dots.empty()) continue;
