@@ -94,6 +94,20 @@ TEST_P(Kernels, InnerProductsAndRowSumsAdd) {
     }
 }
 
+TEST_P(Kernels, SumOfPartsIsInOrder) {
+  const int64_t stride = 80;
+  for (const int64_t parts : {1, 2, 5}) {
+    const auto in = normals("in", parts * stride);
+    std::vector<float> out(static_cast<size_t>(stride), -77);
+    k.sum_parts(parts, stride, 48, in.data(), out.data());
+    for (int64_t i = 0; i < stride; ++i) {
+      float sum = in[i];
+      for (int64_t p = 1; p < parts; ++p) sum += in[p * stride + i];
+      ASSERT_EQ(out[i], i < 48 ? sum : -77);
+    }
+  }
+}
+
 TEST_P(Kernels, TransposeIsExact) {
   for (const int64_t rows : {1, 2, 4, 5, 8, 15, 16, 17, 31, 48, 160}) {
     const int64_t ld = rows + 3;

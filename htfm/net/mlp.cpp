@@ -88,11 +88,7 @@ double Mlp::gradient(const float* parameters, const NetworkInput& in, const Samp
     }
   });
   parallel_ranges(size, 1 << 14, [&](int64_t begin, int64_t end) {
-    std::memcpy(gradient + begin, sums.data() + begin, static_cast<size_t>(end - begin) * sizeof(float));
-    for (int64_t part = 1; part < parts; ++part) {
-      const float* own = sums.data() + part * size;
-      for (int64_t i = begin; i < end; ++i) gradient[i] += own[i];
-    }
+    kernels<TileKernels>().sum_parts(parts, size, end - begin, sums.data() + begin, gradient + begin);
   });
   double total = 0;
   for (const double v : values) total += v;

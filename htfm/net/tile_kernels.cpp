@@ -16,39 +16,40 @@ typedef float VecUnaligned __attribute__((vector_size(kVectorBytes), aligned(4))
 [[gnu::always_inline]] inline void store(float* p, Vec v) { *reinterpret_cast<VecUnaligned*>(p) = v; }
 [[gnu::always_inline]] inline Vec splat(float x) { return x - Vec{}; }
 
+// The block of C held in registers: kSums vectors, as kWide columns of them where C is wide enough.
 #if defined(__AVX512F__)
-constexpr int kRows = 8;  // rows of C held in registers, times two vectors
+constexpr int kSums = 16, kWide = 4;
 #elif defined(__AVX2__)
-constexpr int kRows = 6;
+constexpr int kSums = 12, kWide = 2;
 #else
-constexpr int kRows = 4;
+constexpr int kSums = 8, kWide = 2;
 #endif
 
 template <int Rows, int Vectors>
 [[gnu::always_inline]] inline void gemm_block(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
                                               float* c, int64_t ldc, const float* bias, const float* start) {
   Vec sum[Rows][Vectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j) {
       sum[i][j] = start ? load(start + i * ldc + j * kLanes) : Vec{};
       if (bias) sum[i][j] += bias[i];
     }
   for (int64_t k = 0; k < depth; ++k) {
     Vec row[Vectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j) row[j] = load(b + k * ldb + j * kLanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const Vec s = splat(a[i * a_row + k * a_col]);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int j = 0; j < Vectors; ++j) sum[i][j] += s * row[j];
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j) store(c + i * ldc + j * kLanes, sum[i][j]);
 }
 
@@ -61,27 +62,32 @@ template <int Rows, int Vectors>
     gemm_block<Rows, Vectors>(depth, a, 1, a_col, b, ldb, c, ldc, bias, start);
 }
 
-template <int Vectors>
+// All rows of C for a few vectors of columns: blocks of Rows rows, then of half as many, down to one.
+template <int Rows, int Vectors>
 void gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
                 const float* bias, const float* start) {
   int64_t i = 0;
-  for (; i + kRows <= m; i += kRows)
-    gemm_rows<kRows, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
-                              start ? start + i * ldc : nullptr);
-  for (; i + 2 <= m; i += 2)
-    gemm_rows<2, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
-                          start ? start + i * ldc : nullptr);
-  if (i < m)
-    gemm_rows<1, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
-                          start ? start + i * ldc : nullptr);
+  for (; i + Rows <= m; i += Rows)
+    gemm_rows<Rows, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
+                             start ? start + i * ldc : nullptr);
+  if constexpr (Rows > 1)
+    if (i < m)
+      gemm_panel<Rows / 2, Vectors>(m - i, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
+                                    start ? start + i * ldc : nullptr);
+}
+
+template <int Vectors>
+void gemm_from(int64_t j, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
+               float* c, int64_t ldc, const float* bias, const float* start) {
+  for (; j + Vectors * kLanes <= n; j += Vectors * kLanes)
+    gemm_panel<kSums / Vectors, Vectors>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
+  if constexpr (Vectors > 1)
+    if (j < n) gemm_from<Vectors / 2>(j, m, n, k, a, a_row, a_col, b, ldb, c, ldc, bias, start);
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
           const float* bias, const float* start) {
-  int64_t j = 0;
-  for (; j + 2 * kLanes <= n; j += 2 * kLanes)
-    gemm_panel<2>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
-  for (; j < n; j += kLanes) gemm_panel<1>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
+  gemm_from<kWide>(0, m, n, k, a, a_row, a_col, b, ldb, c, ldc, bias, start);
 }
 
 // Rows a and b, Step apart in a square of vectors, exchange what lies on the wrong side of the diagonal.
@@ -343,9 +349,17 @@ void silu_backward(int64_t rows, const float* x, const float* dy, float* dx) {
   }
 }
 
+void sum_parts(int64_t parts, int64_t stride, int64_t count, const float* in, float* out) {
+  for (int64_t i = 0; i < count; i += kLanes) {
+    Vec s = load(in + i);
+    for (int64_t part = 1; part < parts; ++part) s += load(in + part * stride + i);
+    store(out + i, s);
+  }
+}
+
 }  // namespace
 
 HTFM_DEFINE_KERNELS(TileKernels, &gemm, &add_inner_products, &add_row_sums, &transpose, &norm_forward, &norm_backward, &silu_forward,
-                    &silu_backward)
+                    &silu_backward, &sum_parts)
 
 }  // namespace htfm

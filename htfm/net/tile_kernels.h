@@ -43,6 +43,8 @@ struct TileKernels {
   void (*silu_forward)(int64_t rows, const float* x, float* y);
   /// dx = dy silu'(x).
   void (*silu_backward)(int64_t rows, const float* x, const float* dy, float* dx);
+  /// out_i = sum over parts p, in order, of in[p * stride + i], for i < count, a multiple of the vector length.
+  void (*sum_parts)(int64_t parts, int64_t stride, int64_t count, const float* in, float* out);
 };
 HTFM_DECLARE_KERNELS(TileKernels)
 

@@ -136,6 +136,7 @@ Figure quantile_plot(const Sample& data, const std::vector<Sample>& samples, con
     for (double tail = 0.5 / static_cast<double>(least); tail < 0.02; tail *= 1.25) probabilities.insert({tail, 1 - tail});
   }
   std::vector<double> reference;
+  reference.reserve(probabilities.size());
   for (const double probability : probabilities) reference.push_back(at(sorted[0], probability));
 
   ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
