@@ -23,6 +23,7 @@ const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> list{
       {"2d", "Table 1 on the 2D mixture: seven clocks, f1 at NFE 10", reproduce_2d},
       {"toys", "five 2D targets under three clocks", reproduce_toys},
+      {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
       {"solver", "solvers at matched budgets on the 2D mixture", reproduce_solver},
   };
   return list;
@@ -47,6 +48,7 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
+  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails)");
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply();

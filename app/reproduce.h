@@ -13,6 +13,7 @@ struct ReproduceOptions {
   std::string folder;
   int64_t seeds = 3;
   std::vector<std::string> settings;
+  std::string only;  ///< run only cells whose name contains this
 };
 
 /// Table 1, 2D columns: seven clocks on the mixture, f1 at Euler, NFE 10.
@@ -21,6 +22,9 @@ Json reproduce_2d(const ReproduceOptions& options);
 Json reproduce_toys(const ReproduceOptions& options);
 /// Solver table, on the 2D mixture.
 Json reproduce_solver(const ReproduceOptions& options);
+
+/// Far quantiles of the 2D mixture under couplings and clocks.
+Json reproduce_tails(const ReproduceOptions& options);
 
 /// The configuration of the 2D experiments with settings on top, the user's last.
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& options);

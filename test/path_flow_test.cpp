@@ -50,7 +50,7 @@ TEST(Precondition, RobustScaleOfANormalSample) {
   for (const int64_t dim : {1, 2, 7}) {
     const at::Tensor x = normal_rows(20000, dim, 2.5, 3);
     // Error of the median radius plus that of Wilson and Hilferty's approximation (2 % at dim 1).
-    EXPECT_NEAR(robust_scale({x.const_data_ptr<float>(), static_cast<size_t>(x.numel())}, dim), 2.5, 0.025 * 2.5) << dim;
+    EXPECT_NEAR(robust_scale(x), 2.5, 0.025 * 2.5) << dim;
   }
 }
 
@@ -61,15 +61,16 @@ TEST(FlowMatching, PairsAreThePathAndItsVelocity) {
     FlowMatchingSpec spec;
     spec.clock = {.family = "inverse-gamma", .parameters = {{"nu", 3.0}}};
     spec.precondition = precondition;
-    const FlowMatching flow(spec, DataScale(1.2));
+    FlowMatching flow(spec, DataScale(1.2));
+    flow.couple({data, {}, Key(2)});
     RunningStandardiser standardiser(flow.feature().size());
     const Key key(9);
-    const TrainingPairs pairs = flow.pairs(key, data, standardiser);
+    const TrainingPairs pairs = flow.pairs(key, {data, {}, 0}, standardiser);
     const ClockSample clocks = flow.clock().sample(key.child("clock"), {.count = 512, .paths = false});
     const at::Tensor source = sample_source(key.child("source"), clocks.area, 3);
     for (int64_t i = 0; i < 512; ++i) {
       const double t = pairs.t.const_data_ptr<float>()[i], area = clocks.area.const_data_ptr<double>()[i];
-      const Scaling k = flow.scaling(t, area);
+      const Scaling k = flow.scaling(t, flow.scales(area));
       for (int64_t c = 0; c < 3; ++c) {
         const double x1 = data.const_data_ptr<float>()[i * 3 + c], x0 = source.const_data_ptr<double>()[i * 3 + c];
         const double x = pairs.x.const_data_ptr<float>()[i * 3 + c] / k.in;
@@ -86,10 +87,11 @@ TEST(FlowMatching, FeatureIsStandardisedAndSkippedForTheDeterministicClock) {
   const at::Tensor data = normal_rows(4096, 2, 1, 5);
   FlowMatchingSpec spec;
   spec.clock = {.family = "stable", .parameters = {{"alpha", 1.7}}};
-  const FlowMatching flow(spec, DataScale(1));
+  FlowMatching flow(spec, DataScale(1));
+  flow.couple({data, {}, Key(2)});
   ASSERT_EQ(flow.feature().size(), 2);
   RunningStandardiser standardiser(2);
-  const TrainingPairs pairs = flow.pairs(Key(1), data, standardiser);
+  const TrainingPairs pairs = flow.pairs(Key(1), {data, {}, 0}, standardiser);
   double mean = 0, square = 0;
   for (int64_t i = 0; i < 4096; ++i) {
     const float* f = pairs.feature.const_data_ptr<float>() + 2 * i;
@@ -99,10 +101,11 @@ TEST(FlowMatching, FeatureIsStandardisedAndSkippedForTheDeterministicClock) {
   EXPECT_NEAR(mean, 0, 1e-5);
   EXPECT_NEAR(square, 1, 1e-3);
   spec.clock = {.family = "deterministic", .parameters = {}};
-  const FlowMatching gaussian(spec, DataScale(1));
+  FlowMatching gaussian(spec, DataScale(1));
+  gaussian.couple({data, {}, Key(2)});
   EXPECT_EQ(gaussian.feature().size(), 0);
   RunningStandardiser none;
-  EXPECT_FALSE(gaussian.pairs(Key(1), data, none).feature.defined());
+  EXPECT_FALSE(gaussian.pairs(Key(1), {data, {}, 0}, none).feature.defined());
 }
 
 TEST(FlowMatching, AFunctionOfKeyDataAndState) {
@@ -110,13 +113,20 @@ TEST(FlowMatching, AFunctionOfKeyDataAndState) {
   FlowMatchingSpec spec;
   spec.clock = {.family = "stable", .parameters = {{"alpha", 1.5}}};
   spec.feature.order = 3;
-  const FlowMatching flow(spec, DataScale(1));
+  FlowMatching flow(spec, DataScale(1));
+  flow.couple({data, {}, Key(2)});
   RunningStandardiser a(flow.feature().size()), b(flow.feature().size());
-  const TrainingPairs x = flow.pairs(Key(4), data, a), y = flow.pairs(Key(4), data, b);
+  const TrainingPairs x = flow.pairs(Key(4), {data, {}, 0}, a), y = flow.pairs(Key(4), {data, {}, 0}, b);
   EXPECT_TRUE(x.x.equal(y.x) && x.target.equal(y.target) && x.feature.equal(y.feature) && x.t.equal(y.t));
 }
 
-TEST(Coupling, UnknownKindIsNamed) { EXPECT_THROW(make_coupling("radial-ish"), InputError); }
+TEST(FlowMatching, UnknownCouplingAndSizeAreNamed) {
+  FlowMatchingSpec kind, size;
+  kind.coupling.kind = "radial-ish";
+  size.coupling.size.kind = "girth";
+  EXPECT_THROW(FlowMatching{kind}, InputError);
+  EXPECT_THROW(FlowMatching{size}, InputError);
+}
 
 }  // namespace
 }  // namespace htfm

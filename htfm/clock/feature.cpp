@@ -62,6 +62,7 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec) : order_(s
   }
   if (kind_ == Kind::log_slope) {
     path_size_ = 1;
+    area_ = false;  // the slope tells the area
     description_ = "log T_1";
   } else {
     path_.augment_time = transform_ != Transform::per_path;  // per-path standardises time as well, so it comes augmented
@@ -123,7 +124,7 @@ at::Tensor PathFeature::operator()(const ClockSample& clocks) const {
       for (const int64_t c : clock_coordinates_) row[c] = signed_log1p(row[c]);
     int64_t next = path_size_;
     if (end_) row[next++] = shrink(end[i]);
-    if (area_) row[next++] = shrink(area[i]);
+    if (area_) row[next++] = transform_ == Transform::log1p ? std::log(area[i]) : area[i];
   }
   return out;
 }

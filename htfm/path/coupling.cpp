@@ -1,26 +1,90 @@
 #include "htfm/path/coupling.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
 #include "htfm/base/registry.h"
+#include "htfm/path/pool.h"
 
 namespace htfm {
 
 namespace {
 
+std::vector<double> norms(const at::Tensor& x) {
+  const int64_t n = x.size(0), dim = x.size(1);
+  const double* p = x.const_data_ptr<double>();
+  std::vector<double> out(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    double square = 0;
+    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) square += p[k] * p[k];
+    out[i] = square;
+  }
+  return out;
+}
+
+// The k-th smallest of `ours` goes to the k-th smallest level.
+void pair_by_rank(const std::vector<double>& level, std::span<const double> ours, SourceBatch& batch) {
+  const std::vector<int64_t> data = ascending_order(level), source = ascending_order(ours);
+  std::vector<int64_t> order(data.size());
+  for (size_t k = 0; k < data.size(); ++k) order[data[k]] = source[k];
+  batch.reorder(order);
+}
+
 // The paper's choice: clock and source know nothing of the data.
 class Independent final : public Coupling {
  public:
-  void pair(Key, const at::Tensor&, SourceBatch&) const override {}
+  explicit Independent(const CouplingContext& c) : source_(c.source), dim_(c.dim) {}
+  SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>&) const override {
+    return source_.draw(key, batch.rows.size(0), dim_);
+  }
+
+ private:
+  const SourceSampler& source_;
+  int64_t dim_;
+};
+
+// Within the batch, large sources (radial) or large clocks (clock) go to large data.
+class Ranked final : public Coupling {
+ public:
+  Ranked(const CouplingContext& c, bool by_clock) : source_(c.source), dim_(c.dim), by_clock_(by_clock) {}
+  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level) const override {
+    SourceBatch batch = source_.draw(key, data.rows.size(0), dim_);
+    if (by_clock_)
+      pair_by_rank(level, {batch.area.const_data_ptr<double>(), level.size()}, batch);
+    else
+      pair_by_rank(level, norms(batch.source), batch);
+    return batch;
+  }
+
+ private:
+  const SourceSampler& source_;
+  int64_t dim_;
+  bool by_clock_;
 };
 
 }  // namespace
 
+std::vector<int64_t> ascending_order(std::span<const double> values) {
+  std::vector<int64_t> order(values.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return values[a] < values[b] || (values[a] == values[b] && a < b); });
+  return order;
+}
+
 std::span<const CouplingInfo> couplings() {
   static const std::vector<CouplingInfo> list{
-      {"independent", "clock and source independent of the data", [] { return std::make_unique<Independent>(); }},
+      {"independent", "clock and source independent of the data",
+       [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Independent>(c); }},
+      {"radial", "within the batch, the k-th smallest source with the k-th smallest data",
+       [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Ranked>(c, false); }},
+      {"clock", "within the batch, the k-th smallest clock with the k-th smallest data",
+       [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Ranked>(c, true); }},
+      {"pool", "the data's size ranked in the whole data set, the source's in a large pool", make_pool_coupling},
   };
   return list;
 }
 
-std::unique_ptr<Coupling> make_coupling(const std::string& kind) { return find_named(couplings(), kind, "coupling.kind").make(); }
+std::unique_ptr<Coupling> make_coupling(const CouplingContext& c) { return find_named(couplings(), c.spec.kind, "coupling.kind").make(c); }
 
 }  // namespace htfm

@@ -2,32 +2,42 @@
 // training pair: the network then learns p_data(. | T), and the mixture over T is p_data again.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "htfm/clock/clock.h"
+#include "htfm/path/size_law.h"
+#include "htfm/path/source.h"
 
 namespace htfm {
 
-/// One batch before the path is formed. A coupling may reorder or redraw clocks and sources.
-struct SourceBatch {
-  ClockSample clocks;
-  at::Tensor source;  ///< n x dim float64: x_0 = sqrt(2A) z
+struct CouplingSpec {
+  std::string kind = "independent";
+  SizeSpec size;
+  double ot_power = 2;     ///< ot: the cost is |x_0 - x_1|^power
+  double ot_entropy = 0;   ///< ot: entropic regularisation relative to the mean cost; 0: exact
+  int64_t pool = 1 << 18;  ///< pool: draws of the source that are ranked together
 };
 
 class Coupling {
  public:
   virtual ~Coupling() = default;
-  /// Pairs row i of the batch with row i of the data (n x dim, float32).
-  virtual void pair(Key key, const at::Tensor& data, SourceBatch& batch) const = 0;
+  /// Draws clocks and sources for a batch: row i belongs to data row i. `level`: the rows' places in the law of sizes (SizeLaw::levels).
+  virtual SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>& level) const = 0;
+};
+
+/// What a coupling is made of. The references must live as long as it does.
+struct CouplingContext {
+  const CouplingSpec& spec;
+  const SourceSampler& source;
+  int64_t dim;
+  Key key;  ///< of what is drawn once for many batches
 };
 
 struct CouplingInfo {
   std::string name, summary;
-  std::function<std::unique_ptr<Coupling>()> make;
+  std::function<std::unique_ptr<Coupling>(const CouplingContext&)> make;
 };
 std::span<const CouplingInfo> couplings();
-std::unique_ptr<Coupling> make_coupling(const std::string& kind);
+std::unique_ptr<Coupling> make_coupling(const CouplingContext& context);
+
+/// The order of the values, smallest first; equal values in the order in which they stand.
+std::vector<int64_t> ascending_order(std::span<const double> values);
 
 }  // namespace htfm

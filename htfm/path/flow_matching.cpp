@@ -1,34 +1,64 @@
 #include "htfm/path/flow_matching.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
-#include "htfm/base/error.h"
+#include "htfm/base/registry.h"
+#include "htfm/tail/scatter.h"
 
 namespace htfm {
+
+namespace {
+
+constexpr int64_t kScalePairs = 1 << 18;  // pairs that the data scale is fitted to
+
+}  // namespace
 
 FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
     : clock_(make_clock(spec.clock)),
       feature_(*clock_, spec.feature),
       schedule_(make_schedule(spec.schedule)),
-      coupling_(make_coupling(spec.coupling)),
+      coupling_spec_(spec.coupling),
+      source_(*clock_, feature_),
       precondition_(spec.precondition),
-      data_scale_(data_scale) {}
-
-Scaling FlowMatching::scaling(double t, double area) const {
-  if (!precondition_) return {};
-  return clock_scaling(schedule_->at(t), data_scale_.at(area), std::sqrt(2 * area));
+      data_scale_(std::move(data_scale)) {
+  find_named(couplings(), spec.coupling.kind, "coupling.kind");
+  find_named(size_statistics(), spec.coupling.size.kind, "coupling.size");
 }
 
-TrainingPairs FlowMatching::pairs(Key key, const at::Tensor& data, RunningStandardiser& standardiser) const {
-  const int64_t n = data.size(0), dim = data.size(1);
-  SourceBatch batch;
-  batch.clocks = clock_->sample(key.child("clock"), {.count = n, .paths = feature_.needs_paths()});
-  batch.source = sample_source(key.child("source"), batch.clocks.area, dim);
-  coupling_->pair(key.child("coupling"), data, batch);
+void FlowMatching::couple(const CoupledData& data) {
+  sizes_ = std::make_unique<SizeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows);
+  coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key});
+}
+
+DataScale FlowMatching::fit_scale(const CoupledData& data) const {
+  const int64_t n = data.rows.size(0), dim = data.rows.size(1), batch = std::min<int64_t>(n, 1024),
+                rounds = (kScalePairs + batch - 1) / batch;
+  const at::Tensor distances = data.rows.to(at::kDouble).sub(median_centre(data.rows)).square().sum(1).sqrt();
+  const double* distance = distances.const_data_ptr<double>();
+  const Key key = data.key.child("scale");
+  std::vector<int64_t> order(static_cast<size_t>(n)), index(static_cast<size_t>(batch));
+  std::vector<double> areas, paired;
+  fill_permutation(key, n, order.data());
+  for (int64_t round = 0; round < rounds; ++round) {
+    for (int64_t i = 0; i < batch; ++i) index[i] = order[(round * batch + i) % n];
+    const DataBatch rows{data.rows.index_select(0, at::from_blob(index.data(), {batch}, at::kLong)), index, round * batch};
+    const Key own = key.child(static_cast<uint64_t>(round));
+    const SourceBatch source = coupling_->pair(own, rows, sizes_->levels(own.child("level"), rows));
+    const double* area = source.area.const_data_ptr<double>();
+    for (int64_t i = 0; i < batch; ++i) areas.push_back(area[i]), paired.push_back(distance[index[i]]);
+  }
+  return fit_data_scale(areas, paired, dim);
+}
+
+TrainingPairs FlowMatching::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
+  if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
+  const int64_t n = data.rows.size(0), dim = data.rows.size(1);
+  const SourceBatch batch = coupling_->pair(key, data, sizes_->levels(key.child("level"), data));
 
   TrainingPairs out;
   if (feature_.size() > 0) {
-    const at::Tensor raw = feature_(batch.clocks);
+    const at::Tensor& raw = batch.feature;
     // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
     const double* values = raw.const_data_ptr<double>();
     if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
@@ -40,15 +70,16 @@ TrainingPairs FlowMatching::pairs(Key key, const at::Tensor& data, RunningStanda
   std::vector<double> times(static_cast<size_t>(n));
   fill_uniform(key.child("time"), 0, n, times.data());
 
-  const float* x1 = data.const_data_ptr<float>();
+  const float* x1 = data.rows.const_data_ptr<float>();
   const double* x0 = batch.source.const_data_ptr<double>();
-  const double* area = batch.clocks.area.const_data_ptr<double>();
+  const double* area = batch.area.const_data_ptr<double>();
   float* x = out.x.mutable_data_ptr<float>();
   float* t = out.t.mutable_data_ptr<float>();
   float* target = out.target.mutable_data_ptr<float>();
   for (int64_t i = 0; i < n; ++i) {
     const Coefficients c = schedule_->at(times[i]);
-    const Scaling s = precondition_ ? clock_scaling(c, data_scale_.at(area[i]), std::sqrt(2 * area[i])) : Scaling{};
+    const Scales own = scales(area[i]);
+    const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     t[i] = static_cast<float>(times[i]);
     for (int64_t k = i * dim; k < (i + 1) * dim; ++k) {
       // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.

@@ -19,28 +19,50 @@ struct FlowMatchingSpec {
   ClockSpec clock;
   FeatureSpec feature;
   ScheduleSpec schedule;
-  std::string coupling = "independent";
+  CouplingSpec coupling;
   bool precondition = true;
+};
+
+/// What the coupling of a run knows of its data set.
+struct CoupledData {
+  at::Tensor rows;                 ///< n x dim, float32: the whole set
+  std::vector<std::string> names;  ///< of the columns; may be empty
+  Key key = Key(0);                ///< of what is drawn once for many batches
 };
 
 class FlowMatching {
  public:
   /// `data_scale`: s_d of the preconditioning.
-  FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale);
+  explicit FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale = DataScale());
   const Clock& clock() const { return *clock_; }
   const PathFeature& feature() const { return feature_; }
+  const DataScale& data_scale() const { return data_scale_; }
+  void set_data_scale(DataScale scale) { data_scale_ = std::move(scale); }
 
-  /// Training pairs for n x dim float32 data: draws clocks, sources and times, couples them, and lets the standardiser see the
-  /// features. A function of the key, the data and the standardiser's state.
-  TrainingPairs pairs(Key key, const at::Tensor& data, RunningStandardiser& standardiser) const;
+  /// Prepares the coupling for a data set; before pairs() and fit_scale().
+  void couple(const CoupledData& data);
+  /// The data scale by clock that belongs to this coupling and data set.
+  DataScale fit_scale(const CoupledData& data) const;
 
-  /// The network's coefficients at time t for the clock with this area.
-  Scaling scaling(double t, double area) const;
+  /// Training pairs: draws clocks, sources and times, couples them, and lets the standardiser see the features. A function of the key, the
+  /// data, their position and the standardiser's state.
+  TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
+
+  /// The scales of one clock, which stay the same along its path.
+  struct Scales {
+    double source = 1, data = 1;
+  };
+  Scales scales(double area) const { return {std::sqrt(2 * area), data_scale_.at(area)}; }
+  /// The network's coefficients at time t for a clock with these scales.
+  Scaling scaling(double t, const Scales& s) const { return precondition_ ? clock_scaling(schedule_->at(t), s.data, s.source) : Scaling{}; }
 
  private:
   std::unique_ptr<Clock> clock_;
   PathFeature feature_;
   std::unique_ptr<Schedule> schedule_;
+  CouplingSpec coupling_spec_;
+  SourceSampler source_;
+  std::unique_ptr<SizeLaw> sizes_;
   std::unique_ptr<Coupling> coupling_;
   bool precondition_;
   DataScale data_scale_;

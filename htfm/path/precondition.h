@@ -2,6 +2,13 @@
 // inputs and targets of order one.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "htfm/path/schedule.h"
 
 namespace htfm {
@@ -15,18 +22,29 @@ struct Scaling {
 /// deviation of what is left, c_in the inverse deviation of x.
 Scaling clock_scaling(const Coefficients& c, double data_scale, double source_scale);
 
-/// The data scale s_d as a function of the clock's area; constant here.
+/// The data scale s_d as a function of the clock: constant, or log s_d piecewise linear in log s_0, continued with its outermost slopes.
 class DataScale {
  public:
-  explicit DataScale(double constant = 1) : constant_(constant) {}
-  double at(double /*area*/) const { return constant_; }
-  double constant() const { return constant_; }
+  explicit DataScale(double constant = 1) : log_scale_{std::log(constant)} {}
+  /// Knots ascend in log s_0; one knot is a constant.
+  DataScale(std::vector<double> log_source, std::vector<double> log_scale);
+  /// s_d for a clock with this area.
+  double at(double area) const;
+  const std::vector<double>& log_source() const { return log_source_; }
+  const std::vector<double>& log_scale() const { return log_scale_; }
+  /// "1.3", or "0.4 to 812 (9 knots)": one line for logs.
+  std::string describe() const;
 
  private:
-  double constant_;
+  std::vector<double> log_source_, log_scale_;
 };
 
-/// A robust scale of a data set: median distance from the coordinate-wise median, over that of a standard normal vector.
-double robust_scale(std::span<const float> rows, int64_t dim);
+/// A robust scale of a data set (n x dim float32): median distance from the coordinate-wise median, over that of a standard normal vector.
+double robust_scale(const at::Tensor& rows);
+
+/// The data scale that belongs to a coupling, from paired areas and distances of the data from their centre: at quantiles of the area the
+/// median distance over that of a standard normal vector of dimension dim. `tail_slope`: slope beyond the last knot, or 0 for that of the
+/// last piece.
+DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim, double tail_slope = 0);
 
 }  // namespace htfm

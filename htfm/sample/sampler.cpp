@@ -21,16 +21,18 @@ class BlockVelocity {
         network_(network),
         rows_(rows),
         dim_(model.dim()),
-        area_(area),
+        scales_(static_cast<size_t>(rows)),
         scaling_(static_cast<size_t>(rows)),
         time_(static_cast<size_t>(rows)),
         input_(static_cast<size_t>(rows * dim_)),
-        output_(input_) {}
+        output_(input_) {
+    for (int64_t i = 0; i < rows; ++i) scales_[i] = flow_.scales(area[i]);
+  }
 
   void operator()(const double* x, const double* t, double* v) {
     bool one_time = true;
     for (int64_t i = 0; i < rows_; ++i) {
-      scaling_[i] = flow_.scaling(t[i], area_[i]);
+      scaling_[i] = flow_.scaling(t[i], scales_[i]);
       time_[i] = static_cast<float>(t[i]);
       one_time = one_time && t[i] == t[0];
       for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) input_[k] = static_cast<float>(scaling_[i].in * x[k]);
@@ -48,7 +50,7 @@ class BlockVelocity {
   const FlowMatching& flow_;
   Evaluator& network_;
   int64_t rows_, dim_;
-  const double* area_;
+  std::vector<FlowMatching::Scales> scales_;
   std::vector<Scaling> scaling_;
   std::vector<float> time_, input_, output_;
 };
@@ -102,7 +104,10 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
     SolverOptions solve = options.solve;
     std::vector<double> source_scale(static_cast<size_t>(options.clock_grid ? count : 0));
     if (options.clock_grid) {
-      for (int64_t i = 0; i < count; ++i) source_scale[i] = std::sqrt(2 * area[first + i]);
+      for (int64_t i = 0; i < count; ++i) {
+        const FlowMatching::Scales s = flow.scales(area[first + i]);
+        source_scale[i] = s.source / s.data;
+      }
       solve.source_scale = source_scale.data();
     }
     runs[static_cast<size_t>(block)] =

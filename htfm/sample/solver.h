@@ -15,8 +15,8 @@ using Velocity = std::function<void(const double* x, const double* t, double* v)
 struct SolverOptions {
   int64_t nfe = 10;       ///< budget: fixed-step solvers take as many steps as it allows; dopri5 gives up beyond it
   double time_power = 1;  ///< grid w = 1 - (1-u)^power, u uniform: finer near the data for a power above 1
-  /// For each row the size of its source, r: its grid is t = r w / (r w + 1 - w), so that all rows pass the same ratios of noise to signal
-  /// (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5, which finds its own steps.
+  /// For each row the size of its source over that of its data, r: its grid is t = r w / (r w + 1 - w), so that all rows pass the same
+  /// ratios of noise to signal (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5, which finds its own steps.
   const double* source_scale = nullptr;
   double rtol = 1e-5, atol = 1e-5;
   bool paper_count = false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced

@@ -59,6 +59,13 @@ T parse_number(const std::string& name, const std::string& text, const char* wha
   return v;
 }
 
+template <class Registry>
+std::string join_names(const Registry& registry) {
+  std::string out;
+  for (const auto& entry : registry) out += (out.empty() ? "" : ", ") + entry.name;
+  return out;
+}
+
 class Bindings {
  public:
   explicit Bindings(RunConfig& c);
@@ -165,12 +172,19 @@ Bindings::Bindings(RunConfig& c) {
   add("feature.transform", c.feature.transform, "log1p (signed, of clock coordinates), raw, per-path");
   add("feature.convention", c.feature.convention, "linear, jump, leadlag, constant");
   add("feature.end", c.feature.end, "join T_1");
-  add("feature.area", c.feature.area, "join the area");
+  add("feature.area", c.feature_area, "join the logarithm of the area: on, off, or auto (where a coupling makes the data depend on it)");
   add("path.schedule", c.path.name, "straight, vp, ve, polynomial");
   add("path.gamma", c.path.gamma, 1, 16, "power of the polynomial schedule");
   add("path.ratio", c.path.ratio, 1, 1e6, "ratio of noise levels of the ve schedule");
-  add("coupling.kind", c.coupling, "independent");
+  add("coupling.kind", c.coupling.kind, join_names(couplings()));
+  add("coupling.size", c.coupling.size.kind, "what is ranked: " + join_names(size_statistics()));
+  add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
+  add("coupling.size_path", c.coupling.size.path, "size = file: one number for each row (.npy or .csv)");
+  add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
+  add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is |x_0 - x_1|^power");
+  add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6, "ot: entropic regularisation in units of the mean cost; 0: exact");
   add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
+  add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
   add("net.kind", c.net.kind, "mlp");
   add("net.width", c.net.mlp.width, 1, 4096, "channels");
@@ -268,11 +282,20 @@ void validate(RunConfig& c) {
   one_of("net.kind", c.net.kind, {"mlp"});
   one_of("sample.time_grid", c.sample.time_grid, {"clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust"});
-  const FlowMatching flow(c.flow(), DataScale(1));  // throws where clock, feature, schedule or coupling are wrong
+  one_of("precondition.scale", c.scale, {"constant", "clock"});
+  one_of("feature.area", c.feature_area, {"auto", "on", "off"});
+  const FlowMatching flow(c.flow());  // throws where clock, feature, schedule or coupling are wrong
   c.net.mlp.feature = flow.feature().size();
 }
 
 }  // namespace
+
+FlowMatchingSpec RunConfig::flow() const {
+  FlowMatchingSpec spec{clock, feature, path, coupling, precondition};
+  // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
+  spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupling.kind != "independent");
+  return spec;
+}
 
 std::vector<ConfigKey> config_keys() {
   RunConfig c;

@@ -57,14 +57,16 @@ struct RunConfig {
   ClockSpec clock;
   FeatureSpec feature;
   ScheduleSpec path;
-  std::string coupling = "independent";
+  std::string feature_area = "auto";  ///< join the area: on, off, or auto, where a coupling makes the data depend on it
+  CouplingSpec coupling;
   bool precondition = true;
-  double data_scale = 0;  ///< s_d of the preconditioning; 0: from the data
+  std::string scale = "constant";  ///< s_d of the preconditioning: constant or clock
+  double data_scale = 0;           ///< s_d of the preconditioning; 0: from the data
   NetConfig net;
   TrainConfig train;
   SampleConfig sample;
 
-  FlowMatchingSpec flow() const { return {clock, feature, path, coupling, precondition}; }
+  FlowMatchingSpec flow() const;
 };
 
 /// One key, for `--help`, the documents and error messages.

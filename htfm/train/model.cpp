@@ -15,7 +15,7 @@ namespace htfm {
 
 namespace {
 
-constexpr const char* kFormat = "htfm.checkpoint/1";
+constexpr const char* kFormat = "htfm.checkpoint/2";
 
 at::Tensor vector_tensor(const std::vector<double>& v) {
   at::Tensor t = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
@@ -24,6 +24,7 @@ at::Tensor vector_tensor(const std::vector<double>& v) {
 }
 
 std::vector<double> tensor_vector(const at::Tensor& t) {
+  if (t.scalar_type() != at::kDouble) throw InputError("[checkpoint] expected float64, got {}", dtype_name(t.scalar_type()));
   const double* p = t.const_data_ptr<double>();
   return {p, p + t.numel()};
 }
@@ -67,17 +68,23 @@ Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
 Model::Model(const RunConfig& config, const Dataset& data)
     : config_(config), names_(data.names), data_hash_(data.hash), data_origin_(data.origin) {
   normaliser_ = Normaliser::fit(config.data.normalise, data.rows);
-  const at::Tensor rows = normaliser_.apply(data.rows);
-  dim_ = rows.size(1);
-  data_scale_ =
-      config.data_scale > 0 ? config.data_scale : robust_scale({rows.const_data_ptr<float>(), static_cast<size_t>(rows.numel())}, dim_);
-  build();
+  const CoupledData set = coupled(data);
+  dim_ = set.rows.size(1);
+  build(DataScale(config.data_scale > 0 ? config.data_scale : robust_scale(set.rows)));
+  flow_->couple(set);
+  if (config.scale == "clock") flow_->set_data_scale(flow_->fit_scale(set));
   state = OptimiserState::initial(network_->layout(), Key(static_cast<uint64_t>(config.seed)).child("weights"));
   standardiser = RunningStandardiser(flow_->feature().size());
 }
 
-void Model::build() {
-  flow_ = std::make_unique<FlowMatching>(config_.flow(), DataScale(data_scale_));
+CoupledData Model::coupled(const Dataset& data) const {
+  return {normaliser_.apply(data.rows), data.names, Key(static_cast<uint64_t>(config_.seed)).child("coupling")};
+}
+
+void Model::couple(const Dataset& data) { flow_->couple(coupled(data)); }
+
+void Model::build(DataScale scale) {
+  flow_ = std::make_unique<FlowMatching>(config_.flow(), std::move(scale));
   MlpOptions options = config_.net.mlp;
   options.dim = dim_;
   options.feature = flow_->feature().size();
@@ -112,7 +119,8 @@ void Model::save(const std::string& path) const {
   file.metadata["format"] = kFormat;
   file.metadata["config"] = format_config(config_);
   file.metadata["info"] = info.dump();
-  file.metadata["data_scale"] = fmt::format("{:a}", data_scale_);  // hexadecimal: read back to the bit
+  file.tensors["data_scale.log_source"] = vector_tensor(data_scale().log_source());
+  file.tensors["data_scale.log_scale"] = vector_tensor(data_scale().log_scale());
   write_safetensors(path, file);
 }
 
@@ -142,9 +150,9 @@ Model Model::load(const std::string& path) {
   } catch (const nlohmann::json::exception& e) {
     throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", path, e.what());
   }
-  m.data_scale_ = std::strtod(text("data_scale").c_str(), nullptr);
-  if (!(m.data_scale_ > 0) || m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive data scale and dimension", path);
-  m.build();
+  if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", path, m.dim_);
+  m.build(DataScale(tensor_vector(find_tensor(file.tensors, "data_scale.log_source", path)),
+                    tensor_vector(find_tensor(file.tensors, "data_scale.log_scale", path))));
   const ParameterLayout& layout = m.network_->layout();
   m.state.parameters = take_parameters(layout, "model.", file.tensors, path);
   m.state.ema = take_parameters(layout, "ema.", file.tensors, path);

@@ -34,7 +34,9 @@ class Model {
   const Normaliser& normaliser() const { return normaliser_; }
   const std::vector<std::string>& column_names() const { return names_; }
   int64_t dim() const { return network_->dim(); }
-  double data_scale() const { return data_scale_; }
+  const DataScale& data_scale() const { return flow_->data_scale(); }
+  /// Prepares training on the data set that the model was made for.
+  void couple(const Dataset& data);
   const std::string& data_hash() const { return data_hash_; }
   const std::string& data_origin() const { return data_origin_; }
 
@@ -51,14 +53,14 @@ class Model {
 
  private:
   Model() = default;
-  void build();
+  void build(DataScale scale);
+  CoupledData coupled(const Dataset& data) const;
 
   RunConfig config_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<FlowMatching> flow_;
   Normaliser normaliser_;
   std::vector<std::string> names_;
-  double data_scale_ = 1;
   int64_t dim_ = 0;
   std::string data_hash_, data_origin_;
 };

@@ -45,7 +45,7 @@ class Batches {
   Batches(Key key, at::Tensor rows, int64_t batch)
       : key_(key), rows_(std::move(rows)), batch_(batch), order_(static_cast<size_t>(rows_.size(0))) {}
   int64_t per_epoch() const { return (rows_.size(0) + batch_ - 1) / batch_; }
-  at::Tensor at_step(int64_t step) {
+  DataBatch at_step(int64_t step) {
     const int64_t epoch = step / per_epoch(), first = step % per_epoch() * batch_, dim = rows_.size(1);
     if (epoch != epoch_) {
       fill_permutation(key_.child(static_cast<uint64_t>(epoch)), rows_.size(0), order_.data());
@@ -56,7 +56,7 @@ class Batches {
     const float* from = rows_.const_data_ptr<float>();
     float* to = out.mutable_data_ptr<float>();
     for (int64_t i = 0; i < n; ++i) std::copy_n(from + order_[first + i] * dim, dim, to + i * dim);
-    return out;
+    return {out, {order_.data() + first, static_cast<size_t>(n)}, epoch * rows_.size(0) + first};
   }
 
  private:
@@ -103,6 +103,7 @@ Model start(const RunConfig& config, const Dataset& data, const RunFolder& folde
   if (model.data_hash() != data.hash)
     throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(), data.origin);
   model.set_config(config);
+  model.couple(data);
   return model;
 }
 

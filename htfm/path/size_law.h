@@ -1,0 +1,33 @@
+// The law of the size of the data: ranks in the whole data set, and beyond a threshold a Pareto tail.
+#pragma once
+
+#include <memory>
+
+#include "htfm/base/random.h"
+#include "htfm/path/size.h"
+
+namespace htfm {
+
+/// Rows of a data set as one training step takes them.
+struct DataBatch {
+  at::Tensor rows;                 ///< n x dim, float32
+  std::span<const int64_t> index;  ///< their places in the data set
+  int64_t position = 0;            ///< rows that earlier steps took
+};
+
+/// The sizes of all rows of a data set, ordered.
+class SizeLaw {
+ public:
+  SizeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows);
+  const SizeStatistic& size() const { return *size_; }
+  std::span<const double> sorted() const { return sorted_; }
+  /// For each row a level u in (0,1), uniform over the share of the data that its rank stands for: over all rows u is uniform, and the size
+  /// is its u-quantile. Ties share their ranks.
+  std::vector<double> levels(Key key, const DataBatch& batch) const;
+
+ private:
+  std::shared_ptr<const SizeStatistic> size_;
+  std::vector<double> sorted_;
+};
+
+}  // namespace htfm

@@ -1,0 +1,34 @@
+// The source as training meets it: clocks with their features, and points x_0 given the clocks.
+#pragma once
+
+#include "htfm/clock/feature.h"
+
+namespace htfm {
+
+/// n draws of the source.
+struct SourceBatch {
+  at::Tensor area;     ///< n, float64
+  at::Tensor feature;  ///< n x size, float64, before standardisation; undefined where the network sees none
+  at::Tensor source;   ///< n x dim, float64: x_0 = sqrt(2A) z
+
+  /// Row i becomes row order[i].
+  void reorder(const std::vector<int64_t>& order);
+};
+
+/// Draws (clock, feature, source) of one law.
+class SourceSampler {
+ public:
+  SourceSampler(const Clock& clock, const PathFeature& feature) : clock_(clock), feature_(feature) {}
+  const Clock& clock() const { return clock_; }
+  const PathFeature& feature() const { return feature_; }
+  /// n clocks with their features; `source` stays undefined.
+  SourceBatch clocks(Key key, int64_t n) const;
+  /// n clocks, features and points of dimension dim.
+  SourceBatch draw(Key key, int64_t n, int64_t dim) const;
+
+ private:
+  const Clock& clock_;
+  const PathFeature& feature_;
+};
+
+}  // namespace htfm

@@ -1,0 +1,184 @@
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "htfm/base/error.h"
+#include "htfm/clock/feature.h"
+#include "htfm/path/coupling.h"
+
+namespace htfm {
+namespace {
+
+constexpr int64_t kDim = 3;
+
+// Heavy-tailed data off the origin, with ties.
+at::Tensor make_data(int64_t n) {
+  at::Tensor x = at::empty({n, kDim}, at::kFloat);
+  float* p = x.mutable_data_ptr<float>();
+  fill_normal(Key(1), 0, n * kDim, p);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t k = 0; k < kDim; ++k) p[i * kDim + k] = 5 + p[i * kDim + k] * static_cast<float>(1 / Key(2).uniform(i));
+  for (int64_t i = 0; i < n / 50; ++i) std::copy_n(p, kDim, p + (n - 1 - i) * kDim);
+  return x;
+}
+
+double kolmogorov(std::vector<double> a, std::vector<double> b) {
+  std::sort(a.begin(), a.end()), std::sort(b.begin(), b.end());
+  double most = 0;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const double v = std::min(a[i], b[j]);
+    while (i < a.size() && a[i] == v) ++i;
+    while (j < b.size() && b[j] == v) ++j;
+    most = std::max(
+        most, std::abs(static_cast<double>(i) / static_cast<double>(a.size()) - static_cast<double>(j) / static_cast<double>(b.size())));
+  }
+  return most;
+}
+
+// P(sqrt(m/2) D > 2.2) is near 1e-4 for two samples of m.
+double bound(size_t m) { return 2.2 * std::sqrt(2.0 / static_cast<double>(m)); }
+
+struct Paired {
+  std::vector<double> area, radius, first, size, feature;
+};
+
+struct Setting {
+  ClockSpec clock;
+  std::string kind;
+};
+
+class EveryCoupling : public testing::TestWithParam<std::string> {
+ protected:
+  static Paired draw(const ClockSpec& clock_spec, const CouplingSpec& spec, const at::Tensor& data, int epochs) {
+    const auto clock = make_clock(clock_spec);
+    FeatureSpec features;
+    features.area = true;
+    const PathFeature feature(*clock, features);
+    const SourceSampler source(*clock, feature);
+    const SizeLaw sizes(make_size(spec.size, data, {}), data);
+    const auto coupling = make_coupling({spec, source, kDim, Key(7)});
+    const int64_t n = data.size(0), batch = 500;
+    Paired out;
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      fill_permutation(Key(3).child(static_cast<uint64_t>(epoch)), n, order.data());
+      for (int64_t at = 0; at < n; at += batch) {
+        const std::span<const int64_t> index(order.data() + at, static_cast<size_t>(batch));
+        DataBatch rows{at::empty({batch, kDim}, at::kFloat), index, epoch * n + at};
+        for (int64_t i = 0; i < batch; ++i)
+          std::copy_n(data.const_data_ptr<float>() + index[i] * kDim, kDim, rows.rows.mutable_data_ptr<float>() + i * kDim);
+        const Key key = Key(4).child(static_cast<uint64_t>(rows.position));
+        const SourceBatch s = coupling->pair(key, rows, sizes.levels(key.child("level"), rows));
+        for (int64_t i = 0; i < batch; ++i) {
+          const double* x = s.source.const_data_ptr<double>() + i * kDim;
+          out.area.push_back(s.area.const_data_ptr<double>()[i]);
+          out.radius.push_back(std::hypot(x[0], x[1], x[2]));
+          out.first.push_back(x[0]);
+          out.size.push_back(sizes.size()(rows.rows.const_data_ptr<float>() + i * kDim, index[i]));
+          if (s.feature.defined()) out.feature.push_back(s.feature.const_data_ptr<double>()[i * s.feature.size(1) + s.feature.size(1) - 1]);
+        }
+      }
+    }
+    return out;
+  }
+};
+
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto ranks = [](const std::vector<double>& v) {
+    const auto order = ascending_order(v);
+    std::vector<double> r(v.size());
+    for (size_t k = 0; k < v.size(); ++k) r[order[k]] = static_cast<double>(k) / static_cast<double>(v.size()) - 0.5;
+    return r;
+  };
+  const auto x = ranks(a), y = ranks(b);
+  double sum = 0;
+  for (size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return 12 * sum / static_cast<double>(x.size());
+}
+
+// The source of the pairs has the law of the source drawn alone, and clock and source still belong together; the data are
+// every row once an epoch by construction of the batches.
+TEST_P(EveryCoupling, KeepsTheMarginals) {
+  const at::Tensor data = make_data(8000);
+  for (const ClockSpec& clock : {ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 20}, ClockSpec{"stable", {{"alpha", 1.5}}, 20}}) {
+    CouplingSpec spec;
+    spec.kind = GetParam();
+    spec.pool = 8192;
+    const Paired ours = draw(clock, spec, data, 2), plain = draw(clock, {}, data, 2);
+    EXPECT_LT(kolmogorov(ours.area, plain.area), bound(16000)) << clock.family;
+    EXPECT_LT(kolmogorov(ours.radius, plain.radius), bound(16000)) << clock.family;
+    EXPECT_LT(kolmogorov(ours.first, plain.first), bound(16000)) << clock.family;
+    std::vector<double> a, b;  // |x_0| given the clock: a chi law, whatever the clock
+    for (size_t i = 0; i < ours.area.size(); ++i) a.push_back(ours.radius[i] / std::sqrt(2 * ours.area[i]));
+    for (size_t i = 0; i < plain.area.size(); ++i) b.push_back(plain.radius[i] / std::sqrt(2 * plain.area[i]));
+    EXPECT_LT(kolmogorov(a, b), bound(16000)) << clock.family;
+    EXPECT_EQ(std::multiset<double>(ours.size.begin(), ours.size.end()), std::multiset<double>(plain.size.begin(), plain.size.end()));
+    // The feature belongs to the same clock as the area.
+    for (size_t i = 0; i < ours.feature.size(); i += 97)
+      EXPECT_NEAR(ours.feature[i], std::log((clock.family == "stable" ? 1 : 2) * ours.area[i]), 1e-9);
+  }
+}
+
+TEST_P(EveryCoupling, OrdersWhatItPromises) {
+  const at::Tensor data = make_data(8000);
+  CouplingSpec spec;
+  spec.kind = GetParam();
+  spec.pool = 8192;
+  const Paired p = draw({"inverse-gamma", {{"nu", 1.5}}, 20}, spec, data, 1);
+  const double by_radius = rank_correlation(p.radius, p.size), by_clock = rank_correlation(p.area, p.size);
+  if (spec.kind == "independent") {
+    EXPECT_LT(std::abs(by_radius), 0.05);
+  } else if (spec.kind == "radial" || spec.kind == "pool") {
+    EXPECT_GT(by_radius, 0.99);
+  } else if (spec.kind == "clock") {
+    EXPECT_GT(by_clock, 0.99);
+  }
+}
+
+std::vector<std::string> kinds() {
+  std::vector<std::string> out;
+  for (const CouplingInfo& c : couplings()) out.push_back(c.name);
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(All, EveryCoupling, testing::ValuesIn(kinds()), [](const auto& one) { return one.param; });
+
+// Over an epoch the levels are uniform, and larger rows have larger levels; ties share theirs.
+TEST(SizeLaw, LevelsAreUniform) {
+  const at::Tensor data = make_data(5000);
+  const SizeLaw law(make_size({}, data, {}), data);
+  std::vector<double> u = law.levels(Key(1), {data, {}, 0});
+  std::sort(u.begin(), u.end());
+  for (size_t i = 0; i < u.size(); ++i) EXPECT_NEAR(u[i], (static_cast<double>(i) + 0.5) / 5000, 0.012);
+}
+
+TEST(Size, Statistics) {
+  at::Tensor x = at::empty({3, 2}, at::kFloat);
+  const float values[] = {0, 0, 3, -4, -3, 4};
+  std::copy_n(values, 6, x.mutable_data_ptr<float>());
+  const float* row = x.const_data_ptr<float>() + 2;
+  EXPECT_DOUBLE_EQ((*make_size({"radius", "", ""}, x, {}))(row, 1), 5);
+  EXPECT_DOUBLE_EQ((*make_size({"maximum", "", ""}, x, {}))(row, 1), 4);
+  EXPECT_DOUBLE_EQ((*make_size({"column", "loss", ""}, x, {"loss", "gain"}))(row, 1), 3);
+  EXPECT_DOUBLE_EQ((*make_size({"column", "2", ""}, x, {}))(row, 1), 4);
+  EXPECT_DOUBLE_EQ((*make_size([](std::span<const float> r) { return r[0] + r[1]; }, 2))(row, 1), -1);
+  EXPECT_THROW(make_size({"column", "3", ""}, x, {"loss", "gain"}), InputError);
+  EXPECT_THROW(make_size({"file", "", ""}, x, {}), InputError);
+}
+
+// In Mahalanobis size a point two deviations out has size two, whatever the axis.
+TEST(Size, MahalanobisKnowsTheScatter) {
+  at::Tensor x = at::empty({20000, 2}, at::kFloat);
+  float* p = x.mutable_data_ptr<float>();
+  fill_normal(Key(5), 0, 40000, p);
+  for (int64_t i = 0; i < 20000; ++i) p[2 * i] *= 100;
+  const auto size = make_size({"mahalanobis", "", ""}, x, {});
+  const float far[] = {200, 0}, wide[] = {0, 2};
+  EXPECT_NEAR((*size)(far, 0), 2, 0.1);
+  EXPECT_NEAR((*size)(wide, 0), 2, 0.1);
+}
+
+}  // namespace
+}  // namespace htfm
