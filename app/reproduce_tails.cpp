@@ -19,6 +19,8 @@ struct Variant {
 struct Budget {
   int64_t nfe;
   const char* solver;
+  const char* grid = "angle";
+  double power = 1;
 };
 
 std::vector<Variant> variants(double alpha) {
@@ -30,7 +32,19 @@ std::vector<Variant> variants(double alpha) {
 }
 
 const std::vector<Budget>& budgets() {
-  static const std::vector<Budget> list{{100, "midpoint"}, {20, "ab2"}, {10, "ab2"}};
+  static const std::vector<Budget> list{{100, "midpoint", "clock"},
+                                        {100, "midpoint"},
+                                        {20, "ab2", "clock"},
+                                        {20, "ab2"},
+                                        {20, "ab2", "angle", 1.5},
+                                        {20, "midpoint"},
+                                        {20, "heun"},
+                                        {10, "ab2", "clock"},
+                                        {10, "ab2"},
+                                        {10, "ab2", "angle", 1.5},
+                                        {10, "euler"},
+                                        {10, "heun"},
+                                        {10, "midpoint"}};
   return list;
 }
 
@@ -44,6 +58,7 @@ Json score_cell(const Cell& cell) {
   for (const Budget& b : budgets()) {
     SampleOptions options = sample_options(cell.config);
     options.solver = b.solver, options.solve.nfe = b.nfe;
+    options.time_grid = time_grid_by_name(b.grid), options.solve.time_power = b.power;
     const SampleResult s = sample(model, options);
     const MetricReport tail = compute_metrics({"tails"}, reference.rows, s.samples);
     const int64_t bulk = std::min(kBulk, n);
@@ -51,9 +66,9 @@ Json score_cell(const Cell& cell) {
     run["f1_prd"] = f1_prd(reference.rows.narrow(0, 0, bulk), s.samples.narrow(0, 0, bulk)).f1;
     for (const MetricValue& v : tail.values) run[v.name] = v.value;
     j["runs"].push_back(run);
-    say(fmt::format("{:<40} nfe {:>4} q {:+.3f} {:+.3f} {:+.3f} hill {:.2f} ({:.2f}) f1 {:.4f}  {:.0f} s", cell.name, b.nfe,
-                    tail["log_q_0.99"], tail["log_q_0.999"], tail["log_q_0.9999"], tail["hill_fake"], tail["hill_real"],
-                    run["f1_prd"].get<double>(), s.seconds));
+    say(fmt::format("{:<40} {:>8} {} {} nfe {:>4} q {:+.3f} {:+.3f} {:+.3f} hill {:.2f} ({:.2f}) f1 {:.4f}  {:.0f} s", cell.name, b.solver,
+                    b.grid, b.power, b.nfe, tail["log_q_0.99"], tail["log_q_0.999"], tail["log_q_0.9999"], tail["hill_fake"],
+                    tail["hill_real"], run["f1_prd"].get<double>(), s.seconds));
   }
   return j;
 }

@@ -83,7 +83,8 @@ void add_sample(CLI::App& app) {
   for (const SolverInfo& s : solvers()) names.push_back(s.name);
   c->add_option("--solver", o->solver, "Solver; the run's own where not given")->check(CLI::IsMember(names));
   c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(CLI::PositiveNumber);
-  c->add_option("--time-grid", o->time_grid, "clock or uniform; the run's own where not given")->check(CLI::IsMember({"clock", "uniform"}));
+  c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; the run's own where not given")
+      ->check(CLI::IsMember({"angle", "clock", "uniform"}));
   c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(CLI::Range(0.1, 16.0));
   c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(CLI::PositiveNumber);
   c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(CLI::PositiveNumber);
@@ -111,7 +112,7 @@ void add_sample(CLI::App& app) {
       options.solve.nfe = o->nfe;
     else if (options.solver == "dopri5")
       options.solve.nfe = std::max<int64_t>(options.solve.nfe, 2000);
-    if (!o->time_grid.empty()) options.clock_grid = o->time_grid == "clock";
+    if (!o->time_grid.empty()) options.time_grid = time_grid_by_name(o->time_grid);
     if (o->time_power > 0) options.solve.time_power = o->time_power;
     if (o->rtol > 0) options.solve.rtol = o->rtol;
     if (o->atol > 0) options.solve.atol = o->atol;

@@ -55,6 +55,11 @@ class FlowMatching {
   Scales scales(double area) const { return {std::sqrt(2 * area), data_scale_.at(area)}; }
   /// The network's coefficients at time t for a clock with these scales.
   Scaling scaling(double t, const Scales& s) const { return precondition_ ? clock_scaling(schedule_->at(t), s.data, s.source) : Scaling{}; }
+  /// Whether the network is preconditioned, so that the flow has angular coordinates: with y = c_in x and tan(angle) = alpha s_d / (beta
+  /// s_0) it is dy/d angle = F(y), of order one for every clock, for angles from 0 to pi/2.
+  bool angular() const { return precondition_; }
+  /// The time at this angle for a clock with these scales.
+  double time_at(double angle, const Scales& s) const { return schedule_->time_of(s.source / s.data * std::tan(angle)); }
 
  private:
   std::unique_ptr<Clock> clock_;

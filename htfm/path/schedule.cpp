@@ -10,6 +10,7 @@ namespace {
 class Straight final : public Schedule {
  public:
   Coefficients at(double t, std::span<const double>) const override { return {t, 1 - t, 1, -1}; }
+  double time_of(double ratio) const override { return 1 - 1 / (1 + ratio); }
 };
 
 // alpha = sin(pi t/2), beta = sqrt(1 - alpha^2): of all variance-preserving paths the one of constant speed.
@@ -19,6 +20,7 @@ class VariancePreserving final : public Schedule {
     const double w = M_PI / 2, s = std::sin(w * t), c = std::cos(w * t);
     return {s, t == 1 ? 0 : c, w * c, -w * s};
   }
+  double time_of(double ratio) const override { return std::atan(ratio) / (M_PI / 2); }
 };
 
 // alpha = 1 - sigma, beta = sigma with the geometric noise levels of variance-exploding diffusions, shifted to end at zero.
@@ -29,6 +31,7 @@ class VarianceExploding final : public Schedule {
     const double sigma = std::expm1((1 - t) * log_ratio_) / range_, slope = -log_ratio_ * std::exp((1 - t) * log_ratio_) / range_;
     return {1 - sigma, sigma, -slope, slope};
   }
+  double time_of(double ratio) const override { return 1 - std::log1p(range_ / (1 + ratio)) / log_ratio_; }
 
  private:
   double log_ratio_, range_;
@@ -42,6 +45,7 @@ class Polynomial final : public Schedule {
     const double sigma = std::pow(1 - t, gamma_), slope = -gamma_ * std::pow(1 - t, gamma_ - 1);
     return {1 - sigma, sigma, -slope, slope};
   }
+  double time_of(double ratio) const override { return 1 - std::pow(1 + ratio, -1 / gamma_); }
 
  private:
   double gamma_;

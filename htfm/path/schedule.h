@@ -21,6 +21,8 @@ class Schedule {
   /// At time t in [0,1] for the clock with feature eta; schedules that do not look at the clock take an empty span.
   virtual Coefficients at(double t, std::span<const double> eta = {}) const = 0;
   virtual bool depends_on_clock() const { return false; }
+  /// The time at which alpha / beta has this value in [0, infinity].
+  virtual double time_of(double ratio) const = 0;
 };
 
 /// A schedule by its name in a config, with its parameters.

@@ -7,46 +7,76 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/sample/fitted.h"
 
 namespace htfm {
 
 namespace {
 
-// The velocity c_skip x + c_out F(c_in x, t, feature) of a block of samples. The state is double: a large clock starts a
-// sample far out, and what is left of it near t = 1 must not drown in rounding.
-class BlockVelocity {
+// A block of samples, each with its clock. The state is double: a large clock starts a sample far out, and what is left of
+// it near t = 1 must not drown in rounding.
+constexpr int64_t kCalibrationRows = 512;  // trajectories that the fitted solver is fitted to
+
+class Block {
  public:
-  BlockVelocity(const Model& model, Evaluator& network, int64_t rows, const double* area)
-      : flow_(model.flow()),
+  Block(const FlowMatching& flow, Evaluator& network, int64_t rows, int64_t dim, const double* area)
+      : flow_(flow),
         network_(network),
         rows_(rows),
-        dim_(model.dim()),
+        dim_(dim),
         scales_(static_cast<size_t>(rows)),
         scaling_(static_cast<size_t>(rows)),
         time_(static_cast<size_t>(rows)),
-        input_(static_cast<size_t>(rows * dim_)),
+        input_(static_cast<size_t>(rows * dim)),
         output_(input_) {
     for (int64_t i = 0; i < rows; ++i) scales_[i] = flow_.scales(area[i]);
   }
+  const FlowMatching::Scales& scales(int64_t row) const { return scales_[row]; }
 
-  void operator()(const double* x, const double* t, double* v) {
-    bool one_time = true;
+  // c_skip x + c_out F(c_in x, t, feature).
+  void velocity(const double* x, const double* t, double* v) {
     for (int64_t i = 0; i < rows_; ++i) {
       scaling_[i] = flow_.scaling(t[i], scales_[i]);
       time_[i] = static_cast<float>(t[i]);
-      one_time = one_time && t[i] == t[0];
       for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) input_[k] = static_cast<float>(scaling_[i].in * x[k]);
     }
-    if (one_time)
-      network_(input_.data(), t[0], output_.data());
-    else
-      network_(input_.data(), time_.data(), output_.data());
+    evaluate();
     for (int64_t i = 0; i < rows_; ++i)
       for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k)
         v[k] = scaling_[i].skip * x[k] + scaling_[i].out * static_cast<double>(output_[k]);
   }
 
+  // dy/du with the angle u pi/2.
+  void angular_velocity(const double* y, const double* u, double* v) {
+    for (int64_t i = 0; i < rows_; ++i) {
+      const double angle = u[i] * M_PI / 2;
+      time_[i] = u[i] >= 1 ? 1.0F : static_cast<float>(flow_.time_at(angle, scales_[i]));
+    }
+    for (int64_t k = 0; k < rows_ * dim_; ++k) input_[k] = static_cast<float>(y[k]);
+    evaluate();
+    for (int64_t k = 0; k < rows_ * dim_; ++k) v[k] = M_PI / 2 * static_cast<double>(output_[k]);
+  }
+  // x = y / c_in at an end of the path: s_0 at t = 0, s_d at t = 1.
+  void to_angular(double* x) const {
+    scale_rows(x, [&](int64_t i) { return 1 / scales_[i].source; });
+  }
+  void from_angular(double* y) const {
+    scale_rows(y, [&](int64_t i) { return scales_[i].data; });
+  }
+
  private:
+  void evaluate() {
+    if (std::all_of(time_.begin(), time_.end(), [&](float t) { return t == time_[0]; }))
+      network_(input_.data(), static_cast<double>(time_[0]), output_.data());
+    else
+      network_(input_.data(), time_.data(), output_.data());
+  }
+  template <class Factor>
+  void scale_rows(double* x, const Factor& factor) const {
+    for (int64_t i = 0; i < rows_; ++i)
+      for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) x[k] *= factor(i);
+  }
+
   const FlowMatching& flow_;
   Evaluator& network_;
   int64_t rows_, dim_;
@@ -57,6 +87,13 @@ class BlockVelocity {
 
 }  // namespace
 
+TimeGrid time_grid_by_name(const std::string& name) {
+  if (name == "angle") return TimeGrid::angle;
+  if (name == "clock") return TimeGrid::clock;
+  if (name == "uniform") return TimeGrid::uniform;
+  throw InputError("[sample.time_grid] expected angle, clock or uniform; got '{}'", name);
+}
+
 SampleOptions sample_options(const RunConfig& c) {
   SampleOptions o;
   o.n = c.sample.n;
@@ -66,7 +103,7 @@ SampleOptions sample_options(const RunConfig& c) {
   o.solve.time_power = c.sample.time_power;
   o.solve.rtol = c.sample.rtol;
   o.solve.atol = c.sample.atol;
-  o.clock_grid = c.sample.time_grid == "clock";
+  o.time_grid = time_grid_by_name(c.sample.time_grid);
   return o;
 }
 
@@ -80,6 +117,8 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   const float* weights = (options.averaged ? model.state.ema : model.state.parameters).const_data_ptr<float>();
   const Key key = Key(options.seed).child("sample");
   const FlowMatching& flow = model.flow();
+  const bool fitted = options.solver == "fitted";
+  if (fitted && !flow.angular()) throw InputError("[sample.solver] expected precondition.enabled = true for the solver fitted, got false");
 
   SampleResult result;
   at::Tensor states = at::empty({n, dim}, at::kDouble);
@@ -90,28 +129,51 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   std::mutex report_mutex;
   int64_t done = 0;
 
-  parallel_for(blocks, [&](int64_t block) {
-    const int64_t first = block * rows, count = std::min(rows, n - first);
+  // Draws clocks and sources first..first+count of a key, and hands over what moves them.
+  const auto with_block = [&](Key own_key, int64_t first, int64_t count, double* own_area, double* state, const auto& solve) {
     const ClockSample clocks =
-        flow.clock().sample(key.child("clock"), {.count = count, .first = first, .paths = flow.feature().needs_paths()});
-    const at::Tensor source = sample_source(key.child("source"), clocks.area, dim, first);
-    std::copy_n(clocks.area.const_data_ptr<double>(), count, area + first);
-    std::copy_n(source.const_data_ptr<double>(), count * dim, x + first * dim);
+        flow.clock().sample(own_key.child("clock"), {.count = count, .first = first, .paths = flow.feature().needs_paths()});
+    const at::Tensor source = sample_source(own_key.child("source"), clocks.area, dim, first);
+    std::copy_n(clocks.area.const_data_ptr<double>(), count, own_area);
+    std::copy_n(source.const_data_ptr<double>(), count * dim, state);
     at::Tensor feature;
     if (flow.feature().size() > 0) feature = model.standardiser.apply(flow.feature()(clocks));
     const auto network = model.network().evaluator(weights, count, feature.defined() ? feature.const_data_ptr<float>() : nullptr);
-    BlockVelocity velocity(model, *network, count, area + first);
-    SolverOptions solve = options.solve;
-    std::vector<double> source_scale(static_cast<size_t>(options.clock_grid ? count : 0));
-    if (options.clock_grid) {
-      for (int64_t i = 0; i < count; ++i) {
-        const FlowMatching::Scales s = flow.scales(area[first + i]);
-        source_scale[i] = s.source / s.data;
+    Block own(flow, *network, count, dim, own_area);
+    return solve(own);
+  };
+
+  MultistepPlan plan;
+  if (fitted) {
+    const int64_t count = std::min(rows, kCalibrationRows);
+    std::vector<double> own_area(static_cast<size_t>(count)), state(static_cast<size_t>(count * dim));
+    plan = with_block(Key(0).child("calibration"), 0, count, own_area.data(), state.data(), [&](Block& own) {
+      own.to_angular(state.data());
+      return fit_multistep([&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); }, count, dim, state.data(),
+                           options.solve.nfe);
+    });
+    result.plan_error = plan.error, result.plain_error = plan.plain_error;
+  }
+
+  parallel_for(blocks, [&](int64_t block) {
+    const int64_t first = block * rows, count = std::min(rows, n - first);
+    double* state = x + first * dim;
+    runs[static_cast<size_t>(block)] = with_block(key, first, count, area + first, state, [&](Block& own) {
+      const Velocity angular = [&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); };
+      if (fitted || (options.time_grid == TimeGrid::angle && flow.angular())) {
+        own.to_angular(state);
+        const SolverRun run =
+            fitted ? run_multistep(plan, angular, count, dim, state) : solver.run(angular, count, dim, options.solve, state);
+        own.from_angular(state);
+        return run;
       }
-      solve.source_scale = source_scale.data();
-    }
-    runs[static_cast<size_t>(block)] =
-        solver.run([&](const double* at, const double* t, double* v) { velocity(at, t, v); }, count, dim, solve, x + first * dim);
+      SolverOptions solve = options.solve;
+      std::vector<double> source_scale(static_cast<size_t>(options.time_grid == TimeGrid::uniform ? 0 : count));
+      for (size_t i = 0; i < source_scale.size(); ++i)
+        source_scale[i] = own.scales(static_cast<int64_t>(i)).source / own.scales(static_cast<int64_t>(i)).data;
+      if (!source_scale.empty()) solve.source_scale = source_scale.data();
+      return solver.run([&](const double* at, const double* t, double* v) { own.velocity(at, t, v); }, count, dim, solve, state);
+    });
     if (options.report) {
       std::lock_guard lock(report_mutex);
       options.report(done += count, n);

@@ -6,13 +6,21 @@
 
 namespace htfm {
 
+/// In which coordinates and at which times a solver steps.
+enum class TimeGrid {
+  angle,   ///< y against the angle (FlowMatching::angular): the same for every clock; clock, where the network is not preconditioned
+  clock,   ///< x against t, at the same ratios of noise to signal for every clock (SolverOptions::source_scale)
+  uniform  ///< x against t, at the same times for every clock
+};
+TimeGrid time_grid_by_name(const std::string& name);
+
 struct SampleOptions {
   int64_t n = 24000;
   uint64_t seed = 0;
   std::string solver = "euler";
   SolverOptions solve;
-  bool clock_grid = true;  ///< each sample's time grid follows the size of its source (SolverOptions::source_scale)
-  bool averaged = true;    ///< EMA weights, or the raw ones
+  TimeGrid time_grid = TimeGrid::angle;
+  bool averaged = true;                                      ///< EMA weights, or the raw ones
   std::function<void(int64_t done, int64_t n)> report = {};  ///< called from time to time, by one thread at a time
 };
 
@@ -24,6 +32,7 @@ struct SampleResult {
   int64_t diverged = 0;    ///< samples that are not finite
   int64_t incomplete = 0;  ///< samples whose solver gave up before t = 1
   double seconds = 0;
+  double plan_error = 0, plain_error = 0;  ///< fitted: mean error of the plan on its trajectories, and that of ab2 on its best power grid
 };
 
 /// Options as a run's own configuration has them.

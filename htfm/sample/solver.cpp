@@ -188,6 +188,7 @@ std::span<const SolverInfo> solvers() {
       {"heun", "order 2, two evaluations a step, the last at t = 1", 2, heun},
       {"midpoint", "order 2, two evaluations a step", 2, midpoint},
       {"ab2", "order 2, multistep, one evaluation a step after the first", 2, ab2},
+      {"fitted", "multistep, one evaluation a step, its grid and weights fitted to the model before sampling", 1, nullptr},
       {"dopri5", "order 5(4) with error control (rtol, atol); nfe is the most it may spend", 7, dopri5},
   };
   return list;

@@ -212,7 +212,9 @@ Bindings::Bindings(RunConfig& c) {
   add("train.log_steps", c.train.log_steps, 1, many, "steps between log lines");
   add("sample.solver", c.sample.solver, "euler, heun, midpoint, ab2, dopri5");
   add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
-  add("sample.time_grid", c.sample.time_grid, "clock (the same ratios of noise to signal for every clock) or uniform (the same times)");
+  add("sample.time_grid", c.sample.time_grid,
+      "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to signal), or uniform: "
+      "angle, clock, uniform");
   add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid 1 - (1-u)^power");
   add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
   add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
@@ -280,7 +282,7 @@ void validate(RunConfig& c) {
   };
   one_of("method", c.method, {"htfm"});
   one_of("net.kind", c.net.kind, {"mlp"});
-  one_of("sample.time_grid", c.sample.time_grid, {"clock", "uniform"});
+  one_of("sample.time_grid", c.sample.time_grid, {"angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});

@@ -39,7 +39,7 @@ struct TrainConfig {
 struct SampleConfig {
   std::string solver = "euler";
   int64_t nfe = 10;
-  std::string time_grid = "clock";  ///< clock: each sample's grid follows its clock; uniform: the same times for all
+  std::string time_grid = "angle";  ///< angle | clock | uniform (htfm/sample/sampler.h)
   double time_power = 1;            ///< grid 1 - (1-u)^power
   double rtol = 1e-5, atol = 1e-5;
   int64_t n = 24000;
