@@ -1,16 +1,26 @@
 #include "htfm/sample/fitted.h"
 
+#include <ATen/ops/cholesky_solve.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/linalg_cholesky.h>
+#include <ATen/ops/mm.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "htfm/base/random.h"
 
 namespace htfm {
 
 namespace {
 
-constexpr int64_t kFine = 128;    // steps of the fine integration
-constexpr double kFinePower = 2;  // its grid is finer near the data
-constexpr double kRidge = 1e-3;   // draws the weights towards Adams and Bashforth's where the trajectories do not decide
+constexpr int64_t kFine = 128;        // steps of the fine integration
+constexpr double kFinePower = 2;      // its grid is finer near the data
+constexpr int64_t kMostRefined = 24;  // steps of a plan whose times and weights are refined together
+constexpr double kDifference = 1e-4;  // of the derivatives
+constexpr double kRidge = 1e-5;       // draws the weights towards Adams and Bashforth's where the trajectories do not decide
 
 // Fine trajectories of some rows: positions and velocities, with cubic Hermite interpolation between.
 class Trajectories {
@@ -51,16 +61,56 @@ class Trajectories {
   std::vector<std::vector<double>> position_, velocity_;
 };
 
-// Adams and Bashforth's weights for the step from u[n] to u[n+1]: the integral of the polynomial through the last `order` slopes.
-std::vector<double> adams_weights(const std::vector<double>& u, int64_t n, int64_t order) {
+// How far the law of the end points is from that of the fine ones, at scales from the whole set down to 1/30 of it: the mean squared
+// difference of their characteristic functions over random frequencies. Both start from the same points, so their own scatter cancels. A
+// law is what a sampler owes; single trajectories near a border between two modes may end in either.
+class Criterion {
+ public:
+  Criterion(int64_t rows, int64_t dim, const double* scale, const std::vector<double>& fine)
+      : rows_(rows), dim_(dim), scale_(scale, scale + rows) {
+    const Key key = Key(0).child("frequencies");
+    frequency_.resize(static_cast<size_t>(kFrequencies * dim));
+    fill_normal(key, 0, kFrequencies * dim, frequency_.data());
+    for (int64_t f = 0; f < kFrequencies; ++f) {
+      double square = 0;
+      for (int64_t k = 0; k < dim; ++k) square += frequency_[f * dim + k] * frequency_[f * dim + k];
+      const double size = std::pow(kHighest, key.child("size").uniform(static_cast<uint64_t>(f))) / std::sqrt(square);
+      for (int64_t k = 0; k < dim; ++k) frequency_[f * dim + k] *= size;
+    }
+    fine_ = transform(fine);
+  }
+  /// The differences, one for each real and imaginary part.
+  std::vector<double> operator()(const std::vector<double>& y) const {
+    std::vector<double> out = transform(y);
+    for (size_t i = 0; i < out.size(); ++i) out[i] -= fine_[i];
+    return out;
+  }
+
+ private:
+  static constexpr int64_t kFrequencies = 256;
+  static constexpr double kHighest = 30;
+  std::vector<double> transform(const std::vector<double>& y) const {
+    std::vector<double> out(static_cast<size_t>(2 * kFrequencies), 0.0);
+    for (int64_t f = 0; f < kFrequencies; ++f)
+      for (int64_t i = 0; i < rows_; ++i) {
+        double phase = 0;
+        for (int64_t k = 0; k < dim_; ++k) phase += frequency_[f * dim_ + k] * y[i * dim_ + k];
+        phase *= scale_[i];
+        out[2 * f] += std::cos(phase) / static_cast<double>(rows_);
+        out[2 * f + 1] += std::sin(phase) / static_cast<double>(rows_);
+      }
+    return out;
+  }
+  int64_t rows_, dim_;
+  std::vector<double> scale_, frequency_, fine_;
+};
+
+// Adams and Bashforth's weights of order 2 for the step from u[n] to u[n+1]; Euler's for the first.
+std::vector<double> adams_weights(const std::vector<double>& u, int64_t n) {
   const double h = u[n + 1] - u[n];
-  if (order == 1) return {h};
+  if (n == 0) return {h};
   const double p = u[n] - u[n - 1];
-  if (order == 2) return {h + h * h / (2 * p), -h * h / (2 * p)};
-  const double q = u[n] - u[n - 2];
-  // Lagrange polynomials in s = u - u[n] through 0, -p, -q, integrated over [0, h].
-  const double i1 = h * h / 2, i2 = h * h * h / 3;
-  return {(i2 + (p + q) * i1 + p * q * h) / (p * q), (i2 + q * i1) / (-p * (q - p)), (i2 + p * i1) / (q * (q - p))};
+  return {h + h * h / (2 * p), -h * h / (2 * p)};
 }
 
 // The least-squares weights of `slopes` for `target`, drawn towards `prior`.
@@ -92,34 +142,116 @@ std::vector<double> fit_weights(const std::vector<const std::vector<double>*>& s
   return w;
 }
 
-// Runs a grid over the trajectories with weights fitted step by step to where the fine ones are, each step from where this
-// solver has come to; returns the mean distance at the end.
-double follow(Trajectories& fine, const Velocity& v, const double* y0, std::vector<double>& y, MultistepPlan& plan, bool fit) {
-  const auto steps = static_cast<int64_t>(plan.times.size()) - 1;
-  y.assign(y0, y0 + fine.end().size());
-  std::vector<std::vector<double>> slopes(static_cast<size_t>(kMultistepOrder), std::vector<double>(y.size()));
-  std::vector<double> target;
-  plan.weights.clear();
-  for (int64_t n = 0; n < steps; ++n) {
-    std::rotate(slopes.rbegin(), slopes.rbegin() + 1, slopes.rend());
-    fine.at(v, y.data(), plan.times[n], slopes[0].data());
-    const int64_t order = std::min(n + 1, fit ? kMultistepOrder : int64_t{2});
-    std::vector<double> w = adams_weights(plan.times, n, std::min<int64_t>(order, 2));
-    w.resize(static_cast<size_t>(order), 0.0);
-    if (fit) {
-      fine.position(plan.times[n + 1], target);
-      for (size_t k = 0; k < y.size(); ++k) target[k] -= y[k];
-      std::vector<const std::vector<double>*> newest;
-      for (int64_t j = 0; j < order; ++j) newest.push_back(&slopes[j]);
-      w = fit_weights(newest, target, w);
-    }
-    for (int64_t j = 0; j < order; ++j)
-      for (size_t k = 0; k < y.size(); ++k) y[k] += w[j] * slopes[j][k];
-    plan.weights.push_back(std::move(w));
-  }
+double root_mean_square(const std::vector<double>& v) {
   double sum = 0;
-  for (size_t k = 0; k < y.size(); ++k) sum += std::abs(y[k] - fine.end()[k]);
-  return sum / static_cast<double>(y.size());
+  for (const double x : v) sum += x * x;
+  return std::sqrt(sum / static_cast<double>(v.size()));
+}
+
+// What the plans are tried on.
+class Trial {
+ public:
+  Trial(const Velocity& v, int64_t rows, int64_t dim, const double* y0, const double* scale)
+      : v_(v), rows_(rows), dim_(dim), y0_(y0, y0 + rows * dim), fine_(v, rows, dim, y0), criterion_(rows, dim, scale, fine_.end()) {}
+
+  // The differences of the laws under a plan.
+  std::vector<double> residual(const MultistepPlan& plan) {
+    y_ = y0_;
+    run_multistep(plan, v_, rows_, dim_, y_.data());
+    return criterion_(y_);
+  }
+
+  // Runs a grid with weights fitted step by step to where the fine trajectories are, each step from where this solver has come to; or with
+  // Adams and Bashforth's.
+  void set_weights(MultistepPlan& plan, bool fit) {
+    const auto steps = static_cast<int64_t>(plan.times.size()) - 1;
+    y_ = y0_;
+    std::vector<std::vector<double>> slopes(static_cast<size_t>(kMultistepOrder), std::vector<double>(y_.size()));
+    std::vector<double> target;
+    plan.weights.clear();
+    for (int64_t n = 0; n < steps; ++n) {
+      std::rotate(slopes.rbegin(), slopes.rbegin() + 1, slopes.rend());
+      fine_.at(v_, y_.data(), plan.times[n], slopes[0].data());
+      const int64_t order = std::min(n + 1, kMultistepOrder);
+      std::vector<double> w = adams_weights(plan.times, n);
+      w.resize(static_cast<size_t>(order), 0.0);
+      if (fit) {
+        fine_.position(plan.times[n + 1], target);
+        for (size_t k = 0; k < y_.size(); ++k) target[k] -= y_[k];
+        std::vector<const std::vector<double>*> newest;
+        for (int64_t j = 0; j < order; ++j) newest.push_back(&slopes[j]);
+        w = fit_weights(newest, target, w);
+      }
+      for (int64_t j = 0; j < order; ++j)
+        for (size_t k = 0; k < y_.size(); ++k) y_[k] += w[j] * slopes[j][k];
+      plan.weights.push_back(std::move(w));
+    }
+    plan.error = root_mean_square(criterion_(y_));
+  }
+
+ private:
+  const Velocity& v_;
+  int64_t rows_, dim_;
+  std::vector<double> y0_, y_;
+  Trajectories fine_;
+  Criterion criterion_;
+};
+
+// A plan as one vector: inner times, then all weights.
+std::vector<double> parameters(const MultistepPlan& plan) {
+  std::vector<double> p(plan.times.begin() + 1, plan.times.end() - 1);
+  for (const auto& w : plan.weights) p.insert(p.end(), w.begin(), w.end());
+  return p;
+}
+
+MultistepPlan with_parameters(MultistepPlan plan, const std::vector<double>& p) {
+  size_t at = 0;
+  for (size_t n = 1; n + 1 < plan.times.size(); ++n) plan.times[n] = p[at++];
+  for (auto& w : plan.weights)
+    for (double& x : w) x = p[at++];
+  return plan;
+}
+
+bool ascending(const std::vector<double>& times) {
+  for (size_t n = 1; n < times.size(); ++n)
+    if (!(times[n] - times[n - 1] > 1e-4)) return false;
+  return true;
+}
+
+// Levenberg and Marquardt on times and weights, derivatives by differences.
+void refine(Trial& trial, MultistepPlan& plan, int rounds) {
+  double damping = 1e-2;
+  std::vector<double> p = parameters(plan), r = trial.residual(plan);
+  plan.error = root_mean_square(r);
+  const auto m = static_cast<int64_t>(p.size()), size = static_cast<int64_t>(r.size());
+  for (int round = 0; round < rounds; ++round) {
+    at::Tensor jacobian = at::empty({m, size}, at::kDouble), residual = at::empty({size}, at::kDouble);
+    std::copy(r.begin(), r.end(), residual.mutable_data_ptr<double>());
+    for (int64_t i = 0; i < m; ++i) {
+      std::vector<double> q = p;
+      q[i] += kDifference;
+      const std::vector<double> moved = trial.residual(with_parameters(plan, q));
+      double* row = jacobian.mutable_data_ptr<double>() + i * size;
+      for (int64_t k = 0; k < size; ++k) row[k] = (moved[k] - r[k]) / kDifference;
+    }
+    const at::Tensor normal = at::mm(jacobian, jacobian.t()), gradient = at::mm(jacobian, residual.unsqueeze(1));
+    bool better = false;
+    for (int attempt = 0; attempt < 6 && !better; ++attempt, damping *= better ? 1 : 4) {
+      const at::Tensor system = normal.add(at::eye(m, at::kDouble).mul(normal.diagonal().mean().mul(damping)));
+      const at::Tensor step = at::cholesky_solve(gradient, at::linalg_cholesky(system)).contiguous();
+      std::vector<double> q = p;
+      for (int64_t i = 0; i < m; ++i) q[i] -= step.const_data_ptr<double>()[i];
+      MultistepPlan next = with_parameters(plan, q);
+      if (!ascending(next.times)) continue;
+      const std::vector<double> moved = trial.residual(next);
+      next.error = root_mean_square(moved);
+      if (!(next.error < plan.error)) continue;
+      better = true;
+      damping = std::max(damping / 4, 1e-6);
+      plan = std::move(next), p = q, r = moved;
+    }
+    if (!better) break;
+  }
 }
 
 std::vector<double> power_grid(int64_t steps, double power) {
@@ -130,35 +262,22 @@ std::vector<double> power_grid(int64_t steps, double power) {
 
 }  // namespace
 
-MultistepPlan fit_multistep(const Velocity& velocity, int64_t rows, int64_t dim, const double* y0, int64_t steps) {
-  Trajectories fine(velocity, rows, dim, y0);
-  std::vector<double> y;
+MultistepPlan fit_multistep(const Velocity& velocity, int64_t rows, int64_t dim, const double* y0, const double* scale, int64_t steps) {
+  Trial trial(velocity, rows, dim, y0, scale);
   MultistepPlan best;
-  best.error = best.plain_error = INFINITY;
+  best.error = INFINITY;
+  double plain_error = INFINITY;
   for (const double power : {1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0}) {
     MultistepPlan plan;
     plan.times = power_grid(steps, power);
-    best.plain_error = std::min(best.plain_error, follow(fine, velocity, y0, y, plan, false));
-    plan.error = follow(fine, velocity, y0, y, plan, true);
-    const double plain = best.plain_error;
-    if (plan.error < best.error) best = plan;
-    best.plain_error = plain;
+    trial.set_weights(plan, false);
+    plain_error = std::min(plain_error, plan.error);
+    trial.set_weights(plan, true);
+    if (plan.error < best.error) best = std::move(plan);
   }
-  // Each inner time moves as long as that helps, in ever smaller shares of its gaps.
-  for (double share = 0.3; share > 0.05; share /= 2)
-    for (int64_t n = 1; n < steps; ++n)
-      for (const double side : {-1.0, 1.0}) {
-        MultistepPlan plan;
-        plan.times = best.times;
-        const double gap = side < 0 ? best.times[n] - best.times[n - 1] : best.times[n + 1] - best.times[n];
-        plan.times[n] += side * share * gap;
-        plan.error = follow(fine, velocity, y0, y, plan, true);
-        plan.plain_error = best.plain_error;
-        if (plan.error < best.error) {
-          best = std::move(plan);
-          break;
-        }
-      }
+  // With many steps a power grid is good enough.
+  if (steps > 1 && steps <= kMostRefined) refine(trial, best, steps <= 12 ? 8 : 3);
+  best.plain_error = plain_error;
   return best;
 }
 

@@ -145,14 +145,20 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
 
   MultistepPlan plan;
   if (fitted) {
-    const int64_t count = std::min(rows, kCalibrationRows);
+    const int64_t count = kCalibrationRows;
     std::vector<double> own_area(static_cast<size_t>(count)), state(static_cast<size_t>(count * dim));
     plan = with_block(Key(0).child("calibration"), 0, count, own_area.data(), state.data(), [&](Block& own) {
       own.to_angular(state.data());
+      std::vector<double> scale(static_cast<size_t>(count));
+      for (int64_t i = 0; i < count; ++i) scale[i] = own.scales(i).data;
+      std::vector<double> sorted = scale;
+      std::nth_element(sorted.begin(), sorted.begin() + count / 2, sorted.end());
+      for (double& v : scale) v /= sorted[static_cast<size_t>(count / 2)];
       return fit_multistep([&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); }, count, dim, state.data(),
-                           options.solve.nfe);
+                           scale.data(), options.solve.nfe);
     });
     result.plan_error = plan.error, result.plain_error = plan.plain_error;
+    if (getenv("DBG")) fprintf(stderr, "plan %g plain %g\n", plan.error, plan.plain_error);
   }
 
   parallel_for(blocks, [&](int64_t block) {
