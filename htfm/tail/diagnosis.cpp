@@ -1,0 +1,200 @@
+#include "htfm/tail/diagnosis.h"
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/linalg_cholesky.h>
+#include <ATen/ops/linalg_solve_triangular.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+#include "htfm/metric/points.h"
+#include "htfm/metric/sort.h"
+#include "htfm/metric/tails.h"
+#include "htfm/tail/scatter.h"
+
+namespace htfm {
+namespace {
+
+/// Median and spread of ascending values. Where half of them are equal wider quantiles are taken; 0 for a constant.
+std::pair<double, double> centre_and_scale(std::span<const double> sorted) {
+  const double centre = quantile_of_sorted(sorted, 0.5);
+  for (const double share : {0.25, 0.05, 0.01, 0.0}) {
+    const double range = quantile_of_sorted(sorted, 1 - share) - quantile_of_sorted(sorted, share);
+    const double normal = share > 0 ? 2 * normal_quantile(1 - share) : 8;
+    if (range > 0) return {centre, range / normal};
+  }
+  return {centre, 0};
+}
+
+std::string index_text(const Interval& index) {
+  if (std::isinf(index.upper)) return fmt::format("over {:.2g}", index.lower);
+  return fmt::format("{:.3g} to {:.3g}", index.lower, index.upper);
+}
+
+/// How many exceedances would part gamma from 0, or from the largest light one, whichever is nearer to be done.
+double exceedances_needed(const TailChoice& choice, const DiagnosisOptions& options) {
+  const double distance = std::max({choice.gamma, options.light_gamma - choice.gamma, options.light_gamma / 2});
+  const double z = normal_quantile(0.5 + options.threshold.level / 2), one = 1 + std::max(choice.gamma, 0.0);
+  return std::pow(z * one / distance, 2);
+}
+
+void judge(TailReport& report, const DiagnosisOptions& options) {
+  const TailChoice& c = report.choice;
+  const double percent = 100 * options.threshold.level;
+  if (c.k == 0) {
+    report.verdict = TailVerdict::unclear;
+    report.sentence = "too small to tell: " + c.explanation;
+    return;
+  }
+  if (c.sampling.upper < options.light_gamma) {
+    report.verdict = TailVerdict::light;
+    report.sentence = fmt::format("light: gamma at most {:.2g}, an index over {:.2g} if any ({:g} %). {}", c.sampling.upper,
+                                  1 / options.light_gamma, percent, c.explanation);
+  } else if (c.sampling.lower > 0) {
+    report.verdict = TailVerdict::heavy;
+    report.sentence = fmt::format("heavy: tail index {:.3g} ({}). {}", c.index(), index_text(c.index_interval()), c.explanation);
+  } else {
+    const double needed = exceedances_needed(c, options);
+    report.sentence = fmt::format(
+        "too small to tell: gamma lies between {:.2g} and {:.2g} with {} exceedances; about {:.0f} would tell, from {:.2g} rows. {}",
+        c.sampling.lower, c.sampling.upper, c.k, needed, needed * static_cast<double>(c.n) / static_cast<double>(c.k), c.explanation);
+  }
+}
+
+}  // namespace
+
+const char* verdict_name(TailVerdict verdict) {
+  return verdict == TailVerdict::light ? "light" : verdict == TailVerdict::heavy ? "heavy" : "too small to tell";
+}
+
+double TailReport::quantile(double p) const { return centre + sign * choice.fit.quantile(p); }
+
+Interval TailReport::quantile_interval(double p, double level) const {
+  const Interval i = gpd_quantile_interval(tail, choice.fit, p, level);
+  return sign > 0 ? Interval{centre + i.lower, centre + i.upper} : Interval{centre - i.upper, centre - i.lower};
+}
+
+TailReport diagnose_tail(std::string name, std::span<const double> sorted, const DiagnosisOptions& options) {
+  TailReport report;
+  report.name = std::move(name);
+  report.choice = choose_threshold(sorted, options.threshold);
+  const size_t kept = report.choice.path.empty() ? 0 : static_cast<size_t>(report.choice.path.back().k) + 1;
+  const auto upper = sorted.last(std::min(kept, sorted.size()));
+  report.tail.assign(upper.begin(), upper.end());
+  judge(report, options);
+  return report;
+}
+
+Interval Diagnosis::direction_indices() const {
+  Interval range{std::numeric_limits<double>::infinity(), 0};
+  for (const TailReport& d : directions) {
+    if (d.choice.k == 0) continue;
+    range.lower = std::min(range.lower, d.choice.index());
+    range.upper = std::max(range.upper, d.choice.index());
+  }
+  return range;
+}
+
+const TailReport* Diagnosis::decisive() const {
+  if (radius.verdict == TailVerdict::heavy) return &radius;
+  // Among many sides one will look heavy by chance: here the interval with its allowance decides.
+  const TailReport* best = &radius;
+  for (const TailReport& side : sides)
+    if (side.verdict == TailVerdict::heavy && side.choice.gamma_interval.lower > 0 &&
+        (best == &radius || side.choice.gamma > best->choice.gamma))
+      best = &side;
+  return best;
+}
+
+Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names, const DiagnosisOptions& options) {
+  const Points points = to_points(rows, "tails");
+  if (!names.empty() && static_cast<int64_t>(names.size()) != points.dim)
+    throw InputError("[tails] expected {} names of columns, got {}", points.dim, names.size());
+  if (points.n < 1 || points.dim < 1)
+    throw InputError("[tails] expected at least one row and one column, got {} x {}", points.n, points.dim);
+  if (options.directions < 0) throw InputError("[tails] expected at least 0 directions, got {}", options.directions);
+  if (!(options.light_gamma > 0)) throw InputError("[tails] expected a positive gamma of light tails, got {}", options.light_gamma);
+  const auto n = static_cast<size_t>(points.n), dim = static_cast<size_t>(points.dim);
+  Diagnosis out;
+  out.rows = points.n;
+  out.columns = points.dim;
+  out.centre.resize(dim);
+  out.scale.resize(dim);
+  out.sides.resize(2 * dim);
+  const auto name_of = [&](size_t d) { return names.empty() ? fmt::format("column {}", d + 1) : names[d]; };
+  parallel_for(points.dim, [&](int64_t column) {
+    const auto d = static_cast<size_t>(column);
+    std::vector<double> values(n), scratch;
+    for (size_t i = 0; i < n; ++i) values[i] = points.row(static_cast<int64_t>(i))[d];
+    sort_values(values, scratch);
+    std::tie(out.centre[d], out.scale[d]) = centre_and_scale(values);
+    for (const double sign : {1.0, -1.0}) {
+      if (sign < 0) std::reverse(values.begin(), values.end());
+      std::vector<double> side(n);
+      for (size_t i = 0; i < n; ++i) side[i] = sign * (values[i] - out.centre[d]);
+      TailReport report = diagnose_tail(name_of(d) + (sign > 0 ? ", above" : ", below"), side, options);
+      report.centre = out.centre[d];
+      report.sign = sign;
+      report.column = column;
+      out.sides[2 * d + (sign > 0 ? 0 : 1)] = std::move(report);
+    }
+  });
+  std::vector<size_t> used;
+  for (size_t d = 0; d < dim; ++d) {
+    if (out.scale[d] > 0)
+      used.push_back(d);
+    else
+      out.constant.push_back(name_of(d));
+  }
+
+  // Standardised columns that have any spread.
+  const size_t m = used.size();
+  std::vector<double> z(n * m);
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j < m; ++j) z[i * m + j] = (points.row(static_cast<int64_t>(i))[used[j]] - out.centre[used[j]]) / out.scale[used[j]];
+  std::vector<double> radii(n);
+  at::Tensor whitened;
+  if (options.radius == RadiusKind::mahalanobis && m > 0) {
+    const at::Tensor x = at::from_blob(z.data(), {points.n, static_cast<int64_t>(m)}, at::kDouble);
+    const at::Tensor root = at::linalg_cholesky(robust_scatter(x, x.new_zeros({static_cast<int64_t>(m)})));
+    whitened = at::linalg_solve_triangular(root, x.t().contiguous(), /*upper=*/false).t().contiguous();
+  }
+  const double* w = whitened.defined() ? whitened.const_data_ptr<double>() : z.data();
+  for (size_t i = 0; i < n; ++i) {
+    double squares = 0;
+    for (size_t j = 0; j < m; ++j) squares += w[i * m + j] * w[i * m + j];
+    radii[i] = std::sqrt(squares);
+  }
+  sort_values(radii);
+  out.radius = diagnose_tail("radius", radii, options);
+
+  if (m > 1) {
+    out.directions.resize(static_cast<size_t>(options.directions));
+    parallel_for(options.directions, [&](int64_t k) {
+      std::vector<double> u(m), side(n), scratch;
+      fill_normal(Key(options.seed).child("direction"), static_cast<uint64_t>(k) * m, static_cast<int64_t>(m), u.data());
+      double norm = 0;
+      for (const double c : u) norm += c * c;
+      for (double& c : u) c /= std::sqrt(norm);
+      for (size_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (size_t j = 0; j < m; ++j) sum += u[j] * z[i * m + j];
+        side[i] = sum;
+      }
+      sort_values(side, scratch);
+      const double centre = quantile_of_sorted(side, 0.5);
+      for (double& v : side) v -= centre;
+      out.directions[static_cast<size_t>(k)] = diagnose_tail(fmt::format("direction {}", k + 1), side, options);
+    });
+  }
+
+  const TailReport* decisive = out.decisive();
+  out.verdict = decisive->verdict;
+  out.sentence = decisive->name + ": " + decisive->sentence;
+  return out;
+}
+
+}  // namespace htfm
