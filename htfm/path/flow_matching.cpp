@@ -21,6 +21,7 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
       coupling_spec_(spec.coupling),
       source_(*clock_, feature_),
       precondition_(spec.precondition),
+      pareto_tail_(spec.pareto_tail),
       data_scale_(std::move(data_scale)) {
   find_named(couplings(), spec.coupling.kind, "coupling.kind");
   find_named(size_statistics(), spec.coupling.size.kind, "coupling.size");
@@ -28,14 +29,14 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
 
 void FlowMatching::couple(const CoupledData& data) {
   sizes_ = std::make_unique<SizeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows);
+  if (pareto_tail_) sizes_->fit_tail(clock_->tail_exponent());
   coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key});
 }
 
 DataScale FlowMatching::fit_scale(const CoupledData& data) const {
   const int64_t n = data.rows.size(0), dim = data.rows.size(1), batch = std::min<int64_t>(n, 1024),
                 rounds = (kScalePairs + batch - 1) / batch;
-  const at::Tensor distances = data.rows.to(at::kDouble).sub(median_centre(data.rows)).square().sum(1).sqrt();
-  const double* distance = distances.const_data_ptr<double>();
+  const at::Tensor centre = median_centre(data.rows);
   const Key key = data.key.child("scale");
   std::vector<int64_t> order(static_cast<size_t>(n)), index(static_cast<size_t>(batch));
   std::vector<double> areas, paired;
@@ -44,9 +45,14 @@ DataScale FlowMatching::fit_scale(const CoupledData& data) const {
     for (int64_t i = 0; i < batch; ++i) index[i] = order[(round * batch + i) % n];
     const DataBatch rows{data.rows.index_select(0, at::from_blob(index.data(), {batch}, at::kLong)), index, round * batch};
     const Key own = key.child(static_cast<uint64_t>(round));
-    const SourceBatch source = coupling_->pair(own, rows, sizes_->levels(own.child("level"), rows));
+    const std::vector<double> level = sizes_->levels(own.child("level"), rows);
+    const at::Tensor stretched = sizes_->stretch(rows, level);
+    const SourceBatch source = coupling_->pair(own, {stretched, index, rows.position}, level);
+    const at::Tensor distances = stretched.to(at::kDouble).sub(centre).square().sum(1).sqrt();
     const double* area = source.area.const_data_ptr<double>();
-    for (int64_t i = 0; i < batch; ++i) areas.push_back(area[i]), paired.push_back(distance[index[i]]);
+    const double* distance = distances.const_data_ptr<double>();
+    areas.insert(areas.end(), area, area + batch);
+    paired.insert(paired.end(), distance, distance + batch);
   }
   return fit_data_scale(areas, paired, dim);
 }
@@ -54,7 +60,9 @@ DataScale FlowMatching::fit_scale(const CoupledData& data) const {
 TrainingPairs FlowMatching::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
   if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
   const int64_t n = data.rows.size(0), dim = data.rows.size(1);
-  const SourceBatch batch = coupling_->pair(key, data, sizes_->levels(key.child("level"), data));
+  const std::vector<double> level = sizes_->levels(key.child("level"), data);
+  const at::Tensor rows = sizes_->stretch(data, level);
+  const SourceBatch batch = coupling_->pair(key, {rows, data.index, data.position}, level);
 
   TrainingPairs out;
   if (feature_.size() > 0) {
@@ -70,7 +78,7 @@ TrainingPairs FlowMatching::pairs(Key key, const DataBatch& data, RunningStandar
   std::vector<double> times(static_cast<size_t>(n));
   fill_uniform(key.child("time"), 0, n, times.data());
 
-  const float* x1 = data.rows.const_data_ptr<float>();
+  const float* x1 = rows.const_data_ptr<float>();
   const double* x0 = batch.source.const_data_ptr<double>();
   const double* area = batch.area.const_data_ptr<double>();
   float* x = out.x.mutable_data_ptr<float>();

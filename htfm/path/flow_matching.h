@@ -21,6 +21,7 @@ struct FlowMatchingSpec {
   ScheduleSpec schedule;
   CouplingSpec coupling;
   bool precondition = true;
+  bool pareto_tail = false;  ///< the data's sizes continued by a Pareto law (SizeLaw::fit_tail)
 };
 
 /// What the coupling of a run knows of its data set.
@@ -36,6 +37,7 @@ class FlowMatching {
   explicit FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale = DataScale());
   const Clock& clock() const { return *clock_; }
   const PathFeature& feature() const { return feature_; }
+  const SizeTail& size_tail() const { return sizes_->tail(); }
   const DataScale& data_scale() const { return data_scale_; }
   void set_data_scale(DataScale scale) { data_scale_ = std::move(scale); }
 
@@ -69,7 +71,7 @@ class FlowMatching {
   SourceSampler source_;
   std::unique_ptr<SizeLaw> sizes_;
   std::unique_ptr<Coupling> coupling_;
-  bool precondition_;
+  bool precondition_, pareto_tail_;
   DataScale data_scale_;
 };
 

@@ -2,16 +2,62 @@
 
 #include <algorithm>
 
+#include "htfm/base/error.h"
 #include "htfm/metric/sort.h"
+#include "htfm/tail/scatter.h"
+#include "htfm/tail/threshold.h"
 
 namespace htfm {
 
-SizeLaw::SizeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows) : size_(std::move(size)) {
+namespace {
+
+constexpr int64_t kFewest = 20;  // exceedances that a tail is fitted to
+
+}  // namespace
+
+SizeLaw::SizeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows) : size_(std::move(size)), centre_(median_centre(rows)) {
   const int64_t n = rows.size(0), dim = rows.size(1);
   const float* x = rows.const_data_ptr<float>();
   sorted_.resize(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) sorted_[i] = (*size_)(x + i * dim, i);
   sort_values(sorted_);
+}
+
+void SizeLaw::fit_tail(double expected) {
+  if (!size_->homogeneous())
+    throw InputError("[data.tail] expected a size that grows with the distance from the centre, for the Pareto tail; got a file");
+  const TailChoice choice = choose_threshold(sorted_);
+  tail_ = {};
+  if (choice.k < kFewest || !choice.fits || !(choice.fit.shape > 0)) {
+    tail_.explanation =
+        fmt::format("the sizes have no Pareto tail ({})", choice.k < kFewest ? "too few rows" : "light, or no threshold fits");
+    return;
+  }
+  tail_.fit = choice.fit;
+  tail_.from = 1 - static_cast<double>(choice.k) / static_cast<double>(sorted_.size());
+  const double limit = normal_quantile(0.975), shape = 1 / expected;
+  const bool accepted = std::isfinite(expected) && std::abs(gpd_signed_deviance(sorted_, choice.fit, shape)) < limit * limit;
+  if (accepted) tail_.fit = fit_gpd_scale(sorted_, choice.k, shape);
+  tail_.explanation = fmt::format(
+      "sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto law of index {:.3g}, {}", tail_.fit.threshold, choice.k,
+      sorted_.size(), 1 / tail_.fit.shape,
+      accepted ? fmt::format("the clock's, which the data do not reject (their own: {:.3g})", 1 / choice.fit.shape) : "their own");
+}
+
+at::Tensor SizeLaw::stretch(const DataBatch& batch, const std::vector<double>& level) const {
+  if (tail_.from >= 1) return batch.rows;
+  at::Tensor out = batch.rows.clone();
+  const int64_t n = out.size(0), dim = out.size(1);
+  float* x = out.mutable_data_ptr<float>();
+  const double* c = centre_.const_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    if (level[i] <= tail_.from) continue;
+    float* row = x + i * dim;
+    const double size = (*size_)(row, batch.index.empty() ? i : batch.index[i]);
+    const double factor = tail_.fit.quantile(1 - level[i]) / size;
+    for (int64_t k = 0; k < dim; ++k) row[k] = static_cast<float>(c[k] + factor * (row[k] - c[k]));
+  }
+  return out;
 }
 
 std::vector<double> SizeLaw::levels(Key key, const DataBatch& batch) const {

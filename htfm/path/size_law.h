@@ -5,6 +5,7 @@
 
 #include "htfm/base/random.h"
 #include "htfm/path/size.h"
+#include "htfm/tail/estimators.h"
 
 namespace htfm {
 
@@ -13,6 +14,13 @@ struct DataBatch {
   at::Tensor rows;                 ///< n x dim, float32
   std::span<const int64_t> index;  ///< their places in the data set
   int64_t position = 0;            ///< rows that earlier steps took
+};
+
+/// The upper tail of the sizes as a generalised Pareto law, joined to the ranks below it.
+struct SizeTail {
+  double from = 1;  ///< level above which the law holds; 1: nowhere
+  GpdFit fit;
+  std::string explanation;
 };
 
 /// The sizes of all rows of a data set, ordered.
@@ -25,9 +33,18 @@ class SizeLaw {
   /// is its u-quantile. Ties share their ranks.
   std::vector<double> levels(Key key, const DataBatch& batch) const;
 
+  /// Fits the tail where a threshold is found: with the index `expected` (that of the clock) unless the data reject it, or with their own.
+  void fit_tail(double expected);
+  const SizeTail& tail() const { return tail_; }
+  /// Rows in the tail stretched from the centre to the size that the tail law has at their level: the tail is smooth, and goes on beyond
+  /// the largest row.
+  at::Tensor stretch(const DataBatch& batch, const std::vector<double>& level) const;
+
  private:
   std::shared_ptr<const SizeStatistic> size_;
   std::vector<double> sorted_;
+  at::Tensor centre_;
+  SizeTail tail_;
 };
 
 }  // namespace htfm

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 
+#include "htfm/base/parallel.h"
 #include "htfm/base/random.h"
 
 namespace htfm {
@@ -91,7 +92,7 @@ class Criterion {
   static constexpr double kHighest = 30;
   std::vector<double> transform(const std::vector<double>& y) const {
     std::vector<double> out(static_cast<size_t>(2 * kFrequencies), 0.0);
-    for (int64_t f = 0; f < kFrequencies; ++f)
+    parallel_for(kFrequencies, [&](int64_t f) {
       for (int64_t i = 0; i < rows_; ++i) {
         double phase = 0;
         for (int64_t k = 0; k < dim_; ++k) phase += frequency_[f * dim_ + k] * y[i * dim_ + k];
@@ -99,6 +100,7 @@ class Criterion {
         out[2 * f] += std::cos(phase) / static_cast<double>(rows_);
         out[2 * f + 1] += std::sin(phase) / static_cast<double>(rows_);
       }
+    });
     return out;
   }
   int64_t rows_, dim_;

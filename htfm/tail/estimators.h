@@ -62,6 +62,9 @@ inline constexpr double kSmallestShape = -0.5;  // below it the likelihood is no
 /// Fits the excesses of the k largest of ascending values over the next one; shape in [-0.5, 10]. NaN where k < 5 or they are all equal.
 GpdFit fit_gpd(std::span<const double> sorted, int64_t k);
 
+/// The same with a given positive shape: only the scale is fitted.
+GpdFit fit_gpd_scale(std::span<const double> sorted, int64_t k, double shape);
+
 /// The shapes that the likelihood ratio does not reject, the scale being fitted to each: asymmetric, and better than Wald's for small k.
 Interval gpd_profile_interval(std::span<const double> sorted, const GpdFit& fit, double level = 0.95);
 

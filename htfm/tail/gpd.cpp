@@ -57,6 +57,17 @@ GpdFit fit_gpd(std::span<const double> sorted, int64_t k) {
   return fit;
 }
 
+GpdFit fit_gpd_scale(std::span<const double> sorted, int64_t k, double shape) {
+  GpdFit fit = fit_gpd(sorted, k);
+  if (std::isnan(fit.shape)) return fit;
+  const gpd::Excesses e(sorted, k);
+  double log_scale = std::log(fit.scale / e.unit);
+  fit.log_likelihood = e.count() * (e.best_for_shape(shape, log_scale) - std::log(e.unit));
+  fit.shape = shape;
+  fit.scale = std::exp(log_scale) * e.unit;
+  return fit;
+}
+
 std::array<double, 3> GpdFit::covariance() const {
   const auto k = static_cast<double>(exceedances);
   const double one = 1 + std::max(shape, kSmallestShape);

@@ -160,6 +160,8 @@ Bindings::Bindings(RunConfig& c) {
   add("data.path", c.data.path, "an .npy or .csv file instead of a synthetic set");
   add("data.columns", c.data.columns, "columns of the file, by name or number, comma-separated; all when empty");
   add("data.normalise", c.data.normalise, "none, zscore or robust (median and interquartile range), column by column");
+  add("data.tail", c.data.tail,
+      "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
   add("clock.family", c.clock.family, "deterministic, stable, inverse-gamma");
   std::set<std::string> seen;
   for (const ClockFamily& family : clock_families())
@@ -284,6 +286,7 @@ void validate(RunConfig& c) {
   one_of("net.kind", c.net.kind, {"mlp"});
   one_of("sample.time_grid", c.sample.time_grid, {"angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust"});
+  one_of("data.tail", c.data.tail, {"empirical", "pareto"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
   const FlowMatching flow(c.flow());  // throws where clock, feature, schedule or coupling are wrong
@@ -293,7 +296,7 @@ void validate(RunConfig& c) {
 }  // namespace
 
 FlowMatchingSpec RunConfig::flow() const {
-  FlowMatchingSpec spec{clock, feature, path, coupling, precondition};
+  FlowMatchingSpec spec{clock, feature, path, coupling, precondition, data.tail == "pareto"};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupling.kind != "independent");
   return spec;

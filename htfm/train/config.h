@@ -18,6 +18,7 @@ struct DataConfig {
   int64_t n = 32000;
   std::string path;                ///< an .npy or .csv file
   std::string columns;             ///< comma-separated columns of a table; all when empty
+  std::string tail = "empirical";  ///< empirical | pareto: the largest sizes as they are, or smoothed and continued by a Pareto law
   std::string normalise = "none";  ///< none | zscore | robust, column by column
 };
 

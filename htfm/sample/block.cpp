@@ -1,0 +1,60 @@
+#include "htfm/sample/block.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace htfm {
+
+Block::Block(const Model& model, const float* weights, Key key, int64_t first, int64_t rows, double* area, double* x)
+    : flow_(model.flow()),
+      rows_(rows),
+      dim_(model.dim()),
+      scales_(static_cast<size_t>(rows)),
+      scaling_(static_cast<size_t>(rows)),
+      time_(static_cast<size_t>(rows)),
+      input_(static_cast<size_t>(rows * dim_)),
+      output_(input_) {
+  const ClockSample clocks =
+      flow_.clock().sample(key.child("clock"), {.count = rows, .first = first, .paths = flow_.feature().needs_paths()});
+  const at::Tensor source = sample_source(key.child("source"), clocks.area, dim_, first);
+  std::copy_n(clocks.area.const_data_ptr<double>(), rows, area);
+  std::copy_n(source.const_data_ptr<double>(), rows * dim_, x);
+  if (flow_.feature().size() > 0) feature_ = model.standardiser.apply(flow_.feature()(clocks));
+  network_ = model.network().evaluator(weights, rows, feature_.defined() ? feature_.const_data_ptr<float>() : nullptr);
+  for (int64_t i = 0; i < rows; ++i) scales_[i] = flow_.scales(area[i]);
+}
+
+void Block::velocity(const double* x, const double* t, double* v) {
+  for (int64_t i = 0; i < rows_; ++i) {
+    scaling_[i] = flow_.scaling(t[i], scales_[i]);
+    time_[i] = static_cast<float>(t[i]);
+    for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) input_[k] = static_cast<float>(scaling_[i].in * x[k]);
+  }
+  evaluate();
+  for (int64_t i = 0; i < rows_; ++i)
+    for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) v[k] = scaling_[i].skip * x[k] + scaling_[i].out * static_cast<double>(output_[k]);
+}
+
+void Block::angular_velocity(const double* y, const double* u, double* v) {
+  for (int64_t i = 0; i < rows_; ++i) time_[i] = u[i] >= 1 ? 1.0F : static_cast<float>(flow_.time_at(u[i] * M_PI / 2, scales_[i]));
+  for (int64_t k = 0; k < rows_ * dim_; ++k) input_[k] = static_cast<float>(y[k]);
+  evaluate();
+  for (int64_t k = 0; k < rows_ * dim_; ++k) v[k] = M_PI / 2 * static_cast<double>(output_[k]);
+}
+
+void Block::to_angular(double* x) const {
+  for (int64_t k = 0; k < rows_ * dim_; ++k) x[k] /= scales_[k / dim_].source;
+}
+
+void Block::from_angular(double* y) const {
+  for (int64_t k = 0; k < rows_ * dim_; ++k) y[k] *= scales_[k / dim_].data;
+}
+
+void Block::evaluate() {
+  if (std::all_of(time_.begin(), time_.end(), [&](float t) { return t == time_[0]; }))
+    (*network_)(input_.data(), static_cast<double>(time_[0]), output_.data());
+  else
+    (*network_)(input_.data(), time_.data(), output_.data());
+}
+
+}  // namespace htfm
