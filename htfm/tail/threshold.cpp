@@ -58,8 +58,7 @@ void check(const ThresholdOptions& o) {
 
 }  // namespace
 
-double gpd_p_value(std::span<const double> sorted, const GpdFit& fit) {
-  if (std::isnan(fit.shape)) return 0;
+double gpd_distance(std::span<const double> sorted, const GpdFit& fit) {
   const auto k = static_cast<double>(fit.exceedances);
   double below = 0, logs = 0, rank = 1;
   for (const double x : sorted.last(static_cast<size_t>(fit.exceedances))) {
@@ -67,8 +66,12 @@ double gpd_p_value(std::span<const double> sorted, const GpdFit& fit) {
     below += 1 - s;
     logs += (2 - (2 * rank++ - 1) / k) * std::log(s);
   }
-  const double statistic = k / 2 - 2 * below - logs;
-  return std::clamp(std::exp(-rate_of_statistic(fit.shape) * (statistic - 0.093)), 0.0, 1.0);
+  return k / 2 - 2 * below - logs;
+}
+
+double gpd_p_value(std::span<const double> sorted, const GpdFit& fit) {
+  if (std::isnan(fit.shape)) return 0;
+  return std::clamp(std::exp(-rate_of_statistic(fit.shape) * (gpd_distance(sorted, fit) - 0.093)), 0.0, 1.0);
 }
 
 double TailChoice::index() const { return gamma > 0 ? 1 / gamma : kInfinity; }

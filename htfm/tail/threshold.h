@@ -49,6 +49,9 @@ struct TailChoice {
 /// Chooses the threshold of ascending values; those that matter must be positive for Hill and moment (they are left out otherwise).
 TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptions& options = {});
 
+/// The upper-tail Anderson-Darling distance between excesses and fitted law.
+double gpd_distance(std::span<const double> sorted, const GpdFit& fit);
+
 /// How likely the upper-tail Anderson-Darling distance between excesses and fitted law would be at least as large, were the law right.
 double gpd_p_value(std::span<const double> sorted, const GpdFit& fit);
 
