@@ -1,3 +1,4 @@
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -104,6 +105,38 @@ TEST(Csv, RefusesMissingAndInfiniteValues) {
   EXPECT_MENTIONS(refusal("nan,1\n2,3\n"), "row 1, column 1: expected a number, got 'nan' (a missing value)");
 }
 
+TEST(Csv, LenientReadingTakesMissingValues) {
+  const ReadRules rules{.lenient = true, .advice = "drop it"};
+  const auto lenient = [&](std::string_view text) { return parse_csv(text, "t.csv", {}, rules); };
+  const Table table = lenient("x,y\n1,NA\n\n,4\n5,6\n");
+  ASSERT_EQ(table.values.sizes(), (at::IntArrayRef{4, 2}));
+  const double* v = table.values.const_data_ptr<double>();
+  for (const int k : {1, 2, 3, 4}) EXPECT_TRUE(std::isnan(v[k])) << k;
+  for (const int k : {0, 5, 6, 7}) EXPECT_FALSE(std::isnan(v[k])) << k;
+  const auto refused = [&](std::string_view text) { return input_error([&] { lenient(text); }); };
+  EXPECT_MENTIONS(refused("x,city\n1,Paris\n"), "row 2, column 2 (city): expected a number, got 'Paris' (text; drop it)");
+  EXPECT_MENTIONS(refused("day,x\n2020-01-31,1\n"), "column 1 (day): expected a number, got '2020-01-31' (a date; drop it)");
+  EXPECT_MENTIONS(refused("day,x\n12:30:00,1\n"), "(a date; drop it)");
+  EXPECT_MENTIONS(refused("x\n1\ninf\n"), "expected a finite number, got 'inf'");
+  EXPECT_MENTIONS(refused("x,y\n1\n"), "row 2: expected 2 columns, got 1");
+}
+
+TEST(Csv, HeaderByOrder) {
+  const Table table = parse_csv("0,1\n2,3\n", "t.csv", {}, {.header = true});
+  EXPECT_EQ(table.names, (Names{"0", "1"}));
+  expect_rows(table, {{2, 3}});
+}
+
+TEST(Csv, QuotedCellsMayTakeSeveralLines) {
+  const std::string text = "\"a\nb\",\"c,\r\nd\"\n1,\"say \"\"hi\"\"\n\n2\"\n\n3,x\n";
+  EXPECT_EQ(parse(text.substr(0, text.find("\"say")) + "2\n").names, (Names{"a\nb", "c,\r\nd"}));
+  // Rows are counted by the lines of the file.
+  EXPECT_MENTIONS(refusal("x,note\n1,\"two\nlines\"\nz,4\n", {.columns = {"x"}, .drop = {}}),
+                  "row 4, column 1 (x): expected a number, got 'z'");
+  expect_rows(parse("x,note\n1,\"two\nlines\"\n2,5\" pipe\n3,\"a\"\"\n\"\"b\"\n", {.columns = {"x"}, .drop = {}}), {{1}, {2}, {3}});
+  expect_rows(parse("\"a\nb\";c\n1;2\n"), {{1, 2}});
+}
+
 TEST(Csv, RefusesRaggedRows) {
   EXPECT_EQ(refusal("x,y\n1,2\n3\n"), "[csv] t.csv: row 3: expected 2 columns, got 1");
   EXPECT_MENTIONS(refusal("1,2\n3,4,5\n"), "row 2: expected 2 columns, got 3");
@@ -168,6 +201,14 @@ TEST(Csv, RoundTripsEveryNumberExactly) {
   EXPECT_EQ(folder.count(), 1);
 }
 
+TEST(Csv, WritesSoManyDigits) {
+  const at::Tensor values = at::tensor({1.0 / 3, 1234567890123.0, -0.0, 1e-20 / 3}, at::TensorOptions().dtype(at::kDouble)).view({2, 2});
+  EXPECT_EQ(format_csv(values, {"a", ""}, 7), "a,\"\"\n0.3333333,1234567890123\n0,3.333333e-21\n");
+  // Many blocks, formatted in parallel, stand in order.
+  const at::Tensor many = at::arange(0, 40000, at::TensorOptions().dtype(at::kLong)).view({-1, 2});
+  EXPECT_TRUE(at::equal(parse(format_csv(many)).values, many.to(at::kDouble)));
+}
+
 TEST(Csv, RefusesToWriteWhatIsNoTable) {
   EXPECT_MENTIONS(input_error([] { format_csv(at::zeros({3})); }), "expected a matrix n x d to write, got shape (3,)");
   EXPECT_MENTIONS(input_error([] { format_csv(at::zeros({3, 2}), {"x"}); }), "expected 2 column names, got 1");
@@ -189,9 +230,44 @@ TEST(Table, IsReadByExtension) {
                   "expected a column (a number from 1 to 2)");
 }
 
+TEST(Table, LenientReadingTakesVectorsAndWholeNumbers) {
+  const ReadRules rules{.lenient = true};
+  EXPECT_EQ(read_table(golden("vector.npy"), {}, rules).values.size(1), 1);
+  EXPECT_EQ(read_table(golden("i8.npy"), {}, rules).values.scalar_type(), at::kDouble);
+  // Its nan passes, its inf does not.
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy"), {}, rules); }),
+                  "row 3, column 0 (counted from 0): expected a finite number, got inf");
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("fortran.npy"), {}, rules); }), "expected C order");
+}
+
+// A stand-in for Python: the table comes as CSV with a header, whatever the names are.
+TEST(Table, ParquetComesThroughAnInterpreter) {
+  const TemporaryFolder folder;
+  test::spill(folder / "t.parquet", "PAR1");
+  const auto interpreter = [&](const std::string& body) {
+    const std::string path = folder / "python";
+    test::spill(path, "#!/bin/sh\n" + body + "\n");
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return ReadRules{.lenient = true, .python = path};
+  };
+  const Table table =
+      read_table(folder / "t.parquet", {.columns = {}, .drop = {"city"}}, interpreter("printf '\"1\",city\\n5,\"a b\"\\n,c\\n'"));
+  EXPECT_EQ(table.names, (Names{"1"}));
+  EXPECT_EQ(table.values.const_data_ptr<double>()[0], 5);
+  EXPECT_TRUE(std::isnan(table.values.const_data_ptr<double>()[1]));
+  const auto refused = [&](const std::string& body) {
+    return input_error([&] { read_table(folder / "t.parquet", {}, interpreter(body)); });
+  };
+  EXPECT_MENTIONS(refused("exit 3"), "expected a Python with pyarrow");
+  EXPECT_MENTIONS(refused("echo not one >&2; exit 4"), "expected a Parquet file, got: not one");
+  EXPECT_MENTIONS(refused("printf 'a\\nb\\n' >&2; exit 1"), "got: b");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.parquet", {}, {.python = "no-such-program"}); }), "No such file");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.parquet"); }), "none.parquet");
+}
+
 TEST(Table, RefusesEverythingElse) {
   const TemporaryFolder folder;
-  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.parquet"); }), "expected a file named .npy or .csv, got '.parquet'");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.xlsx"); }), "expected a file named .npy, .csv, .tsv or .parquet, got '.xlsx'");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "a.b/table"); }), "got a name without an extension");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.csv"); }), "No such file");
   EXPECT_MENTIONS(input_error([&] { read_table(golden("vector.npy")); }), "expected a matrix n x d");

@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "htfm/base/error.h"
-#include "htfm/io/dtype.h"
 #include "htfm/io/file.h"
 #include "htfm/io/text.h"
 
@@ -55,6 +54,14 @@ bool is_missing(std::string_view cell) {
   return value && !std::isfinite(*value);
 }
 
+/// Digits with the marks of a date or a time: 2020-01-31, 31.1.2020, 12:30:00.
+bool is_date(std::string_view cell) {
+  cell = trimmed(cell);
+  if (cell.empty() || cell[0] < '0' || cell[0] > '9' || cell.find_first_not_of("0123456789-/.: TZ+") != std::string_view::npos)
+    return false;
+  return std::count_if(cell.begin(), cell.end(), [](char c) { return c == '-' || c == '/' || c == '.' || c == ':'; }) >= 2;
+}
+
 /// A column's position from 0, given as a number from 1 to count.
 std::optional<int64_t> column_number(const std::string& word, int64_t count) {
   int64_t value = 0;
@@ -65,7 +72,8 @@ std::optional<int64_t> column_number(const std::string& word, int64_t count) {
 
 class CsvParser {
  public:
-  CsvParser(std::string_view text, const std::string& path, const ColumnChoice& choice) : rest_(text), path_(path), choice_(choice) {}
+  CsvParser(std::string_view text, const std::string& path, const ColumnChoice& choice, const ReadRules& rules)
+      : rest_(text), path_(path), choice_(choice), rules_(rules) {}
 
   Table parse() {
     if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
@@ -110,13 +118,35 @@ class CsvParser {
   }
 
   std::string_view next_line() {
-    ++line_;
-    const void* newline = std::memchr(rest_.data(), '\n', rest_.size());
-    const size_t size = newline ? static_cast<size_t>(static_cast<const char*>(newline) - rest_.data()) : rest_.size();
+    line_ += 1 + more_lines_;
+    more_lines_ = 0;
+    size_t size = line_end(0);
+    // A cell in quotes may go on over the end of the line.
+    if (std::memchr(rest_.data(), '"', size)) {
+      bool inside = false, cell_begins = true;
+      for (size_t from = 0;;) {
+        for (; from < size; ++from) {
+          const char c = rest_[from];
+          if (c == '"' && (inside || cell_begins)) {
+            inside = !inside;
+            if (!inside && from + 1 < size && rest_[from + 1] == '"') inside = true, ++from;
+          }
+          cell_begins = !inside && (c == separator_ || (cell_begins && is_blank(c, separator_)));
+        }
+        if (!inside || size == rest_.size()) break;
+        size = line_end(size + 1);
+        ++more_lines_;
+      }
+    }
     std::string_view line = rest_.substr(0, size);
     rest_.remove_prefix(std::min(size + 1, rest_.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     return line;
+  }
+
+  size_t line_end(size_t from) const {
+    const void* newline = std::memchr(rest_.data() + from, '\n', rest_.size() - from);
+    return newline ? static_cast<size_t>(static_cast<const char*>(newline) - rest_.data()) : rest_.size();
   }
 
   std::string column_text(int64_t column) const {
@@ -160,31 +190,31 @@ class CsvParser {
     }
   }
 
-  void find_separator(std::string_view line) {
-    bool inside = false;
-    bool semicolon = false;
-    bool tab = false;
-    for (const char c : line) {
-      if (c == '"') inside = !inside;
+  /// By what the first row has outside its quotes.
+  void find_separator() {
+    bool inside = false, cell_begins = true, semicolon = false, tab = false;
+    for (const char c : rest_) {
+      if (c == '\n' && !inside) break;
+      if (c == '"' && (inside || cell_begins)) inside = !inside;
       semicolon = semicolon || (!inside && c == ';');
       tab = tab || (!inside && c == '\t');
+      cell_begins = !inside && (c == ',' || c == ';' || c == '\t' || (cell_begins && c == ' '));
     }
     separator_ = tab ? '\t' : semicolon ? ';' : ',';
   }
 
   void read_first_row() {
     const std::string_view whole = rest_;
-    const std::string_view line = next_line();
-    find_separator(line);
-    const std::vector<std::string> first = cells(line);
+    find_separator();
+    const std::vector<std::string> first = cells(next_line());
     columns_ = static_cast<int64_t>(first.size());
-    if (first_row_is_header(first)) names_ = first;
+    if (rules_.header || first_row_is_header(first)) names_ = first;
     positions_ = choose_columns(choice_, names_, columns_, path_);
     wanted_.assign(columns_, false);
     for (const int64_t position : positions_) wanted_[position] = true;
     if (names_.empty()) {
       rest_ = whole;
-      line_ = 0;
+      line_ = more_lines_ = 0;
     }
   }
 
@@ -206,6 +236,10 @@ class CsvParser {
   }
 
   void read_row(std::string_view line, double* row) const {
+    if (rules_.lenient && columns_ > 1 && trimmed(line).empty()) {
+      std::fill_n(row, columns_, std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
     size_t at = 0;
     for (int64_t column = 0;; ++column, ++at) {
       if (column >= columns_) throw_ragged(line);
@@ -243,11 +277,13 @@ class CsvParser {
       throw InputError("[csv] {}: row {}, {}: expected a finite number, got {}", path_, line_, column_text(column), in_quotes(text));
     }
     if (is_missing(text)) {
+      if (rules_.lenient) return std::numeric_limits<double>::quiet_NaN();
       note = " (a missing value)";
     } else if (std::string point = text; std::count(text.begin(), text.end(), ',') == 1) {
       point[point.find(',')] = '.';
       if (number(point)) note = " (a decimal comma? numbers are read with a point)";
     }
+    if (note.empty() && !rules_.advice.empty()) note = fmt::format(" ({}; {})", is_date(text) ? "a date" : "text", rules_.advice);
     throw InputError("[csv] {}: row {}, {}: expected a number, got {}{}", path_, line_, column_text(column), in_quotes(text), note);
   }
 
@@ -269,7 +305,9 @@ class CsvParser {
   std::string_view rest_;
   const std::string& path_;
   const ColumnChoice& choice_;
+  const ReadRules& rules_;
   int64_t line_ = 0;
+  int64_t more_lines_ = 0;  // that the last row took beyond its first
   char separator_ = ',';
   int64_t columns_ = 0;
   std::vector<std::string> names_;
@@ -293,19 +331,6 @@ int64_t find_column(const std::string& word, const std::vector<std::string>& nam
     known += fmt::format(" or one of {}{}", fmt::join(shown, ", "), shown.size() < names.size() ? ", ..." : "");
   }
   throw InputError("[table] {}: expected a column ({}), got {}", path, known, in_quotes(word));
-}
-
-template <class T>
-void format_rows(const at::Tensor& values, std::string& text) {
-  const T* data = values.const_data_ptr<T>();
-  char digits[32];
-  for (int64_t i = 0; i < values.size(0); ++i) {
-    for (int64_t j = 0; j < values.size(1); ++j) {
-      const auto [end, error] = std::to_chars(digits, digits + sizeof digits, *data++);
-      text.append(digits, end);
-      text.push_back(j + 1 < values.size(1) ? ',' : '\n');
-    }
-  }
 }
 
 }  // namespace
@@ -332,43 +357,12 @@ std::vector<int64_t> choose_columns(const ColumnChoice& choice, const std::vecto
   return positions;
 }
 
-Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice) {
-  return CsvParser(text, path, choice).parse();
+Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
+  return CsvParser(text, path, choice, rules).parse();
 }
 
-Table read_csv(const std::string& path, const ColumnChoice& choice) { return parse_csv(read_file(path), path, choice); }
-
-std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names) {
-  if (values.dim() != 2) throw InputError("[csv] expected a matrix n x d to write, got shape {}", shape_text(values.sizes()));
-  if (!names.empty() && static_cast<int64_t>(names.size()) != values.size(1)) {
-    throw InputError("[csv] expected {} column names, got {}", values.size(1), names.size());
-  }
-  std::string text;
-  for (size_t j = 0; j < names.size(); ++j) {
-    if (names[j].find_first_of(",;\t\"\r\n ") == std::string::npos) {
-      text += names[j];
-    } else {
-      text += '"';
-      for (const char c : names[j]) {
-        if (c == '"') text += '"';
-        text += c == '\n' || c == '\r' ? ' ' : c;
-      }
-      text += '"';
-    }
-    text += j + 1 < names.size() ? ',' : '\n';
-  }
-  const at::Tensor array = packed(values);
-  switch (array.scalar_type()) {
-    case at::kFloat: format_rows<float>(array, text); break;
-    case at::kDouble: format_rows<double>(array, text); break;
-    case at::kLong: format_rows<int64_t>(array, text); break;
-    default: throw InputError("[csv] expected float32, float64 or int64 to write, got {}", dtype_name(array.scalar_type()));
-  }
-  return text;
-}
-
-void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names) {
-  atomic_write(path, format_csv(values, names));
+Table read_csv(const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
+  return parse_csv(read_file(path), path, choice, rules);
 }
 
 }  // namespace htfm

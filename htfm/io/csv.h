@@ -1,4 +1,5 @@
-// Tables of numbers as text, read strictly: a cell that is not a finite number is an error that says where it stands.
+// Tables of numbers as text, read strictly unless told otherwise: a cell that is not a finite number is an error that says where it
+// stands.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,18 +22,26 @@ struct Table {
   std::vector<std::string> names;
 };
 
-/// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has; cells
-/// may stand in double quotes; the first row is a header when a cell to be read is text. Columns not chosen may hold
-/// anything. InputError with the file's line (from 1) and column for text, missing values, nan, inf and ragged rows.
-Table read_csv(const std::string& path, const ColumnChoice& choice = {});
-/// The same from memory; `path` is for messages.
-Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice = {});
+/// What a reading may let pass.
+struct ReadRules {
+  bool lenient = false;            // a missing value becomes nan, an empty line a row of them; whole numbers and vectors of .npy are read
+  bool header = false;             // the first row is a header, whatever stands in it
+  std::string advice = {};         // what a message about text or a date adds: "leave the column out with --drop"
+  std::string python = "python3";  // whose pyarrow reads Parquet
+};
 
-/// Writes a matrix (float32, float64 or int64) with commas, each number in its shortest form that reads back equal;
-/// `names` makes a header.
-void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {});
+/// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has; cells
+/// may stand in double quotes, over several lines too; the first row is a header when a cell to be read is text. Columns not chosen may
+/// hold anything. InputError with the file's line (from 1) and column for text, missing values, nan, inf and ragged rows.
+Table read_csv(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
+/// The same from memory; `path` is for messages.
+Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
+
+/// Writes a matrix (float32, float64 or int64) with commas; `names` makes a header. Each number in its shortest form that reads back
+/// equal, or, with `digits` above 0, whole numbers exactly and others to so many significant digits.
+void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {}, int digits = 0);
 /// The same as text.
-std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {});
+std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {}, int digits = 0);
 
 /// The positions (from 0) of the chosen columns in a table with `count` columns; `names` may be empty.
 std::vector<int64_t> choose_columns(const ColumnChoice& choice, const std::vector<std::string>& names, int64_t count,

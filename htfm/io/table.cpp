@@ -2,28 +2,55 @@
 
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/nan_to_num.h>
 
 #include <cctype>
+#include <cmath>
 
 #include "htfm/base/error.h"
 #include "htfm/io/npy.h"
+#include "htfm/io/parquet.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
 
-Table read_table(const std::string& path, const ColumnChoice& choice) {
+namespace {
+
+at::Tensor read_matrix(const std::string& path, bool lenient) {
+  if (!lenient) return read_npy(path);
+  at::Tensor values;
+  try {
+    values = read_npy(path);
+  } catch (const InputError&) {
+    try {
+      values = read_npy(path, NpyNumbers::integer).to(at::kDouble);
+    } catch (const InputError&) {
+    }
+    if (!values.defined()) throw;  // says what the file holds
+  }
+  return values.dim() == 1 ? values.view({-1, 1}) : values;
+}
+
+}  // namespace
+
+Table read_table(const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
   const size_t name = path.rfind('/') + 1;  // 0 where there is no slash
   const size_t dot = path.rfind('.');
   std::string extension = dot == std::string::npos || dot < name ? "" : path.substr(dot);
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 
-  if (extension == ".csv") return read_csv(path, choice);
+  if (extension == ".csv" || extension == ".tsv") return read_csv(path, choice, rules);
+  if (extension == ".parquet" || extension == ".pq") {
+    ReadRules own = rules;
+    own.header = true;
+    return parse_csv(parquet_as_csv(path, rules.python), path, choice, own);
+  }
   if (extension != ".npy") {
-    throw InputError("[table] {}: expected a file named .npy or .csv, got {}", path,
+    throw InputError("[table] {}: expected a file named .npy, .csv, .tsv or .parquet, got {}", path,
                      extension.empty() ? "a name without an extension" : in_quotes(extension));
   }
   Table table;
-  table.values = read_npy(path);
+  table.values = read_matrix(path, rules.lenient);
   check_matrix(table.values, path);
   std::vector<int64_t> positions = choose_columns(choice, {}, table.values.size(1), path);
   if (!choice.columns.empty() || !choice.drop.empty()) {
@@ -31,7 +58,7 @@ Table read_table(const std::string& path, const ColumnChoice& choice) {
     const at::Tensor index = at::from_blob(positions.data(), {count}, at::TensorOptions().dtype(at::kLong));
     table.values = at::index_select(table.values, 1, index);
   }
-  check_finite(table.values, path, positions);
+  check_finite(rules.lenient ? table.values.nan_to_num(0.0, HUGE_VAL, -HUGE_VAL) : table.values, path, positions);
   return table;
 }
 

@@ -1,4 +1,4 @@
-// A data set of rows, from whichever of our two array formats holds it.
+// A data set of rows, from whichever of the formats holds it.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace htfm {
 
-/// Reads a matrix n x d of finite numbers from an .npy (float32 or float64 as stored) or a .csv file (float64), with its
-/// column names where the file has them. InputError for any other extension, shape or content.
-Table read_table(const std::string& path, const ColumnChoice& choice = {});
+/// Reads a matrix n x d of finite numbers from an .npy (float32 or float64 as stored), a .csv or .tsv, or a .parquet file (float64), with
+/// its column names where the file has them. InputError for any other extension, shape or content.
+Table read_table(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
 
 }  // namespace htfm

@@ -1,0 +1,13 @@
+// Parquet through the pyarrow of a Python interpreter, which hands the table over as CSV.
+#pragma once
+
+#include <string>
+
+namespace htfm {
+
+/// The content of a Parquet file as CSV with a header: numbers as they are, true and false as 1 and 0, missing values empty, everything
+/// else as text. `python`: the interpreter, a path or a name on PATH. InputError where it cannot be run, has no pyarrow, or where
+/// the file is no Parquet.
+std::string parquet_as_csv(const std::string& path, const std::string& python = "python3");
+
+}  // namespace htfm
