@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -44,6 +46,21 @@ ClockSpec ClockChoice::get() const {
   ClockSpec out = spec;
   out.parameters = given;
   return out;
+}
+
+CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& count, const std::string& help) {
+  return command
+      .add_option_function<std::string>(
+          name,
+          [&count, name](const std::string& text) {
+            double v = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+            if (error != std::errc{} || end != text.data() + text.size() || !(v >= 1 && v <= 1e15) || v != std::floor(v))
+              throw CLI::ValidationError(name, "expected a whole number of at least 1, got '" + text + "'");
+            count = static_cast<int64_t>(v);
+          },
+          help)
+      ->type_name("NUMBER");
 }
 
 namespace {

@@ -39,6 +39,9 @@ struct ClockChoice {
   ClockSpec get() const;
 };
 
+/// Adds an option for a number of things, at least one: 24000, or 1e6 for short.
+CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& count, const std::string& help);
+
 /// Figures of a command: printed as aligned lines, or as one JSON object with --json.
 void print_figures(const Common& common, const Json& figures);
 

@@ -14,6 +14,8 @@ namespace htfm::app {
 
 namespace {
 
+constexpr int kCsvDigits = 9;  // what the network's float32 can tell
+
 // A table in Markdown, so that the documentation can be made from it.
 void print_keys() {
   fmt::print("| key | type | default | meaning |\n|---|---|---|---|\n");
@@ -76,7 +78,7 @@ void add_sample(CLI::App& app) {
   CLI::App* c = app.add_subcommand("sample", "Sample a trained run");
   c->footer("Example: htfm sample run -n 24000 --solver ab2 --nfe 20 -o s.npy");
   c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
-  c->add_option("-n,--count", o->n, "How many samples")->required()->check(CLI::PositiveNumber);
+  add_count(*c, "-n,--count", o->n, "How many samples")->required();
   c->add_option("-o,--output", o->output, "File to write (.npy or .csv)")->required();
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)");
   std::vector<std::string> names;
@@ -119,7 +121,7 @@ void add_sample(CLI::App& app) {
     options.averaged = o->weights == "ema";
     const SampleResult result = sample_with_status(model, options);
     if (o->output.ends_with(".csv"))
-      write_csv(o->output, result.samples, model.column_names());
+      write_csv(o->output, result.samples, model.column_names(), kCsvDigits);
     else
       write_npy(o->output, result.samples);
     if (!o->area.empty()) write_npy(o->area, result.area);

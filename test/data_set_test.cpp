@@ -4,6 +4,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/data/dataset.h"
+#include "htfm/data/table_transform.h"
 #include "htfm/io/file.h"
 
 namespace htfm {
@@ -62,27 +63,100 @@ TEST(Synthetic, BadNamesAndParametersAreRefused) {
   EXPECT_THROW(draw_synthetic(Key(1), {"rings", 1.5}, 0), InputError);
 }
 
-TEST(Normaliser, InvertsItself) {
+TEST(TableTransform, InvertsItself) {
   const at::Tensor x = draw_synthetic(Key(1), {"mixture2d", 1.5}, 500);
-  for (const char* kind : {"none", "zscore", "robust"}) {
-    const Normaliser n = Normaliser::fit(kind, x);
-    const at::Tensor y = n.invert(n.apply(x).to(at::kDouble));
+  for (const char* kind : {"none", "zscore", "robust", "table"}) {
+    const TableTransform n = TableTransform::fit(kind, x, Key(2));
+    const at::Tensor y = n.invert(n.apply(x, Key(2)).to(at::kDouble));
     for (int64_t i = 0; i < x.numel(); ++i)
       ASSERT_NEAR(y.const_data_ptr<double>()[i], x.const_data_ptr<double>()[i], 1e-6 * (1 + std::abs(x.const_data_ptr<double>()[i])))
           << kind;
   }
-  EXPECT_THROW(Normaliser::fit("minmax", x), InputError);
+  EXPECT_THROW(TableTransform::fit("minmax", x, Key(2)), InputError);
+}
+
+class Csv {
+ public:
+  explicit Csv(const std::string& text) : path_((std::filesystem::temp_directory_path() / "htfm-data-set.csv").string()) {
+    atomic_write(path_, text);
+  }
+  ~Csv() { std::filesystem::remove(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string refusal(const FileSpec& spec) {
+  try {
+    file_dataset(spec);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "accepted";
 }
 
 TEST(Dataset, ColumnsOfATable) {
-  const std::string path = (std::filesystem::temp_directory_path() / "htfm-columns.csv").string();
-  atomic_write(path, "a,b,c\n1,2,3\n4,5,6\n");
-  const Dataset d = file_dataset(path, "c,a");
+  const Csv csv("a,b,c\n1,2,3\n4,5,6\n");
+  const Dataset d = file_dataset({.path = csv.path(), .columns = "c,a"});
   EXPECT_EQ(d.names, (std::vector<std::string>{"c", "a"}));
   EXPECT_EQ(d.rows.const_data_ptr<double>()[0], 3);
   EXPECT_EQ(d.rows.const_data_ptr<double>()[3], 4);
-  EXPECT_THROW(file_dataset(path, "d"), InputError);
-  std::filesystem::remove(path);
+  EXPECT_EQ(file_dataset({.path = csv.path(), .drop = "b"}).names, (std::vector<std::string>{"a", "c"}));
+  EXPECT_THROW(file_dataset({.path = csv.path(), .columns = "d"}), InputError);
+}
+
+TEST(Dataset, MissingValuesAreDroppedWithCountsOrRefused) {
+  const Csv csv("a,b,c\n1,,3\n4,5,6\nNA,,9\n7,8,9\n");
+  EXPECT_NE(refusal({.path = csv.path()}).find("row 2, column 2 (b)"), std::string::npos);
+  const Dataset d = file_dataset({.path = csv.path(), .missing = "drop"});
+  EXPECT_EQ(d.rows.size(0), 2);
+  EXPECT_EQ(d.rows.const_data_ptr<double>()[3], 7);
+  EXPECT_EQ(d.notes, (std::vector<std::string>{"2 of 4 rows left out for missing values (a 1, b 2)"}));
+  const Csv none("a,b\n1,NA\n2,NA\n");
+  EXPECT_NE(refusal({.path = none.path(), .missing = "drop"}).find("b: expected numbers, got only missing values"), std::string::npos);
+  const Csv no_row("a,b\n1,NA\nNA,2\n");
+  EXPECT_NE(refusal({.path = no_row.path(), .missing = "drop"}).find("expected a row without missing values, got none"), std::string::npos);
+}
+
+TEST(Dataset, RowNumbersAreLeftOut) {
+  for (const char* head : {"rownames,x", ",x", "Unnamed: 0,x", "ID,x"}) {
+    const Csv csv(std::string(head) + "\n1,5\n2,6\n3,9\n");
+    const Dataset d = file_dataset({.path = csv.path()});
+    EXPECT_EQ(d.names, (std::vector<std::string>{"x"})) << head;
+    ASSERT_EQ(d.notes.size(), 1u);
+    EXPECT_EQ(file_dataset({.path = csv.path(), .columns = "1,2"}).rows.size(1), 2) << "chosen columns stay";
+  }
+  // Another name, other numbers, or nothing else: data.
+  for (const char* text : {"age,x\n1,5\n2,6\n3,9\n", "id,x\n1,5\n2,6\n4,9\n", "id\n1\n2\n3\n"}) {
+    const Csv csv(text);
+    EXPECT_TRUE(file_dataset({.path = csv.path()}).notes.empty()) << text;
+  }
+}
+
+TEST(Dataset, LogReturns) {
+  const Csv csv("p\n1\n2\n1\n");
+  const Dataset d = file_dataset({.path = csv.path(), .log_returns = true});
+  ASSERT_EQ(d.rows.size(0), 2);
+  EXPECT_DOUBLE_EQ(d.rows.const_data_ptr<double>()[0], std::log(2));
+  EXPECT_DOUBLE_EQ(d.rows.const_data_ptr<double>()[1], -std::log(2));
+  const Csv bad("p\n1\n-2\n1\n");
+  EXPECT_NE(refusal({.path = bad.path(), .log_returns = true}).find("row 2, p: expected a positive number for log-returns, got -2"),
+            std::string::npos);
+}
+
+TEST(Dataset, SplitKeepsEveryRowOnce) {
+  const Dataset all = synthetic_dataset(Key(1), {"rings", 1.5}, 1000);
+  const auto [train, apart] = split_rows(all, 0.3, Key(5));
+  EXPECT_EQ(train.rows.size(0), 700);
+  EXPECT_EQ(apart.rows.size(0), 300);
+  double total = 0, parts = 0;
+  for (int64_t i = 0; i < 2000; ++i) total += all.rows.const_data_ptr<double>()[i];
+  for (int64_t i = 0; i < 1400; ++i) parts += train.rows.const_data_ptr<double>()[i];
+  for (int64_t i = 0; i < 600; ++i) parts += apart.rows.const_data_ptr<double>()[i];
+  EXPECT_NEAR(total, parts, 1e-9);
+  EXPECT_TRUE(split_rows(all, 0.3, Key(5)).first.rows.equal(train.rows));
+  EXPECT_TRUE(split_rows(all, 0, Key(5)).first.rows.equal(all.rows));
 }
 
 }  // namespace

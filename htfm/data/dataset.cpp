@@ -1,20 +1,22 @@
 #include "htfm/data/dataset.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
 
 #include "htfm/base/error.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/table.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 
 namespace {
 
-double quantile(std::vector<double>& v, double p) {
-  const auto k = static_cast<std::ptrdiff_t>(p * static_cast<double>(v.size() - 1));
-  std::nth_element(v.begin(), v.begin() + k, v.end());
-  return v[static_cast<size_t>(k)];
-}
+constexpr const char* kAdvice = "leave such a column out with --drop";
 
 std::string rows_hash(const at::Tensor& rows) {
   Xxh64 hash;
@@ -22,52 +24,85 @@ std::string rows_hash(const at::Tensor& rows) {
   return hash.hex();
 }
 
-}  // namespace
-
-Normaliser Normaliser::fit(const std::string& kind, const at::Tensor& rows) {
-  Normaliser out;
-  if (kind == "none") return out;
-  const int64_t n = rows.size(0), dim = rows.size(1);
-  const double* x = rows.const_data_ptr<double>();
-  std::vector<double> column(static_cast<size_t>(n));
-  for (int64_t k = 0; k < dim; ++k) {
-    for (int64_t i = 0; i < n; ++i) column[i] = x[i * dim + k];
-    double centre = 0, scale = 0;
-    if (kind == "zscore") {
-      for (const double v : column) centre += v;
-      centre /= static_cast<double>(n);
-      for (const double v : column) scale += (v - centre) * (v - centre);
-      scale = std::sqrt(scale / static_cast<double>(n));
-    } else if (kind == "robust") {
-      centre = quantile(column, 0.5);
-      scale = (quantile(column, 0.75) - quantile(column, 0.25)) / 1.3489795003921634;
-    } else {
-      throw InputError("[data.normalise] expected none, zscore or robust; got '{}'", kind);
-    }
-    out.centre.push_back(centre);
-    out.scale.push_back(scale > 0 ? scale : 1);
+std::vector<std::string> words(const std::string& list) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at < list.size();) {
+    const size_t comma = std::min(list.find(',', at), list.size());
+    out.push_back(list.substr(at, comma - at));
+    at = comma + 1;
   }
   return out;
 }
 
-at::Tensor Normaliser::apply(const at::Tensor& rows) const {
-  const int64_t n = rows.size(0), dim = rows.size(1);
-  at::Tensor out = at::empty({n, dim}, at::kFloat);
-  const double* x = rows.const_data_ptr<double>();
-  float* y = out.mutable_data_ptr<float>();
-  for (int64_t i = 0; i < n * dim; ++i) y[i] = static_cast<float>(centre.empty() ? x[i] : (x[i] - centre[i % dim]) / scale[i % dim]);
-  return out;
+std::string column_text(const Table& table, int64_t column) {
+  const bool named = column < static_cast<int64_t>(table.names.size()) && !table.names[column].empty();
+  return named ? printable(table.names[column]) : fmt::format("column {}", column + 1);
 }
 
-at::Tensor Normaliser::invert(const at::Tensor& rows) const {
-  if (centre.empty()) return rows;
-  const int64_t n = rows.size(0), dim = rows.size(1);
-  at::Tensor out = at::empty({n, dim}, at::kDouble);
-  const double* x = rows.const_data_ptr<double>();
-  double* y = out.mutable_data_ptr<double>();
-  for (int64_t i = 0; i < n * dim; ++i) y[i] = centre[i % dim] + scale[i % dim] * x[i];
-  return out;
+void keep_columns(Table& table, int64_t first) {
+  table.values = table.values.narrow(1, first, table.values.size(1) - first).contiguous();
+  if (!table.names.empty()) table.names.erase(table.names.begin(), table.names.begin() + first);
 }
+
+// A first column 1, 2, ... or 0, 1, ... that carries no name, or one that row numbers carry.
+bool is_index(const Table& table) {
+  const int64_t n = table.values.size(0), columns = table.values.size(1);
+  if (columns < 2 || n < 3) return false;
+  if (!table.names.empty()) {
+    std::string name = table.names[0];
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    bool known = name.starts_with("unnamed") || name.starts_with("__index_level");
+    for (const char* word : {"", "rownames", "row", "index", "id", "idx", "#"}) known = known || name == word;
+    if (!known) return false;
+  }
+  const double* x = table.values.const_data_ptr<double>();
+  if (x[0] != 0 && x[0] != 1) return false;
+  for (int64_t i = 1; i < n; ++i)
+    if (x[i * columns] != x[0] + static_cast<double>(i)) return false;
+  return true;
+}
+
+// Rows with missing values go; says how many and why.
+void drop_missing(Table& table, const std::string& path, std::vector<std::string>& notes) {
+  const int64_t n = table.values.size(0), columns = table.values.size(1);
+  double* x = table.values.mutable_data_ptr<double>();
+  std::vector<int64_t> missing(static_cast<size_t>(columns), 0);
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    bool whole = true;
+    for (int64_t k = 0; k < columns; ++k)
+      if (std::isnan(x[i * columns + k])) ++missing[k], whole = false;
+    if (!whole) continue;
+    if (kept < i) std::copy_n(x + i * columns, columns, x + kept * columns);
+    ++kept;
+  }
+  if (kept == n) return;
+  std::string counts;
+  for (int64_t k = 0; k < columns; ++k) {
+    if (missing[k] == n)
+      throw InputError("[table] {}: {}: expected numbers, got only missing values ({})", path, column_text(table, k), kAdvice);
+    if (missing[k] > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", column_text(table, k), missing[k]);
+  }
+  if (kept == 0) throw InputError("[table] {}: expected a row without missing values, got none (missing: {})", path, counts);
+  notes.push_back(fmt::format("{} of {} rows left out for missing values ({})", n - kept, n, counts));
+  table.values = table.values.narrow(0, 0, kept).contiguous();
+}
+
+void take_log_returns(Table& table, const std::string& path) {
+  const int64_t n = table.values.size(0), columns = table.values.size(1);
+  if (n < 2) throw InputError("[table] {}: expected at least two rows for log-returns, got {}", path, n);
+  const double* x = table.values.const_data_ptr<double>();
+  at::Tensor out = at::empty({n - 1, columns}, at::kDouble);
+  double* y = out.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n * columns; ++i)
+    if (!(x[i] > 0))
+      throw InputError("[table] {}: row {}, {}: expected a positive number for log-returns, got {}", path, i / columns + 1,
+                       column_text(table, i % columns), x[i]);
+  for (int64_t i = 0; i < (n - 1) * columns; ++i) y[i] = std::log(x[i + columns] / x[i]);
+  table.values = out;
+}
+
+}  // namespace
 
 Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n) {
   Dataset set;
@@ -78,20 +113,44 @@ Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n) {
   return set;
 }
 
-Dataset file_dataset(const std::string& path, const std::string& columns) {
-  ColumnChoice choice;
-  for (size_t at = 0; at < columns.size();) {
-    const size_t comma = std::min(columns.find(',', at), columns.size());
-    choice.columns.push_back(columns.substr(at, comma - at));
-    at = comma + 1;
-  }
-  Table table = read_table(path, choice);
+Dataset file_dataset(const FileSpec& spec) {
+  if (spec.missing != "refuse" && spec.missing != "drop")
+    throw InputError("[data.missing] expected refuse or drop; got '{}'", spec.missing);
+  const bool drop = spec.missing == "drop";
+  const ReadRules rules{.lenient = drop, .advice = drop ? kAdvice : "", .python = spec.python};
+  Table table = read_table(spec.path, {.columns = words(spec.columns), .drop = words(spec.drop)}, rules);
   Dataset set;
-  set.rows = table.values.to(at::kDouble).contiguous();
+  table.values = table.values.to(at::kDouble).contiguous();
+  if (spec.columns.empty() && is_index(table)) {
+    set.notes.push_back(fmt::format("{} only numbers the rows and is left out", column_text(table, 0)));
+    keep_columns(table, 1);
+  }
+  if (drop) drop_missing(table, spec.path, set.notes);
+  if (spec.log_returns) take_log_returns(table, spec.path);
+  set.rows = table.values;
   set.names = std::move(table.names);
   set.hash = rows_hash(set.rows);
-  set.origin = fmt::format("{}, {} rows", path, set.rows.size(0));
+  set.origin = fmt::format("{}, {} {}", spec.path, set.rows.size(0), spec.log_returns ? "log-returns" : "rows");
   return set;
+}
+
+std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key key) {
+  const int64_t n = data.rows.size(0);
+  if (share > 0 && n < 2) throw InputError("[data.holdout] expected at least two rows to set some apart, got {}", n);
+  const int64_t apart = share > 0 ? std::clamp<int64_t>(std::llround(share * static_cast<double>(n)), 1, n - 1) : 0;
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  fill_permutation(key, n, order.data());
+  std::sort(order.begin(), order.begin() + apart);
+  std::sort(order.begin() + apart, order.end());
+  const auto part = [&](int64_t first, int64_t count, const char* what) {
+    Dataset out{.names = data.names, .notes = data.notes};
+    out.rows = data.rows.index_select(0, at::from_blob(order.data() + first, {count}, at::kLong));
+    out.hash = rows_hash(out.rows);
+    out.origin = fmt::format("{}, {} of them {}", data.origin, count, what);
+    return out;
+  };
+  if (apart == 0) return {data, part(0, 0, "held out")};
+  return {part(apart, n - apart, "to train"), part(0, apart, "held out")};
 }
 
 }  // namespace htfm

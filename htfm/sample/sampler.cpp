@@ -66,7 +66,7 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
     throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", solver.least_nfe, solver.name, options.solve.nfe);
   const auto started = std::chrono::steady_clock::now();
   const int64_t n = options.n, dim = model.dim(), rows = model.network().evaluation_rows(), blocks = (n + rows - 1) / rows;
-  const float* weights = (options.averaged ? model.state.ema : model.state.parameters).const_data_ptr<float>();
+  const float* weights = (options.averaged ? model.weights() : model.state.parameters).const_data_ptr<float>();
   const Key key = Key(options.seed).child("sample");
   const FlowMatching& flow = model.flow();
   const bool fitted = options.solver == "fitted";
@@ -123,7 +123,7 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
     for (int64_t k = 0; k < dim; ++k) finite = finite && std::isfinite(x[i * dim + k]);
     if (!finite) ++result.diverged;
   }
-  result.samples = model.normaliser().invert(states);
+  result.samples = model.transform().invert(states);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return result;
 }

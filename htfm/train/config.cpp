@@ -157,9 +157,15 @@ Bindings::Bindings(RunConfig& c) {
   add("data.name", c.data.name, "synthetic set: mixture2d, checkerboard, two_moons, swiss_roll, rings, olympic_rings");
   add("data.alpha", c.data.alpha, 1e-3, 2, "mixture2d: stability index of the components");
   add("data.n", c.data.n, 1, many, "points drawn from a synthetic set");
-  add("data.path", c.data.path, "an .npy or .csv file instead of a synthetic set");
+  add("data.path", c.data.path, "an .npy, .csv, .tsv or .parquet file instead of a synthetic set");
   add("data.columns", c.data.columns, "columns of the file, by name or number, comma-separated; all when empty");
-  add("data.normalise", c.data.normalise, "none, zscore or robust (median and interquartile range), column by column");
+  add("data.drop", c.data.drop, "columns of the file to leave out");
+  add("data.missing", c.data.missing, "rows of the file with missing values: refuse or drop");
+  add("data.log_returns", c.data.log_returns, "rows become log(x_i / x_(i-1))");
+  add("data.python", c.data.python, "interpreter whose pyarrow reads Parquet");
+  add("data.holdout", c.data.holdout, 0, 0.9, "share of the file's rows that is set apart, at random, to be compared with");
+  add("data.normalise", c.data.normalise,
+      "none, zscore, robust (median and interquartile range) or table (each column by its kind), column by column");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
   add("clock.family", c.clock.family, "deterministic, stable, inverse-gamma");
@@ -212,6 +218,10 @@ Bindings::Bindings(RunConfig& c) {
   add("train.keep", c.train.keep, 1, 1'000'000, "newest checkpoints kept");
   add("train.keep_every", c.train.keep_every, 0, many, "checkpoints at multiples of so many steps are kept for good; 0: none");
   add("train.log_steps", c.train.log_steps, 1, many, "steps between log lines");
+  add("train.validation", c.train.validation, 0, 0.9,
+      "share of the rows that is not trained on; the averaged weights with the least loss there are kept");
+  add("train.validate_steps", c.train.validate_steps, 1, many, "steps between validations");
+  add("train.patience", c.train.patience, 1, many, "validations without a better one before training ends");
   add("sample.solver", c.sample.solver, "euler, heun, midpoint, ab2, dopri5");
   add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
   add("sample.time_grid", c.sample.time_grid,
@@ -285,7 +295,8 @@ void validate(RunConfig& c) {
   one_of("method", c.method, {"htfm"});
   one_of("net.kind", c.net.kind, {"mlp"});
   one_of("sample.time_grid", c.sample.time_grid, {"angle", "clock", "uniform"});
-  one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust"});
+  one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
+  one_of("data.missing", c.data.missing, {"refuse", "drop"});
   one_of("data.tail", c.data.tail, {"empirical", "pareto"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});

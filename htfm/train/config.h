@@ -17,9 +17,13 @@ struct DataConfig {
   double alpha = 1.5;
   int64_t n = 32000;
   std::string path;                ///< an .npy or .csv file
-  std::string columns;             ///< comma-separated columns of a table; all when empty
+  std::string columns, drop;       ///< comma-separated columns of a table: only these, all but these
+  std::string missing = "refuse";  ///< refuse | drop: rows with missing values
+  bool log_returns = false;
+  std::string python = "python3";  ///< whose pyarrow reads Parquet
+  double holdout = 0;              ///< share of a file's rows that is set apart
+  std::string normalise = "none";  ///< none | zscore | robust | table, column by column
   std::string tail = "empirical";  ///< empirical | pareto: the largest sizes as they are, or smoothed and continued by a Pareto law
-  std::string normalise = "none";  ///< none | zscore | robust, column by column
 };
 
 struct TrainConfig {
@@ -35,6 +39,9 @@ struct TrainConfig {
   int64_t keep = 2;                 ///< newest checkpoints kept
   int64_t keep_every = 0;           ///< and each multiple of so many steps, for good
   int64_t log_steps = 50;
+  double validation = 0;         ///< share of the rows that is not trained on but tells when to stop; 0: none
+  int64_t validate_steps = 100;  ///< steps between validations
+  int64_t patience = 20;         ///< validations without a better one before training ends
 };
 
 struct SampleConfig {

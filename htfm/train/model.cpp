@@ -55,8 +55,15 @@ at::Tensor take_parameters(const ParameterLayout& layout, const std::string& pre
   return flat;
 }
 
+std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
+  const Key key(static_cast<uint64_t>(c.seed));
+  if (c.data.path.empty()) return {load_dataset(c), {}};
+  const DataConfig& d = c.data;
+  return split_rows(file_dataset({d.path, d.columns, d.drop, d.missing, d.log_returns, d.python}), d.holdout, key.child("holdout"));
+}
+
 Dataset load_dataset(const RunConfig& c) {
-  if (!c.data.path.empty()) return file_dataset(c.data.path, c.data.columns);
+  if (!c.data.path.empty()) return load_split(c).first;
   return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"), {c.data.name, c.data.alpha}, c.data.n);
 }
 
@@ -67,7 +74,8 @@ Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
 
 Model::Model(const RunConfig& config, const Dataset& data)
     : config_(config), names_(data.names), data_hash_(data.hash), data_origin_(data.origin) {
-  normaliser_ = Normaliser::fit(config.data.normalise, data.rows);
+  transform_ = TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"));
+  if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   const CoupledData set = coupled(data);
   dim_ = set.rows.size(1);
   build(DataScale(config.data_scale > 0 ? config.data_scale : robust_scale(set.rows)));
@@ -78,7 +86,8 @@ Model::Model(const RunConfig& config, const Dataset& data)
 }
 
 CoupledData Model::coupled(const Dataset& data) const {
-  return {normaliser_.apply(data.rows), data.names, Key(static_cast<uint64_t>(config_.seed)).child("coupling")};
+  const Key key(static_cast<uint64_t>(config_.seed));
+  return {transform_.apply(data.rows, key.child("spread")), transform_.seen_names(data.names), key.child("coupling")};
 }
 
 void Model::couple(const Dataset& data) { flow_->couple(coupled(data)); }
@@ -102,10 +111,8 @@ void Model::save(const std::string& path) const {
   file.tensors["standardiser.count"] = statistics.count;
   file.tensors["standardiser.mean"] = statistics.mean;
   file.tensors["standardiser.m2"] = statistics.m2;
-  if (!normaliser_.centre.empty()) {
-    file.tensors["normaliser.centre"] = vector_tensor(normaliser_.centre);
-    file.tensors["normaliser.scale"] = vector_tensor(normaliser_.scale);
-  }
+  transform_.put(file.tensors);
+  if (best.defined()) put_parameters(layout, best, "best.", file.tensors);
   const nlohmann::json info{{"step", step},
                             {"skipped", skipped},
                             {"updates", state.updates},
@@ -115,7 +122,9 @@ void Model::save(const std::string& path) const {
                             {"columns", names_},
                             {"bad_in_a_row", bad_in_a_row},
                             {"loss_sum", loss_sum},
-                            {"loss_count", loss_count}};
+                            {"loss_count", loss_count},
+                            {"best_loss", best_loss},
+                            {"best_step", best_step}};
   file.metadata["format"] = kFormat;
   file.metadata["config"] = format_config(config_);
   file.metadata["info"] = info.dump();
@@ -144,6 +153,8 @@ Model Model::load(const std::string& path) {
     m.bad_in_a_row = info.at("bad_in_a_row");
     m.loss_sum = info.at("loss_sum");
     m.loss_count = info.at("loss_count");
+    m.best_loss = info.at("best_loss");
+    m.best_step = info.at("best_step");
     m.data_hash_ = info.at("data_hash");
     m.data_origin_ = info.at("data_origin");
     m.names_ = info.at("columns").get<std::vector<std::string>>();
@@ -161,16 +172,15 @@ Model Model::load(const std::string& path) {
   m.standardiser = RunningStandardiser(m.flow_->feature().size());
   m.standardiser.load({find_tensor(file.tensors, "standardiser.count", path), find_tensor(file.tensors, "standardiser.mean", path),
                        find_tensor(file.tensors, "standardiser.m2", path)});
-  if (file.tensors.contains("normaliser.centre")) {
-    m.normaliser_.centre = tensor_vector(find_tensor(file.tensors, "normaliser.centre", path));
-    m.normaliser_.scale = tensor_vector(find_tensor(file.tensors, "normaliser.scale", path));
-  }
+  m.transform_ = TableTransform::take(file.tensors, path);
+  if (m.transform_.dim() != m.dim_) throw InputError("[checkpoint] {}: expected {} columns, got {}", path, m.dim_, m.transform_.dim());
+  if (m.best_step > 0) m.best = take_parameters(layout, "best.", file.tensors, path);
   return m;
 }
 
 std::string Model::weights_hash() const {
   Xxh64 hash;
-  hash.update(state.ema.const_data_ptr(), state.ema.nbytes());
+  hash.update(weights().const_data_ptr(), weights().nbytes());
   return hash.hex();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "htfm/data/dataset.h"
+#include "htfm/data/table_transform.h"
 #include "htfm/net/network.h"
 #include "htfm/train/config.h"
 #include "htfm/train/optimiser.h"
@@ -15,6 +16,8 @@ namespace htfm {
 
 /// The training set that a configuration names.
 Dataset load_dataset(const RunConfig& config);
+/// The training set and the rows of a file that are held out from it; a synthetic set has none.
+std::pair<Dataset, Dataset> load_split(const RunConfig& config);
 /// Fresh points of the same synthetic law, never seen in training; the k-th such set. InputError where the data are a file.
 Dataset held_out(const RunConfig& config, int64_t n, uint64_t k = 0);
 
@@ -31,12 +34,14 @@ class Model {
   void set_config(const RunConfig& config) { config_ = config; }  ///< keys that may change on resume
   const Network& network() const { return *network_; }
   const FlowMatching& flow() const { return *flow_; }
-  const Normaliser& normaliser() const { return normaliser_; }
+  const TableTransform& transform() const { return transform_; }
   const std::vector<std::string>& column_names() const { return names_; }
   int64_t dim() const { return network_->dim(); }
   const DataScale& data_scale() const { return flow_->data_scale(); }
   /// Prepares training on the data set that the model was made for.
   void couple(const Dataset& data);
+  /// A data set as training sees it.
+  CoupledData coupled(const Dataset& data) const;
   const std::string& data_hash() const { return data_hash_; }
   const std::string& data_origin() const { return data_origin_; }
 
@@ -47,19 +52,23 @@ class Model {
   int64_t bad_in_a_row = 0;
   double loss_sum = 0;  ///< since the last log line
   int64_t loss_count = 0;
+  at::Tensor best;  ///< averaged weights with the least loss on the rows set apart; undefined where there are none
+  double best_loss = 0;
+  int64_t best_step = 0;
 
-  /// XXH64 of the averaged weights: names a trained model in reports.
+  /// The weights to sample with: the best ones, else the averaged ones.
+  const at::Tensor& weights() const { return best.defined() ? best : state.ema; }
+  /// XXH64 of the weights to sample with: names a trained model in reports.
   std::string weights_hash() const;
 
  private:
   Model() = default;
   void build(DataScale scale);
-  CoupledData coupled(const Dataset& data) const;
 
   RunConfig config_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<FlowMatching> flow_;
-  Normaliser normaliser_;
+  TableTransform transform_;
   std::vector<std::string> names_;
   int64_t dim_ = 0;
   std::string data_hash_, data_origin_;

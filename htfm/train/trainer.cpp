@@ -2,9 +2,11 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
@@ -39,29 +41,78 @@ class SquaredError final : public SampleLoss {
   double inverse_;
 };
 
-// The order of the rows: a permutation an epoch, a function of the seed, so that nothing of it needs saving.
-class Batches {
+at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index) {
+  const auto n = static_cast<int64_t>(index.size()), dim = rows.size(1);
+  at::Tensor out = at::empty({n, dim}, at::kFloat);
+  const float* from = rows.const_data_ptr<float>();
+  float* to = out.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < n; ++i) std::copy_n(from + index[i] * dim, dim, to + i * dim);
+  return out;
+}
+
+int64_t validation_rows(const RunConfig& config, int64_t rows) {
+  return config.train.validation > 0
+             ? std::clamp<int64_t>(std::llround(config.train.validation * static_cast<double>(rows)), 1, std::max<int64_t>(1, rows - 1))
+             : 0;
+}
+
+// The loss on rows that are not trained on, over pairs that stay the same: each row meets several sources and times.
+class Validation {
  public:
-  Batches(Key key, at::Tensor rows, int64_t batch)
-      : key_(key), rows_(std::move(rows)), batch_(batch), order_(static_cast<size_t>(rows_.size(0))) {}
-  int64_t per_epoch() const { return (rows_.size(0) + batch_ - 1) / batch_; }
-  DataBatch at_step(int64_t step) {
-    const int64_t epoch = step / per_epoch(), first = step % per_epoch() * batch_, dim = rows_.size(1);
-    if (epoch != epoch_) {
-      fill_permutation(key_.child(static_cast<uint64_t>(epoch)), rows_.size(0), order_.data());
-      epoch_ = epoch;
-    }
-    const int64_t n = std::min(batch_, rows_.size(0) - first);
-    at::Tensor out = at::empty({n, dim}, at::kFloat);
-    const float* from = rows_.const_data_ptr<float>();
-    float* to = out.mutable_data_ptr<float>();
-    for (int64_t i = 0; i < n; ++i) std::copy_n(from + order_[first + i] * dim, dim, to + i * dim);
-    return {out, {order_.data() + first, static_cast<size_t>(n)}, epoch * rows_.size(0) + first};
+  Validation(const Model& model, const CoupledData& set, std::vector<int64_t> places)
+      : flow_(model.config().flow(), model.data_scale()), key_(Key(static_cast<uint64_t>(model.config().seed)).child("validation")) {
+    flow_.couple(set);
+    const size_t repeats = std::max<size_t>(1, kPairs / places.size());
+    for (size_t k = 0; k < repeats; ++k) index_.insert(index_.end(), places.begin(), places.end());
+    rows_ = select_rows(set.rows, index_);
+  }
+  double operator()(const Model& model) const {
+    RunningStandardiser standardiser = model.standardiser;  // it must not learn from these rows
+    const TrainingPairs pairs = flow_.pairs(key_, {rows_, index_, 0}, standardiser);
+    const at::Tensor out = model.network().forward(model.state.ema.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature});
+    const float *a = out.const_data_ptr<float>(), *b = pairs.target.const_data_ptr<float>();
+    double sum = 0;
+    for (int64_t i = 0; i < out.numel(); ++i) sum += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+    return sum / static_cast<double>(out.numel());
   }
 
  private:
+  static constexpr size_t kPairs = 8192;
+  FlowMatching flow_;  // its own, so that pools of the training are not drawn again and again
+  Key key_;
+  std::vector<int64_t> index_;
+  at::Tensor rows_;
+};
+
+// Whether validation has not become better for long enough.
+bool out_of_patience(const Model& model) {
+  const TrainConfig& c = model.config().train;
+  return model.best.defined() && model.step - model.best_step >= c.patience * c.validate_steps;
+}
+
+// The order of the rows: a permutation an epoch, a function of the seed, so that nothing of it needs saving.
+class Batches {
+ public:
+  /// `places`: the rows to train on.
+  Batches(Key key, at::Tensor rows, std::vector<int64_t> places, int64_t batch)
+      : key_(key), rows_(std::move(rows)), places_(std::move(places)), batch_(batch), order_(places_.size()) {}
+  int64_t per_epoch() const { return (count() + batch_ - 1) / batch_; }
+  DataBatch at_step(int64_t step) {
+    const int64_t epoch = step / per_epoch(), first = step % per_epoch() * batch_;
+    if (epoch != epoch_) {
+      fill_permutation(key_.child(static_cast<uint64_t>(epoch)), count(), order_.data());
+      for (int64_t& place : order_) place = places_[place];
+      epoch_ = epoch;
+    }
+    const std::span<const int64_t> index(order_.data() + first, static_cast<size_t>(std::min(batch_, count() - first)));
+    return {select_rows(rows_, index), index, epoch * count() + first};
+  }
+
+ private:
+  int64_t count() const { return static_cast<int64_t>(places_.size()); }
   Key key_;
   at::Tensor rows_;
+  std::vector<int64_t> places_;
   int64_t batch_, epoch_ = -1;
   std::vector<int64_t> order_;
 };
@@ -71,7 +122,10 @@ class Record {
  public:
   Record(const RunFolder& folder, int64_t step) : events_(folder.events(), step), log_(folder.log()) {}
   void write(const TrainProgress& p) {
-    log_.append({{"step", p.step}, {"loss", p.loss}, {"grad_norm", p.norm}, {"lr", p.lr}, {"skipped", p.skipped}, {"seconds", p.seconds}});
+    nlohmann::json line{{"step", p.step}, {"loss", p.loss},       {"grad_norm", p.norm},
+                        {"lr", p.lr},     {"skipped", p.skipped}, {"seconds", p.seconds}};
+    if (p.validation) line["validation"] = *p.validation, events_.scalar("train/validation", p.step, *p.validation);
+    log_.append(line);
     events_.scalar("train/loss", p.step, p.loss);
     events_.scalar("train/grad_norm", p.step, p.norm);
     events_.scalar("train/lr", p.step, p.lr);
@@ -110,7 +164,8 @@ Model start(const RunConfig& config, const Dataset& data, const RunFolder& folde
 }  // namespace
 
 int64_t total_steps(const RunConfig& config, int64_t rows) {
-  return config.train.epochs * ((rows + config.train.batch - 1) / config.train.batch);
+  const int64_t trained = rows - validation_rows(config, rows);
+  return config.train.epochs * ((trained + config.train.batch - 1) / config.train.batch);
 }
 
 Model train(const RunConfig& config, const TrainOptions& options) {
@@ -134,14 +189,23 @@ Model train(const RunConfig& config, const TrainOptions& options) {
   }
 
   const Key key = Key(static_cast<uint64_t>(config.seed)).child("train");
-  Batches batches(key.child("order"), model.normaliser().apply(data.rows), config.train.batch);
-  const int64_t steps = total_steps(config, data.rows.size(0)), first_step = model.step;
+  const CoupledData set = model.coupled(data);
+  const int64_t rows = data.rows.size(0), apart = validation_rows(config, rows);
+  if (apart >= rows) throw InputError("[train.validation] expected at least two rows to set some apart, got {}", rows);
+  std::vector<int64_t> places(static_cast<size_t>(rows));
+  std::iota(places.begin(), places.end(), int64_t{0});
+  if (apart > 0) fill_permutation(key.child("apart"), rows, places.data());
+  std::optional<Validation> validation;
+  if (apart > 0) validation.emplace(model, set, std::vector<int64_t>(places.end() - apart, places.end()));
+  places.resize(static_cast<size_t>(rows - apart));
+  Batches batches(key.child("order"), set.rows, std::move(places), config.train.batch);
+  const int64_t steps = total_steps(config, rows), first_step = model.step;
   const Optimiser optimiser(model.network().layout(), config.train);
   std::vector<float> gradient(static_cast<size_t>(model.network().layout().size()));
   const auto started = Stopwatch::now();
   double norm = 0;
 
-  while (model.step < steps) {
+  while (model.step < steps && !out_of_patience(model)) {
     const int64_t step = model.step;
     const TrainingPairs pairs = model.flow().pairs(key.child(static_cast<uint64_t>(step)), batches.at_step(step), model.standardiser);
     const double loss = model.network().gradient(model.state.parameters.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature},
@@ -158,8 +222,14 @@ Model train(const RunConfig& config, const TrainOptions& options) {
     }
     ++model.step;
 
-    const bool last = model.step == steps;
-    if (last || model.step % config.train.log_steps == 0) {
+    std::optional<double> validated;
+    if (validation && (model.step == steps || model.step % config.train.validate_steps == 0)) {
+      validated = (*validation)(model);
+      if (*validated < model.best_loss || (!model.best.defined() && std::isfinite(*validated)))
+        model.best = model.state.ema.clone(), model.best_loss = *validated, model.best_step = model.step;
+    }
+    const bool last = model.step == steps || out_of_patience(model);
+    if (validated || last || model.step % config.train.log_steps == 0) {
       const double seconds = std::chrono::duration<double>(Stopwatch::now() - started).count();
       const TrainProgress progress{model.step,
                                    steps,
@@ -169,7 +239,8 @@ Model train(const RunConfig& config, const TrainOptions& options) {
                                    model.skipped,
                                    seconds,
                                    static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
-                                   last};
+                                   last,
+                                   validated};
       model.loss_sum = 0, model.loss_count = 0;
       if (record) record->write(progress);
       if (options.report) options.report(progress);

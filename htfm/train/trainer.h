@@ -19,6 +19,7 @@ struct TrainProgress {
   int64_t skipped = 0;
   double seconds = 0, steps_per_second = 0;  ///< of this process
   bool last = false;
+  std::optional<double> validation = {};  ///< loss on the rows set apart, where it was just taken
 };
 
 struct TrainOptions {
@@ -27,7 +28,8 @@ struct TrainOptions {
   std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
 };
 
-/// Steps of the whole training: epochs times batches, the last batch of an epoch possibly smaller.
+/// Steps of the whole training on a set of so many rows: epochs times batches, the last batch of an epoch possibly smaller. Validation may
+/// end it before.
 int64_t total_steps(const RunConfig& config, int64_t rows);
 
 /// Trains a model as configured and returns it. The result is a function of configuration and data: a run that was killed

@@ -1,0 +1,54 @@
+// One column of a table as the model sees it. Whole numbers and other lattices are spread over their cells, a lower bound is moved to
+// minus infinity, a share of equal values at the bound becomes an interval below it; then median and quantile range set centre and scale.
+// Far from the bound the map is affine: a power law stays a power law with the same index.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "htfm/base/random.h"
+
+namespace htfm {
+
+/// The map and what it honours. All fields are numbers, so that a checkpoint keeps them as one row of a matrix.
+struct ColumnTransform {
+  bool constant = false;  ///< the column is `origin` everywhere; the model does not see it
+  bool flip = false;      ///< the bound is above: y = -x takes the place of x
+  /// Values are (origin + k gap) / 10^decimals with whole k; gap 0: any number. The origin is the least value then.
+  double origin = 0, gap = 0, decimals = 0;
+  bool bounded = false, atom = false;
+  double bound = 0;      ///< the lower bound of y
+  double bend = 0;       ///< width over which a bound without atom is bent to minus infinity
+  double width = 0;      ///< of the interval that stands for an atom at the bound
+  bool touched = false;  ///< the data hold the bound itself, if only rarely
+  /// Least and most that is given out: the bound, and ends of the scale where many values lie.
+  double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+  double centre = 0, scale = 1;
+
+  /// Recognises the kind of a column; the values are finite. Reads at most all of them, in any order.
+  static ColumnTransform recognise(std::vector<double> values, Key key);
+  /// y = (x - centre) / scale and nothing else.
+  static ColumnTransform affine(double centre, double scale);
+
+  /// Into the model's units. `u`: a uniform number in (0,1) for what is spread.
+  double apply(double x, double u) const;
+  /// Back; any finite number gives a value of the column's kind.
+  double invert(double z) const;
+  /// Step of the lattice in the column's units, 0 where there is none.
+  double step() const;
+
+  /// "whole numbers, at least 0, often equal to it": for logs and reports.
+  std::string describe() const;
+
+  static constexpr int kNumbers = 15;
+  std::vector<double> numbers() const;
+  static ColumnTransform from_numbers(const double* v);
+
+ private:
+  double bent(double y, double u) const;
+  double unbent(double z) const;
+  double snapped(double x) const;
+};
+
+}  // namespace htfm

@@ -1,0 +1,121 @@
+#include "htfm/data/table_transform.h"
+
+#include <ATen/ops/empty.h>
+
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+
+namespace htfm {
+
+namespace {
+
+constexpr const char* kTensor = "transform.columns";
+
+double order_statistic(std::vector<double>& v, double p) {
+  const auto k = static_cast<std::ptrdiff_t>(p * static_cast<double>(v.size() - 1));
+  std::nth_element(v.begin(), v.begin() + k, v.end());
+  return v[static_cast<size_t>(k)];
+}
+
+ColumnTransform fit_column(const std::string& kind, std::vector<double> column, Key key) {
+  if (kind == "none") return ColumnTransform::affine(0, 1);
+  if (kind == "table") return ColumnTransform::recognise(std::move(column), key);
+  if (kind == "robust") {
+    const double centre = order_statistic(column, 0.5);
+    return ColumnTransform::affine(centre, (order_statistic(column, 0.75) - order_statistic(column, 0.25)) / 1.3489795003921634);
+  }
+  if (kind != "zscore") throw InputError("[data.normalise] expected none, zscore, robust or table; got '{}'", kind);
+  const auto n = static_cast<double>(column.size());
+  double centre = 0, square = 0;
+  for (const double v : column) centre += v;
+  centre /= n;
+  for (const double v : column) square += (v - centre) * (v - centre);
+  return ColumnTransform::affine(centre, std::sqrt(square / n));
+}
+
+}  // namespace
+
+void TableTransform::set(std::vector<ColumnTransform> list) {
+  list_ = std::move(list);
+  seen_.clear();
+  for (size_t k = 0; k < list_.size(); ++k)
+    if (!list_[k].constant) seen_.push_back(static_cast<int64_t>(k));
+}
+
+TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key) {
+  const int64_t n = rows.size(0), columns = rows.size(1);
+  const double* x = rows.const_data_ptr<double>();
+  std::vector<ColumnTransform> list(static_cast<size_t>(columns));
+  parallel_for(columns, [&](int64_t k) {
+    std::vector<double> column(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) column[i] = x[i * columns + k];
+    list[k] = fit_column(kind, std::move(column), key.child(static_cast<uint64_t>(k)));
+  });
+  TableTransform out;
+  out.set(std::move(list));
+  return out;
+}
+
+at::Tensor TableTransform::apply(const at::Tensor& rows, Key key) const {
+  const int64_t n = rows.size(0), dim = this->dim();
+  if (rows.size(1) != columns()) throw InputError("[data] expected {} columns, got {}", columns(), rows.size(1));
+  at::Tensor out = at::empty({n, dim}, at::kFloat);
+  const double* x = rows.const_data_ptr<double>();
+  float* y = out.mutable_data_ptr<float>();
+  parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
+    for (int64_t k = 0; k < dim; ++k) {
+      const int64_t column = seen_[k];
+      const Key own = key.child(static_cast<uint64_t>(column));
+      for (int64_t i = first; i < last; ++i)
+        y[i * dim + k] = static_cast<float>(list_[column].apply(x[i * columns() + column], own.uniform(static_cast<uint64_t>(i))));
+    }
+  });
+  return out;
+}
+
+at::Tensor TableTransform::invert(const at::Tensor& rows) const {
+  const int64_t n = rows.size(0), dim = this->dim();
+  at::Tensor out = at::empty({n, columns()}, at::kDouble);
+  const double* x = rows.const_data_ptr<double>();
+  double* y = out.mutable_data_ptr<double>();
+  parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      for (int64_t k = 0, seen = 0; k < columns(); ++k)
+        y[i * columns() + k] = list_[k].constant ? list_[k].origin : list_[k].invert(x[i * dim + seen++]);
+    }
+  });
+  return out;
+}
+
+std::vector<std::string> TableTransform::seen_names(const std::vector<std::string>& names) const {
+  std::vector<std::string> out;
+  for (const int64_t k : seen_)
+    if (k < static_cast<int64_t>(names.size())) out.push_back(names[k]);
+  return out;
+}
+
+void TableTransform::put(std::map<std::string, at::Tensor>& out) const {
+  at::Tensor t = at::empty({columns(), ColumnTransform::kNumbers}, at::kDouble);
+  double* p = t.mutable_data_ptr<double>();
+  for (const ColumnTransform& c : list_) {
+    const std::vector<double> v = c.numbers();
+    p = std::copy(v.begin(), v.end(), p);
+  }
+  out[kTensor] = t;
+}
+
+TableTransform TableTransform::take(const std::map<std::string, at::Tensor>& in, const std::string& path) {
+  const auto found = in.find(kTensor);
+  if (found == in.end()) throw InputError("[checkpoint] {}: expected the tensor '{}', got none", path, kTensor);
+  const at::Tensor& t = found->second;
+  if (t.dim() != 2 || t.size(1) != ColumnTransform::kNumbers || t.scalar_type() != at::kDouble)
+    throw InputError("[checkpoint] {}: expected '{}' in float64 with {} numbers a column", path, kTensor, ColumnTransform::kNumbers);
+  std::vector<ColumnTransform> list;
+  for (int64_t k = 0; k < t.size(0); ++k)
+    list.push_back(ColumnTransform::from_numbers(t.const_data_ptr<double>() + k * ColumnTransform::kNumbers));
+  TableTransform out;
+  out.set(std::move(list));
+  return out;
+}
+
+}  // namespace htfm
