@@ -78,6 +78,7 @@ void add_data(CLI::App& app);
 void add_train(CLI::App& app);
 void add_sample(CLI::App& app);
 void add_eval(CLI::App& app);
+void add_tails(CLI::App& app);
 void add_report(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_info(CLI::App& app);

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   add_train(app);
   add_sample(app);
   add_eval(app);
+  add_tails(app);
   add_report(app);
   add_reproduce(app);
   add_info(app);

@@ -24,6 +24,7 @@ const std::vector<Experiment>& experiments() {
       {"2d", "Table 1 on the 2D mixture: seven clocks, f1 at NFE 10", reproduce_2d},
       {"toys", "five 2D targets under three clocks", reproduce_toys},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
+      {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
       {"solver", "solvers at matched budgets on the 2D mixture", reproduce_solver},
   };
   return list;

@@ -26,6 +26,9 @@ Json reproduce_solver(const ReproduceOptions& options);
 /// Far quantiles of the 2D mixture under couplings and clocks.
 Json reproduce_tails(const ReproduceOptions& options);
 
+/// How often the diagnosis of tails is right on laws that are known.
+Json reproduce_auto(const ReproduceOptions& options);
+
 /// The configuration of the 2D experiments with settings on top, the user's last.
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& options);
 

@@ -1,0 +1,75 @@
+// htfm tails: light, heavy or too small to tell, for every column, direction and the radius of a data set.
+#include <fmt/format.h>
+
+#include "app/common.h"
+#include "app/tail_page.h"
+#include "htfm/data/dataset.h"
+#include "htfm/io/file.h"
+#include "htfm/train/choose_clock.h"
+
+namespace htfm::app {
+
+void add_tails(CLI::App& app) {
+  struct Options {
+    Common common;
+    std::string data, columns, output, radius = "euclidean";
+    DiagnosisOptions diagnosis;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("tails", "Say whether the tails of a data set are light or heavy, and which clock fits");
+  c->footer("Example: htfm tails returns.csv --columns DAX,SMI -o tails.html");
+  c->add_option("data", o->data, "Data (.npy or .csv)")->required();
+  c->add_option("--columns", o->columns, "Comma-separated names or numbers of columns; all where not given");
+  c->add_option("--radius", o->radius, "Distance: of standardised columns, or by a robust scatter matrix")
+      ->check(CLI::IsMember({"euclidean", "mahalanobis"}))
+      ->capture_default_str();
+  c->add_option("--directions", o->diagnosis.directions, "Random directions to look at")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  c->add_option("--level", o->diagnosis.threshold.level, "Confidence level of the intervals")
+      ->check(CLI::Range(0.5, 0.999))
+      ->capture_default_str();
+  c->add_option("-o,--output", o->output, "Page to write (.html)");
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    const Dataset data = file_dataset(o->data, o->columns);
+    o->diagnosis.seed = static_cast<uint64_t>(o->common.seed);
+    if (o->radius == "mahalanobis") o->diagnosis.radius = RadiusKind::mahalanobis;
+    const Diagnosis d = diagnose(data.rows, data.names, o->diagnosis);
+    const ChosenClock clock = suggest_clock(d);
+    if (!o->output.empty()) {
+      report::Page page("Tails of " + o->data, data.origin + ".");
+      std::string parameters;
+      for (const auto& [name, value] : clock.spec.parameters)
+        parameters += fmt::format("{}{} = {:g}", parameters.empty() ? "" : ", ", name, value);
+      page.highlights({{"verdict", verdict_name(d.verdict), d.decisive()->name}, {"suggested clock", clock.spec.family, parameters}});
+      add_tail_sections(page, d);
+      page.section("Suggested clock").text(clock.explanation);
+      page.provenance(
+          {{"command", fmt::format("htfm tails {} -o {}", o->data, o->output)}, {"program", version_text()}, {"data hash", data.hash}});
+      atomic_write(o->output, page.html());
+    }
+    if (o->common.json) {
+      Json j{{"data", o->data}};
+      j.update(diagnosis_json(d));
+      Json suggested{{"family", clock.spec.family}};
+      for (const auto& [name, value] : clock.spec.parameters) suggested[name] = value;
+      suggested["source_scale"] = clock.source_scale;
+      suggested["explanation"] = clock.explanation;
+      j["suggested_clock"] = suggested;
+      print_figures(o->common, j);
+      return;
+    }
+    fmt::print("{}\n{}", data.origin, diagnosis_text(d));
+    if (!d.directions.empty()) {
+      const Interval range = d.direction_indices();
+      fmt::print("{} random directions: indices {:.3g} to {:.3g}\n", d.directions.size(), range.lower, range.upper);
+    }
+    for (const std::string& name : d.constant) fmt::print("{}: constant, left out\n", name);
+    fmt::print("\nverdict: {}\nclock: {}\n{}\n", d.sentence, clock.spec.describe(), clock.explanation);
+    if (!o->output.empty()) fmt::print("page: {}\n", o->output);
+  });
+}
+
+}  // namespace htfm::app
