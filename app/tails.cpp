@@ -33,7 +33,7 @@ void add_tails(CLI::App& app) {
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();
-    const Dataset data = file_dataset(o->data, o->columns);
+    const Dataset data = file_dataset({.path = o->data, .columns = o->columns});
     o->diagnosis.seed = static_cast<uint64_t>(o->common.seed);
     if (o->radius == "mahalanobis") o->diagnosis.radius = RadiusKind::mahalanobis;
     const Diagnosis d = diagnose(data.rows, data.names, o->diagnosis);
