@@ -81,12 +81,15 @@ void add_data(CLI::App& app) {
   for (const SyntheticInfo& s : synthetic_sets()) names.push_back(s.name);
   c->add_option("name", o->set.name, "Which set")->required()->check(CLI::IsMember(names));
   c->add_option("--alpha", o->set.alpha, "mixture2d: stability index of the components")->capture_default_str();
+  c->add_option("--dim", o->set.dim, "student, clusters: dimension")->capture_default_str();
+  c->add_option("--nu", o->set.nu, "student, clusters: degrees of freedom")->capture_default_str();
   add_count_and_output(*c, *o);
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();
-    write_array(o->output, draw_synthetic(key_of(o->common, "data"), o->set, o->n));
-    print_figures(o->common, {{"data", o->set.name}, {"rows", o->n}, {"columns", 2}, {"file", o->output}});
+    const at::Tensor rows = draw_synthetic(key_of(o->common, "data"), o->set, o->n);
+    write_array(o->output, rows);
+    print_figures(o->common, {{"data", o->set.name}, {"rows", o->n}, {"columns", rows.size(1)}, {"file", o->output}});
   });
 }
 

@@ -26,7 +26,8 @@ std::vector<int64_t> words_with_clock(int width, int depth) {
 
 }  // namespace
 
-PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec) : order_(spec.order), end_(spec.end), area_(spec.area) {
+PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec)
+    : order_(spec.order), end_(spec.end), area_(spec.area), squash_(spec.squash) {
   if (spec.kind == "auto") {
     const NaturalFeature natural = clock.natural_feature();
     kind_ = natural == NaturalFeature::none ? Kind::none : natural == NaturalFeature::log_slope ? Kind::log_slope : Kind::logsignature;
@@ -83,6 +84,7 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec) : order_(s
   size_ = path_size_ + (end_ ? 1 : 0) + (area_ ? 1 : 0);
   if (end_) description_ += ", with T_1";
   if (area_) description_ += ", with the area";
+  if (squash_) description_ += ", squashed";
 }
 
 at::Tensor PathFeature::path_coordinates(const ClockSample& clocks) const {
@@ -125,6 +127,15 @@ at::Tensor PathFeature::operator()(const ClockSample& clocks) const {
     int64_t next = path_size_;
     if (end_) row[next++] = shrink(end[i]);
     if (area_) row[next++] = transform_ == Transform::log1p ? std::log(area[i]) : area[i];
+  }
+  return out;
+}
+
+at::Tensor PathFeature::standardised(const at::Tensor& raw, const RunningStandardiser& standardiser) const {
+  at::Tensor out = standardiser.apply(raw);
+  if (squash_) {
+    float* z = out.mutable_data_ptr<float>();
+    for (int64_t i = 0; i < out.numel(); ++i) z[i] = std::copysign(std::sqrt(1 + 2 * std::abs(z[i])) - 1, z[i]);
   }
   return out;
 }

@@ -3,6 +3,7 @@
 
 #include "htfm/clock/clock.h"
 #include "htfm/signature/signature.h"
+#include "htfm/signature/standardise.h"
 
 namespace htfm {
 
@@ -13,7 +14,8 @@ struct FeatureSpec {
   std::string transform = "log1p";    ///< log1p (signed, on clock coordinates) | raw | per-path
   std::string convention = "linear";  ///< linear | jump | leadlag | constant
   bool end = false;                   ///< join T_1
-  bool area = false;                  ///< join the area
+  bool area = false;                  ///< join the logarithm of the area
+  bool squash = false;                ///< after standardisation, z becomes sign(z) (sqrt(1 + 2|z|) - 1)
 };
 
 /// Maps clocks to features of fixed size, before standardisation.
@@ -26,6 +28,9 @@ class PathFeature {
   bool needs_paths() const { return needs_paths_; }
   /// n x size, float64.
   at::Tensor operator()(const ClockSample& clocks) const;
+  /// What the network is given: the standardised feature, float32. Squashed, a coordinate with exponential tails (the logarithm of a heavy
+  /// clock) grows about like a normal one, and the largest clocks stay where the network has learned.
+  at::Tensor standardised(const at::Tensor& raw, const RunningStandardiser& standardiser) const;
   /// One line for reports: "logsignature of order 1, log1p".
   const std::string& description() const { return description_; }
 
@@ -39,7 +44,7 @@ class PathFeature {
   int order_;
   LogBasis basis_ = LogBasis::words;
   PathOptions path_;
-  bool end_, area_, needs_paths_ = false;
+  bool end_, area_, squash_, needs_paths_ = false;
   int64_t size_ = 0, path_size_ = 0;
   std::vector<int64_t> clock_coordinates_;
   std::string description_;

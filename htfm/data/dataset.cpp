@@ -108,8 +108,10 @@ Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n) {
   Dataset set;
   set.rows = draw_synthetic(key, spec, n);
   set.hash = rows_hash(set.rows);
-  set.origin =
-      spec.name == "mixture2d" ? fmt::format("mixture2d, alpha {}, {} points", spec.alpha, n) : fmt::format("{}, {} points", spec.name, n);
+  set.origin = spec.name == "mixture2d" ? fmt::format("mixture2d, alpha {}, {} points", spec.alpha, n)
+               : spec.name == "student" || spec.name == "clusters"
+                   ? fmt::format("{}, dimension {}, nu {}, {} points", spec.name, spec.dim, spec.nu, n)
+                   : fmt::format("{}, {} points", spec.name, n);
   return set;
 }
 

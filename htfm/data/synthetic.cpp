@@ -5,6 +5,7 @@
 #include <array>
 #include <numeric>
 
+#include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
 
 namespace htfm {
@@ -95,24 +96,82 @@ void olympic_rings(const double* u, const double* z, double* row) {
   row[1] = c[1] + 0.75 * std::sin(angle) + 0.03 * z[1];
 }
 
+// Rows of a Student-t law with the scatter s_i s_j correlation^|i-j|: an autoregression along the coordinates, divided by a common root.
+struct Autoregression {
+  double correlation;
+  double row_scale(Key key, double nu, int64_t i) const {
+    double log_gamma = 0;
+    fill_log_gamma_draw(key.child("mixing"), nu / 2, static_cast<uint64_t>(i), 1, &log_gamma);
+    return std::exp((std::log(nu / 2) - log_gamma) / 2);
+  }
+  void draw(const double* normal, int64_t dim, double scale, double* row) const {
+    double state = normal[0];
+    for (int64_t k = 0; k < dim; ++k) {
+      if (k > 0) state = correlation * state + std::sqrt(1 - correlation * correlation) * normal[k];
+      row[k] = scale * state;
+    }
+  }
+};
+
+void check_student(const SyntheticSpec& spec) {
+  if (!(spec.nu > 0)) throw InputError("[data.nu] expected positive degrees of freedom, got {}", spec.nu);
+}
+
+// Student-t with correlated scatter: correlation 0.7 between neighbours, deviations from 0.5 to 2.
+void student(Key key, const SyntheticSpec& spec, int64_t n, double* rows) {
+  check_student(spec);
+  const int64_t dim = spec.dim;
+  const Autoregression law{0.7};
+  parallel_ranges(n, 4096, [&](int64_t begin, int64_t end) {
+    std::vector<double> normal(static_cast<size_t>(dim));
+    for (int64_t i = begin; i < end; ++i) {
+      fill_normal(key.child("normal"), static_cast<uint64_t>(i * dim), dim, normal.data());
+      double* row = rows + i * dim;
+      law.draw(normal.data(), dim, law.row_scale(key, spec.nu, i), row);
+      for (int64_t k = 0; k < dim; ++k) row[k] *= 0.5 * std::pow(4.0, dim > 1 ? static_cast<double>(k) / static_cast<double>(dim - 1) : 0);
+    }
+  });
+}
+
+// Two Student-t clusters, seven rows of ten about -2 on every other axis with scale 1, three about +2 with scale 1/2.
+void clusters(Key key, const SyntheticSpec& spec, int64_t n, double* rows) {
+  check_student(spec);
+  const int64_t dim = spec.dim;
+  const Autoregression law{0.3};
+  parallel_ranges(n, 4096, [&](int64_t begin, int64_t end) {
+    std::vector<double> normal(static_cast<size_t>(dim));
+    for (int64_t i = begin; i < end; ++i) {
+      fill_normal(key.child("normal"), static_cast<uint64_t>(i * dim), dim, normal.data());
+      const bool first = key.child("cluster").uniform(static_cast<uint64_t>(i)) < 0.7;
+      double* row = rows + i * dim;
+      law.draw(normal.data(), dim, (first ? 1 : 0.5) * law.row_scale(key, spec.nu, i), row);
+      for (int64_t k = 0; k < dim; k += 2) row[k] += first ? -2 : 2;
+    }
+  });
+}
+
 }  // namespace
 
 std::span<const SyntheticInfo> synthetic_sets() {
   static const std::vector<SyntheticInfo> sets{
-      {"mixture2d", "nine imbalanced alpha-stable components on a 3 x 3 grid (data.alpha)", mixture2d},
-      {"checkerboard", "uniform on the dark squares of a board", by_row<checkerboard>},
-      {"two_moons", "two interleaved half circles", by_row<two_moons>},
-      {"swiss_roll", "a spiral", by_row<swiss_roll>},
-      {"rings", "four concentric circles", by_row<rings>},
-      {"olympic_rings", "five interlocking circles", by_row<olympic_rings>},
+      {"mixture2d", "nine imbalanced alpha-stable components on a 3 x 3 grid (data.alpha)", false, mixture2d},
+      {"checkerboard", "uniform on the dark squares of a board", false, by_row<checkerboard>},
+      {"two_moons", "two interleaved half circles", false, by_row<two_moons>},
+      {"swiss_roll", "a spiral", false, by_row<swiss_roll>},
+      {"rings", "four concentric circles", false, by_row<rings>},
+      {"olympic_rings", "five interlocking circles", false, by_row<olympic_rings>},
+      {"student", "Student-t with correlated scatter (data.dim, data.nu)", true, student},
+      {"clusters", "two heavy-tailed clusters (data.dim, data.nu)", true, clusters},
   };
   return sets;
 }
 
 at::Tensor draw_synthetic(Key key, const SyntheticSpec& spec, int64_t n) {
   if (n < 1) throw InputError("[data.n] expected at least one row, got {}", n);
-  at::Tensor x = at::empty({n, 2}, at::kDouble);
-  find_named(synthetic_sets(), spec.name, "data.name").draw(key, spec, n, x.mutable_data_ptr<double>());
+  const SyntheticInfo& set = find_named(synthetic_sets(), spec.name, "data.name");
+  if (spec.dim < 1) throw InputError("[data.dim] expected at least one dimension, got {}", spec.dim);
+  at::Tensor x = at::empty({n, set.any_dimension ? spec.dim : 2}, at::kDouble);
+  set.draw(key, spec, n, x.mutable_data_ptr<double>());
   return x;
 }
 

@@ -1,15 +1,19 @@
 #include "htfm/data/table_transform.h"
 
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_cholesky.h>
+#include <ATen/ops/linalg_solve_triangular.h>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/tail/scatter.h"
 
 namespace htfm {
 
 namespace {
 
-constexpr const char* kTensor = "transform.columns";
+constexpr const char *kTensor = "transform.columns", *kCentre = "transform.centre", *kRoot = "transform.root";
 
 double order_statistic(std::vector<double>& v, double p) {
   const auto k = static_cast<std::ptrdiff_t>(p * static_cast<double>(v.size() - 1));
@@ -42,7 +46,7 @@ void TableTransform::set(std::vector<ColumnTransform> list) {
     if (!list_[k].constant) seen_.push_back(static_cast<int64_t>(k));
 }
 
-TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key) {
+TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten) {
   const int64_t n = rows.size(0), columns = rows.size(1);
   const double* x = rows.const_data_ptr<double>();
   std::vector<ColumnTransform> list(static_cast<size_t>(columns));
@@ -53,10 +57,22 @@ TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& ro
   });
   TableTransform out;
   out.set(std::move(list));
+  if (whiten && out.dim() > 0) {
+    const at::Tensor seen = out.columns_only(rows, key);
+    out.centre_ = median_centre(seen);
+    out.root_ = at::linalg_cholesky(robust_scatter(seen, out.centre_));
+  }
   return out;
 }
 
 at::Tensor TableTransform::apply(const at::Tensor& rows, Key key) const {
+  const at::Tensor z = columns_only(rows, key);
+  if (!root_.defined()) return z;
+  const at::Tensor centred = z.to(at::kDouble).sub(centre_).t().contiguous();
+  return at::linalg_solve_triangular(root_, centred, /*upper=*/false).t().to(at::kFloat).contiguous();
+}
+
+at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
   const int64_t n = rows.size(0), dim = this->dim();
   if (rows.size(1) != columns()) throw InputError("[data] expected {} columns, got {}", columns(), rows.size(1));
   at::Tensor out = at::empty({n, dim}, at::kFloat);
@@ -76,7 +92,8 @@ at::Tensor TableTransform::apply(const at::Tensor& rows, Key key) const {
 at::Tensor TableTransform::invert(const at::Tensor& rows) const {
   const int64_t n = rows.size(0), dim = this->dim();
   at::Tensor out = at::empty({n, columns()}, at::kDouble);
-  const double* x = rows.const_data_ptr<double>();
+  const at::Tensor z = root_.defined() ? at::addmm(centre_, rows, root_.t()) : rows;
+  const double* x = z.const_data_ptr<double>();
   double* y = out.mutable_data_ptr<double>();
   parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
@@ -102,6 +119,7 @@ void TableTransform::put(std::map<std::string, at::Tensor>& out) const {
     p = std::copy(v.begin(), v.end(), p);
   }
   out[kTensor] = t;
+  if (root_.defined()) out[kCentre] = centre_, out[kRoot] = root_;
 }
 
 TableTransform TableTransform::take(const std::map<std::string, at::Tensor>& in, const std::string& path) {
@@ -115,6 +133,13 @@ TableTransform TableTransform::take(const std::map<std::string, at::Tensor>& in,
     list.push_back(ColumnTransform::from_numbers(t.const_data_ptr<double>() + k * ColumnTransform::kNumbers));
   TableTransform out;
   out.set(std::move(list));
+  if (const auto root = in.find(kRoot), centre = in.find(kCentre); root != in.end() && centre != in.end()) {
+    const int64_t dim = out.dim();
+    const bool good = root->second.sizes() == at::IntArrayRef({dim, dim}) && centre->second.sizes() == at::IntArrayRef({dim}) &&
+                      root->second.scalar_type() == at::kDouble && centre->second.scalar_type() == at::kDouble;
+    if (!good) throw InputError("[checkpoint] {}: expected '{}' and '{}' in float64 for {} columns", path, kCentre, kRoot, dim);
+    out.centre_ = centre->second, out.root_ = root->second;
+  }
   return out;
 }
 

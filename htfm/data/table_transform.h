@@ -1,4 +1,5 @@
-// All columns of a table as the model sees them: each by its own map, constant ones kept aside.
+// All columns of a table as the model sees them: each by its own map, constant ones kept aside; then, where asked for, all of
+// them turned and stretched by a robust scatter matrix, so that no direction is larger than another.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +15,8 @@ namespace htfm {
 class TableTransform {
  public:
   /// none, zscore (mean and deviation), robust (median and interquartile range), or table (each column by its kind: ColumnTransform).
-  static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key);
+  /// `whiten`: by a robust scatter matrix afterwards.
+  static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten = false);
 
   int64_t columns() const { return static_cast<int64_t>(list_.size()); }
   int64_t dim() const { return static_cast<int64_t>(seen_.size()); }  ///< columns that the model sees
@@ -35,7 +37,9 @@ class TableTransform {
  private:
   void set(std::vector<ColumnTransform> list);
   std::vector<ColumnTransform> list_;
+  at::Tensor columns_only(const at::Tensor& rows, Key key) const;
   std::vector<int64_t> seen_;
+  at::Tensor centre_, root_;  // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
 };
 
 }  // namespace htfm

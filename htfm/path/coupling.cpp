@@ -65,6 +65,11 @@ class Ranked final : public Coupling {
 
 }  // namespace
 
+double tail_slope(const Clock& clock, const SizeLaw& sizes) {
+  const double source = clock.tail_exponent();
+  return sizes.tail().from < 1 && std::isfinite(source) ? source * sizes.tail().fit.shape : 0;
+}
+
 std::vector<int64_t> ascending_order(std::span<const double> values) {
   std::vector<int64_t> order(values.size());
   std::iota(order.begin(), order.end(), int64_t{0});

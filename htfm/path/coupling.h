@@ -2,6 +2,9 @@
 // training pair: the network then learns p_data(. | T), and the mixture over T is p_data again.
 #pragma once
 
+#include <optional>
+
+#include "htfm/path/precondition.h"
 #include "htfm/path/size_law.h"
 #include "htfm/path/source.h"
 
@@ -20,6 +23,8 @@ class Coupling {
   virtual ~Coupling() = default;
   /// Draws clocks and sources for a batch: row i belongs to data row i. `level`: the rows' places in the law of sizes (SizeLaw::levels).
   virtual SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>& level) const = 0;
+  /// The data scale by clock, where the coupling determines it; otherwise it is fitted to drawn pairs.
+  virtual std::optional<DataScale> data_scale(const SizeLaw&) const { return std::nullopt; }
 };
 
 /// What a coupling is made of. The references must live as long as it does.
@@ -36,6 +41,9 @@ struct CouplingInfo {
 };
 std::span<const CouplingInfo> couplings();
 std::unique_ptr<Coupling> make_coupling(const CouplingContext& context);
+
+/// The slope of log s_d in log s_0 in the far tail, where source and data both follow power laws; 0 where one of them does not.
+double tail_slope(const Clock& clock, const SizeLaw& sizes);
 
 /// The order of the values, smallest first; equal values in the order in which they stand.
 std::vector<int64_t> ascending_order(std::span<const double> values);

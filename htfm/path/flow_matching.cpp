@@ -34,6 +34,7 @@ void FlowMatching::couple(const CoupledData& data) {
 }
 
 DataScale FlowMatching::fit_scale(const CoupledData& data) const {
+  if (std::optional<DataScale> known = coupling_->data_scale(*sizes_)) return std::move(*known);
   const int64_t n = data.rows.size(0), dim = data.rows.size(1), batch = std::min<int64_t>(n, 1024),
                 rounds = (kScalePairs + batch - 1) / batch;
   const at::Tensor centre = median_centre(data.rows);
@@ -54,7 +55,7 @@ DataScale FlowMatching::fit_scale(const CoupledData& data) const {
     areas.insert(areas.end(), area, area + batch);
     paired.insert(paired.end(), distance, distance + batch);
   }
-  return fit_data_scale(areas, paired, dim);
+  return fit_data_scale(areas, paired, dim, coupling_spec_.kind == "independent" ? 0 : tail_slope(*clock_, *sizes_));
 }
 
 TrainingPairs FlowMatching::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
@@ -70,7 +71,7 @@ TrainingPairs FlowMatching::pairs(Key key, const DataBatch& data, RunningStandar
     // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
     const double* values = raw.const_data_ptr<double>();
     if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
-    out.feature = standardiser.apply(raw);
+    out.feature = feature_.standardised(raw, standardiser);
   }
   out.x = at::empty({n, dim}, at::kFloat);
   out.t = at::empty({n}, at::kFloat);

@@ -2,8 +2,14 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
+
+#include "htfm/base/error.h"
+#include "htfm/metric/sort.h"
+#include "htfm/metric/tails.h"
+#include "htfm/tail/scatter.h"
 
 namespace htfm {
 
@@ -19,6 +25,35 @@ struct Ranking {
 
 class Pool final : public Coupling {
  public:
+  // Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function of it: its median
+  // is the function at the median. So s_d needs no pairs, only the law of the radius, from draws without paths.
+  std::optional<DataScale> data_scale(const SizeLaw& sizes) const override {
+    if (!sizes.size().is_distance()) return std::nullopt;
+    ClockSpec spec = source_.clock().spec();
+    spec.grid = 1;
+    const Key key = key_.child("scale");
+    const at::Tensor drawn = make_clock(spec)->sample(key.child("clock"), {.count = kScaleDraws, .paths = false}).area;
+    std::vector<double> area(drawn.const_data_ptr<double>(), drawn.const_data_ptr<double>() + kScaleDraws);
+    std::vector<double> radius = radii(key, area.data(), kScaleDraws);
+    sort_values(area);
+    sort_values(radius);
+    std::vector<double> x, y;
+    const double middle = chi_median(dim_);
+    for (const double level : scale_levels()) {
+      const double s0 = std::sqrt(2 * quantile_of_sorted(area, level));
+      const auto below = std::upper_bound(radius.begin(), radius.end(), s0 * middle) - radius.begin();
+      const double size = sizes.quantile((static_cast<double>(below) + 0.5) / (static_cast<double>(kScaleDraws) + 1));
+      if (!(size > 0) || !std::isfinite(s0) || (!x.empty() && !(std::log(s0) > x.back() + 1e-6))) continue;
+      x.push_back(std::log(s0));
+      y.push_back(std::log(size / middle));
+    }
+    if (x.empty()) throw InputError("[precondition.scale] expected data that are not all at their centre");
+    if (x.size() == 1) return DataScale(std::exp(y[0]));
+    const double slope = tail_slope(source_.clock(), sizes);
+    if (slope > 0) x.push_back(x.back() + 1), y.push_back(y.back() + slope);
+    return DataScale(std::move(x), std::move(y));
+  }
+
   explicit Pool(const CouplingContext& c) : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key) {}
 
   SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level) const override {
@@ -42,6 +77,16 @@ class Pool final : public Coupling {
   }
 
  private:
+  static constexpr int64_t kScaleDraws = 1 << 21;
+
+  // sqrt(2A) |z|: the squared norm of dim normals is twice a gamma draw.
+  std::vector<double> radii(Key key, const double* area, int64_t n) const {
+    std::vector<double> out(static_cast<size_t>(n));
+    fill_log_gamma_draw(key.child("radius"), static_cast<double>(dim_) / 2, 0, n, out.data());
+    for (int64_t i = 0; i < n; ++i) out[i] = std::sqrt(2 * area[i]) * std::exp((std::log(2.0) + out[i]) / 2);
+    return out;
+  }
+
   std::shared_ptr<const Ranking> ranking(int64_t number) const {
     const std::lock_guard lock(mutex_);
     if (pool_ && pool_->number == number) return pool_;
@@ -49,11 +94,7 @@ class Pool final : public Coupling {
     const Key key = key_.child("pool").child(static_cast<uint64_t>(number));
     fresh->number = number;
     fresh->clocks = source_.clocks(key, size_);
-    fresh->radius.resize(static_cast<size_t>(size_));
-    // The squared norm of dim normals is twice a gamma draw.
-    fill_log_gamma_draw(key.child("radius"), static_cast<double>(dim_) / 2, 0, size_, fresh->radius.data());
-    const double* area = fresh->clocks.area.const_data_ptr<double>();
-    for (int64_t i = 0; i < size_; ++i) fresh->radius[i] = std::sqrt(2 * area[i]) * std::exp((std::log(2.0) + fresh->radius[i]) / 2);
+    fresh->radius = radii(key, fresh->clocks.area.const_data_ptr<double>(), size_);
     const std::vector<int64_t> order = ascending_order(fresh->radius);
     fresh->clocks.reorder(order);
     std::vector<double> sorted(order.size());

@@ -45,11 +45,16 @@ double robust_scale(const at::Tensor& rows) {
   return scale > 0 ? scale : 1;
 }
 
-DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim, double tail_slope) {
-  // Levels of the area at which knots stand. Each looks at the pairs half-way to its neighbours.
+std::span<const double> scale_levels() {
   static constexpr double levels[] = {0.0001, 0.001, 0.01, 0.05, 0.1,  0.2,   0.3,   0.4,   0.5,    0.6,   0.7,
-                                      0.8,    0.9,   0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999};
-  constexpr size_t count = std::size(levels);
+                                      0.8,    0.9,   0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9998};
+  return levels;
+}
+
+DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim, double tail_slope) {
+  // Each knot looks at the pairs half-way to its neighbours.
+  const std::span<const double> levels = scale_levels();
+  const size_t count = levels.size();
   const auto n = static_cast<int64_t>(area.size());
   std::vector<int64_t> order(area.size());
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -42,9 +42,11 @@ class DataScale {
 /// A robust scale of a data set (n x dim float32): median distance from the coordinate-wise median, over that of a standard normal vector.
 double robust_scale(const at::Tensor& rows);
 
-/// The data scale that belongs to a coupling, from paired areas and distances of the data from their centre: at quantiles of the area the
-/// median distance over that of a standard normal vector of dimension dim. `tail_slope`: slope beyond the last knot, or 0 for that of the
-/// last piece.
+/// Levels of the area at which the knots of a data scale stand.
+std::span<const double> scale_levels();
+
+/// The data scale from paired areas and distances of the data from their centre: at quantiles of the area the median distance over that of
+/// a standard normal vector of dimension dim. `tail_slope`: of log s_d in log s_0 beyond the last knot; 0: that of the last piece.
 DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim, double tail_slope = 0);
 
 }  // namespace htfm

@@ -24,6 +24,7 @@ class Radius final : public SizeStatistic {
     for (size_t k = 0; k < centre_.size(); ++k) square += (row[k] - centre_[k]) * (row[k] - centre_[k]);
     return std::sqrt(square);
   }
+  bool is_distance() const override { return true; }
 
  private:
   std::vector<double> centre_;

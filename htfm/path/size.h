@@ -27,6 +27,8 @@ class SizeStatistic {
   virtual double operator()(const float* row, int64_t index) const = 0;
   /// Whether size(c + k (x - c)) = k size(x): a tail of sizes can then be extended by stretching points.
   virtual bool homogeneous() const { return true; }
+  /// Whether it is the distance from the centre.
+  virtual bool is_distance() const { return false; }
 };
 
 struct SizeInfo {

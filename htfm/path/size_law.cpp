@@ -4,6 +4,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/metric/sort.h"
+#include "htfm/metric/tails.h"
 #include "htfm/tail/scatter.h"
 #include "htfm/tail/threshold.h"
 
@@ -60,6 +61,11 @@ void SizeLaw::fit_tail(double expected) {
   tail_.from = 1 - static_cast<double>(fit.exceedances) / static_cast<double>(n);
   tail_.explanation = fmt::format("sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto law of index {:.3g}, {}",
                                   fit.threshold, fit.exceedances, n, 1 / fit.shape, whose);
+}
+
+double SizeLaw::quantile(double u) const {
+  if (u > tail_.from) return tail_.fit.quantile(1 - u);
+  return quantile_of_sorted(sorted_, std::clamp(u, 0.0, 1.0));
 }
 
 at::Tensor SizeLaw::stretch(const DataBatch& batch, const std::vector<double>& level) const {

@@ -33,6 +33,9 @@ class SizeLaw {
   /// is its u-quantile. Ties share their ranks.
   std::vector<double> levels(Key key, const DataBatch& batch) const;
 
+  /// The size at level u: between ranks linear, in a fitted tail by its law.
+  double quantile(double u) const;
+
   /// Fits the tail where a threshold is found: with the index `expected` (that of the clock) unless the data reject it, or with their own.
   void fit_tail(double expected);
   const SizeTail& tail() const { return tail_; }

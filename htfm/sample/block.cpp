@@ -19,7 +19,7 @@ Block::Block(const Model& model, const float* weights, Key key, int64_t first, i
   const at::Tensor source = sample_source(key.child("source"), clocks.area, dim_, first);
   std::copy_n(clocks.area.const_data_ptr<double>(), rows, area);
   std::copy_n(source.const_data_ptr<double>(), rows * dim_, x);
-  if (flow_.feature().size() > 0) feature_ = model.standardiser.apply(flow_.feature()(clocks));
+  if (flow_.feature().size() > 0) feature_ = flow_.feature().standardised(flow_.feature()(clocks), model.standardiser);
   network_ = model.network().evaluator(weights, rows, feature_.defined() ? feature_.const_data_ptr<float>() : nullptr);
   for (int64_t i = 0; i < rows; ++i) scales_[i] = flow_.scales(area[i]);
 }

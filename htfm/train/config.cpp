@@ -7,6 +7,7 @@
 #include <set>
 
 #include "htfm/base/registry.h"
+#include "htfm/data/synthetic.h"
 #include "htfm/io/file.h"
 
 namespace htfm {
@@ -154,8 +155,10 @@ Bindings::Bindings(RunConfig& c) {
   constexpr int64_t many = int64_t{1} << 40;
   add("seed", c.seed, 0, std::numeric_limits<int64_t>::max(), "seed of everything that is drawn");
   add("method", c.method, "htfm");
-  add("data.name", c.data.name, "synthetic set: mixture2d, checkerboard, two_moons, swiss_roll, rings, olympic_rings");
+  add("data.name", c.data.name, "synthetic set: " + join_names(synthetic_sets()));
   add("data.alpha", c.data.alpha, 1e-3, 2, "mixture2d: stability index of the components");
+  add("data.dim", c.data.dim, 1, 1 << 20, "student, clusters: dimension");
+  add("data.nu", c.data.nu, 1e-3, 1e9, "student, clusters: degrees of freedom");
   add("data.n", c.data.n, 1, many, "points drawn from a synthetic set");
   add("data.path", c.data.path, "an .npy, .csv, .tsv or .parquet file instead of a synthetic set");
   add("data.columns", c.data.columns, "columns of the file, by name or number, comma-separated; all when empty");
@@ -166,6 +169,7 @@ Bindings::Bindings(RunConfig& c) {
   add("data.holdout", c.data.holdout, 0, 0.9, "share of the file's rows that is set apart, at random, to be compared with");
   add("data.normalise", c.data.normalise,
       "none, zscore, robust (median and interquartile range) or table (each column by its kind), column by column");
+  add("data.whiten", c.data.whiten, "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
   add("clock.family", c.clock.family, "deterministic, stable, inverse-gamma");
@@ -181,6 +185,8 @@ Bindings::Bindings(RunConfig& c) {
   add("feature.convention", c.feature.convention, "linear, jump, leadlag, constant");
   add("feature.end", c.feature.end, "join T_1");
   add("feature.area", c.feature_area, "join the logarithm of the area: on, off, or auto (where a coupling makes the data depend on it)");
+  add("feature.squash", c.feature_squash,
+      "grow like a square root beyond a deviation: on, off, or auto (where a coupling makes the largest clocks matter)");
   add("path.schedule", c.path.name, "straight, vp, ve, polynomial");
   add("path.gamma", c.path.gamma, 1, 16, "power of the polynomial schedule");
   add("path.ratio", c.path.ratio, 1, 1e6, "ratio of noise levels of the ve schedule");
@@ -300,6 +306,7 @@ void validate(RunConfig& c) {
   one_of("data.tail", c.data.tail, {"empirical", "pareto"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
+  one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
   const FlowMatching flow(c.flow());  // throws where clock, feature, schedule or coupling are wrong
   c.net.mlp.feature = flow.feature().size();
 }
@@ -309,7 +316,9 @@ void validate(RunConfig& c) {
 FlowMatchingSpec RunConfig::flow() const {
   FlowMatchingSpec spec{clock, feature, path, coupling, precondition, data.tail == "pareto"};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
-  spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupling.kind != "independent");
+  const bool coupled = coupling.kind != "independent";
+  spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);
+  spec.feature.squash = feature_squash == "on" || (feature_squash == "auto" && coupled);
   return spec;
 }
 

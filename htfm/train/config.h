@@ -16,6 +16,8 @@ struct DataConfig {
   std::string name = "mixture2d";  ///< a synthetic set; not used when path is given
   double alpha = 1.5;
   int64_t n = 32000;
+  int64_t dim = 2;
+  double nu = 3;
   std::string path;                ///< an .npy or .csv file
   std::string columns, drop;       ///< comma-separated columns of a table: only these, all but these
   std::string missing = "refuse";  ///< refuse | drop: rows with missing values
@@ -23,6 +25,7 @@ struct DataConfig {
   std::string python = "python3";  ///< whose pyarrow reads Parquet
   double holdout = 0;              ///< share of a file's rows that is set apart
   std::string normalise = "none";  ///< none | zscore | robust | table, column by column
+  bool whiten = false;             ///< turn and stretch by a robust scatter matrix afterwards
   std::string tail = "empirical";  ///< empirical | pareto: the largest sizes as they are, or smoothed and continued by a Pareto law
 };
 
@@ -65,7 +68,8 @@ struct RunConfig {
   ClockSpec clock;
   FeatureSpec feature;
   ScheduleSpec path;
-  std::string feature_area = "auto";  ///< join the area: on, off, or auto, where a coupling makes the data depend on it
+  std::string feature_squash = "auto";  ///< on, off, or auto, where a coupling makes the largest clocks matter
+  std::string feature_area = "auto";    ///< join the area: on, off, or auto, where a coupling makes the data depend on it
   CouplingSpec coupling;
   bool precondition = true;
   std::string scale = "constant";  ///< s_d of the preconditioning: constant or clock

@@ -64,17 +64,19 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
 
 Dataset load_dataset(const RunConfig& c) {
   if (!c.data.path.empty()) return load_split(c).first;
-  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"), {c.data.name, c.data.alpha}, c.data.n);
+  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"), {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, c.data.n);
 }
 
 Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
   if (!c.data.path.empty()) throw InputError("[data] expected a synthetic set to draw fresh points from, got the file {}", c.data.path);
-  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("held out").child(k), {c.data.name, c.data.alpha}, n);
+  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("held out").child(k),
+                           {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, n);
 }
 
 Model::Model(const RunConfig& config, const Dataset& data)
     : config_(config), names_(data.names), data_hash_(data.hash), data_origin_(data.origin) {
-  transform_ = TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"));
+  transform_ =
+      TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"), config.data.whiten);
   if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   const CoupledData set = coupled(data);
   dim_ = set.rows.size(1);
