@@ -25,6 +25,7 @@ const std::vector<Experiment>& experiments() {
       {"toys", "five 2D targets under three clocks", reproduce_toys},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
       {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
+      {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
       {"solver", "solvers at matched budgets on the 2D mixture", reproduce_solver},
   };
   return list;
@@ -49,7 +50,7 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
-  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails)");
+  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions)");
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply();

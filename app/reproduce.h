@@ -28,6 +28,8 @@ Json reproduce_tails(const ReproduceOptions& options);
 
 /// How often the diagnosis of tails is right on laws that are known.
 Json reproduce_auto(const ReproduceOptions& options);
+/// Far quantiles of the radius in 8, 32 and 128 dimensions.
+Json reproduce_dimensions(const ReproduceOptions& options);
 
 /// The configuration of the 2D experiments with settings on top, the user's last.
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& options);
