@@ -58,6 +58,8 @@ class Clock {
   virtual NaturalFeature natural_feature() const = 0;
   /// Polynomial tail exponent of the source, infinity for a light tail.
   virtual double tail_exponent() const = 0;
+  /// Where T_t = t V with V ~ InvGamma(nu/2, nu/2): nu. Otherwise 0.
+  virtual double student_degrees() const { return 0; }
 
  protected:
   /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)] with clocks first..first+n.

@@ -13,6 +13,7 @@ class InverseGamma final : public Clock {
   explicit InverseGamma(ClockSpec spec) : Clock(std::move(spec)), times_(grid_times()) {}
   NaturalFeature natural_feature() const override { return NaturalFeature::log_slope; }
   double tail_exponent() const override { return parameter("nu"); }
+  double student_degrees() const override { return parameter("nu"); }
 
  protected:
   DeviceClockLaw device_law() const override { return {DeviceClockLaw::Kind::inverse_gamma, grid(), parameter("nu") / 2}; }

@@ -9,6 +9,7 @@
 #include "htfm/base/error.h"
 #include "htfm/metric/sort.h"
 #include "htfm/metric/tails.h"
+#include "htfm/path/student_radius.h"
 #include "htfm/tail/scatter.h"
 
 namespace htfm {
@@ -23,35 +24,97 @@ struct Ranking {
   std::vector<double> radius;
 };
 
+// Fills n rows with points of these radii in directions drawn anew.
+at::Tensor points_of_radius(Key key, const std::vector<double>& radius, int64_t dim) {
+  const auto n = static_cast<int64_t>(radius.size());
+  at::Tensor out = at::empty({n, dim}, at::kDouble);
+  double* x = out.mutable_data_ptr<double>();
+  fill_normal(key, 0, n * dim, x);
+  for (int64_t i = 0; i < n; ++i) {
+    double square = 0;
+    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) square += x[k] * x[k];
+    const double factor = radius[i] / std::sqrt(square);
+    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) x[k] *= factor;
+  }
+  return out;
+}
+
+// Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function of it: its
+// median is the function at the median. So s_d needs no pairs, only the law of the radius.
+DataScale scale_by_level(const Clock& clock, const SizeLaw& sizes, int64_t dim, const std::vector<double>& area_at_levels,
+                         const std::function<double(double)>& level_of_radius) {
+  std::vector<double> x, y;
+  const double middle = chi_median(dim);
+  for (const double area : area_at_levels) {
+    const double s0 = std::sqrt(2 * area), size = sizes.quantile(level_of_radius(s0 * middle));
+    if (!(size > 0) || !std::isfinite(s0) || (!x.empty() && !(std::log(s0) > x.back() + 1e-6))) continue;
+    x.push_back(std::log(s0));
+    y.push_back(std::log(size / middle));
+  }
+  if (x.empty()) throw InputError("[precondition.scale] expected data that are not all at their centre");
+  if (x.size() == 1) return DataScale(std::exp(y[0]));
+  const double slope = tail_slope(clock, sizes);
+  if (slope > 0) x.push_back(x.back() + 1), y.push_back(y.back() + slope);
+  return {std::move(x), std::move(y)};
+}
+
+constexpr int64_t kScaleDraws = 1 << 21;
+
+// Sorted areas of a clock, drawn without paths: the law of the area is exact on a grid of one step.
+std::vector<double> drawn_areas(const Clock& clock, Key key) {
+  ClockSpec spec = clock.spec();
+  spec.grid = 1;
+  const at::Tensor drawn = make_clock(spec)->sample(key, {.count = kScaleDraws, .paths = false}).area;
+  return {drawn.const_data_ptr<double>(), drawn.const_data_ptr<double>() + kScaleDraws};
+}
+
+std::vector<double> at_scale_levels(const std::vector<double>& sorted) {
+  std::vector<double> out;
+  for (const double level : scale_levels()) out.push_back(quantile_of_sorted(sorted, level));
+  return out;
+}
+
+// Student-t sources need no pool: the quantile of the radius is known, and the clock given the radius is conjugate.
+class Conjugate final : public Coupling {
+ public:
+  explicit Conjugate(const CouplingContext& c)
+      : source_(c.source), dim_(c.dim), key_(c.key), radius_(c.source.clock().student_degrees(), c.dim) {}
+
+  SourceBatch pair(Key key, const DataBatch&, const std::vector<double>& level) const override {
+    std::vector<double> radius(level.size());
+    for (size_t i = 0; i < level.size(); ++i) radius[i] = radius_.quantile(level[i]);
+    SourceBatch out = source_.of_slopes(radius_.draw_slopes(key.child("clock"), radius));
+    out.source = points_of_radius(key.child("source"), radius, dim_);
+    return out;
+  }
+  std::optional<DataScale> data_scale(const SizeLaw& sizes) const override {
+    if (!sizes.size().is_distance()) return std::nullopt;
+    std::vector<double> area = drawn_areas(source_.clock(), key_.child("scale").child("clock"));
+    sort_values(area);
+    return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area), [&](double r) { return 1 - radius_.survival(r); });
+  }
+
+ private:
+  const SourceSampler& source_;
+  int64_t dim_;
+  Key key_;
+  StudentRadius radius_;
+};
+
 class Pool final : public Coupling {
  public:
   // Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function of it: its median
   // is the function at the median. So s_d needs no pairs, only the law of the radius, from draws without paths.
   std::optional<DataScale> data_scale(const SizeLaw& sizes) const override {
     if (!sizes.size().is_distance()) return std::nullopt;
-    ClockSpec spec = source_.clock().spec();
-    spec.grid = 1;
     const Key key = key_.child("scale");
-    const at::Tensor drawn = make_clock(spec)->sample(key.child("clock"), {.count = kScaleDraws, .paths = false}).area;
-    std::vector<double> area(drawn.const_data_ptr<double>(), drawn.const_data_ptr<double>() + kScaleDraws);
-    std::vector<double> radius = radii(key, area.data(), kScaleDraws);
+    std::vector<double> area = drawn_areas(source_.clock(), key.child("clock")), radius = radii(key, area.data(), kScaleDraws);
     sort_values(area);
     sort_values(radius);
-    std::vector<double> x, y;
-    const double middle = chi_median(dim_);
-    for (const double level : scale_levels()) {
-      const double s0 = std::sqrt(2 * quantile_of_sorted(area, level));
-      const auto below = std::upper_bound(radius.begin(), radius.end(), s0 * middle) - radius.begin();
-      const double size = sizes.quantile((static_cast<double>(below) + 0.5) / (static_cast<double>(kScaleDraws) + 1));
-      if (!(size > 0) || !std::isfinite(s0) || (!x.empty() && !(std::log(s0) > x.back() + 1e-6))) continue;
-      x.push_back(std::log(s0));
-      y.push_back(std::log(size / middle));
-    }
-    if (x.empty()) throw InputError("[precondition.scale] expected data that are not all at their centre");
-    if (x.size() == 1) return DataScale(std::exp(y[0]));
-    const double slope = tail_slope(source_.clock(), sizes);
-    if (slope > 0) x.push_back(x.back() + 1), y.push_back(y.back() + slope);
-    return DataScale(std::move(x), std::move(y));
+    return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area), [&](double r) {
+      const auto below = std::upper_bound(radius.begin(), radius.end(), r) - radius.begin();
+      return (static_cast<double>(below) + 0.5) / (static_cast<double>(kScaleDraws) + 1);
+    });
   }
 
   explicit Pool(const CouplingContext& c) : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key) {}
@@ -64,21 +127,13 @@ class Pool final : public Coupling {
     for (int64_t i = 0; i < n; ++i) order[i] = std::min<int64_t>(static_cast<int64_t>(level[i] * static_cast<double>(size_)), size_ - 1);
     SourceBatch out = pool->clocks;
     out.reorder(order);
-    out.source = at::empty({n, dim_}, at::kDouble);
-    double* x = out.source.mutable_data_ptr<double>();
-    fill_normal(key.child("source"), 0, n * dim_, x);
-    for (int64_t i = 0; i < n; ++i) {
-      double square = 0;
-      for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) square += x[k] * x[k];
-      const double factor = pool->radius[order[i]] / std::sqrt(square);
-      for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) x[k] *= factor;
-    }
+    std::vector<double> radius(order.size());
+    for (size_t i = 0; i < order.size(); ++i) radius[i] = pool->radius[order[i]];
+    out.source = points_of_radius(key.child("source"), radius, dim_);
     return out;
   }
 
  private:
-  static constexpr int64_t kScaleDraws = 1 << 21;
-
   // sqrt(2A) |z|: the squared norm of dim normals is twice a gamma draw.
   std::vector<double> radii(Key key, const double* area, int64_t n) const {
     std::vector<double> out(static_cast<size_t>(n));
@@ -112,6 +167,9 @@ class Pool final : public Coupling {
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_pool_coupling(const CouplingContext& context) { return std::make_unique<Pool>(context); }
+std::unique_ptr<Coupling> make_pool_coupling(const CouplingContext& context) {
+  if (context.source.clock().student_degrees() > 0) return std::make_unique<Conjugate>(context);
+  return std::make_unique<Pool>(context);
+}
 
 }  // namespace htfm

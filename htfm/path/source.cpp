@@ -1,5 +1,6 @@
 #include "htfm/path/source.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
 namespace htfm {
@@ -16,6 +17,27 @@ SourceBatch SourceSampler::clocks(Key key, int64_t n) const {
   SourceBatch out;
   out.area = drawn.area;
   if (feature_.size() > 0) out.feature = feature_(drawn);
+  return out;
+}
+
+SourceBatch SourceSampler::of_slopes(const std::vector<double>& slope) const {
+  const auto n = static_cast<int64_t>(slope.size()), points = static_cast<int64_t>(clock_.grid()) + 1;
+  ClockSample clocks;
+  clocks.end = at::empty({n}, at::kDouble);
+  clocks.area = at::empty({n}, at::kDouble);
+  for (int64_t i = 0; i < n; ++i) {
+    clocks.end.mutable_data_ptr<double>()[i] = slope[i];
+    clocks.area.mutable_data_ptr<double>()[i] = slope[i] / 2;
+  }
+  if (feature_.needs_paths()) {
+    clocks.paths = at::empty({n, points}, at::kDouble);
+    double* path = clocks.paths.mutable_data_ptr<double>();
+    for (int64_t i = 0; i < n * points; ++i)
+      path[i] = slope[i / points] * static_cast<double>(i % points) / static_cast<double>(clock_.grid());
+  }
+  SourceBatch out;
+  out.area = clocks.area;
+  if (feature_.size() > 0) out.feature = feature_(clocks);
   return out;
 }
 

@@ -23,6 +23,8 @@ class SourceSampler {
   const PathFeature& feature() const { return feature_; }
   /// n clocks with their features; `source` stays undefined.
   SourceBatch clocks(Key key, int64_t n) const;
+  /// The clocks T_t = t V for given slopes V, with their features; for families whose clocks are straight lines.
+  SourceBatch of_slopes(const std::vector<double>& slope) const;
   /// n clocks, features and points of dimension dim.
   SourceBatch draw(Key key, int64_t n, int64_t dim) const;
 
