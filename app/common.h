@@ -58,6 +58,9 @@ class StatusLine {
   std::chrono::steady_clock::time_point next_{};
 };
 
+/// Significant digits of samples in a CSV: what the network's float32 can tell.
+inline constexpr int kCsvDigits = 9;
+
 /// "1 min 20 s".
 std::string duration_text(double seconds);
 
@@ -77,6 +80,7 @@ void add_signature(CLI::App& app);
 void add_data(CLI::App& app);
 void add_train(CLI::App& app);
 void add_sample(CLI::App& app);
+void add_fit(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_tails(CLI::App& app);
 void add_report(CLI::App& app);

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   add_data(app);
   add_train(app);
   add_sample(app);
+  add_fit(app);
   add_eval(app);
   add_tails(app);
   add_report(app);

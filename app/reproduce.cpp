@@ -24,6 +24,7 @@ const std::vector<Experiment>& experiments() {
       {"2d", "Table 1 on the 2D mixture: seven clocks, f1 at NFE 10", reproduce_2d},
       {"toys", "five 2D targets under three clocks", reproduce_toys},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
+      {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)", reproduce_tables},
       {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
       {"solver", "solvers at matched budgets on the 2D mixture", reproduce_solver},
@@ -51,6 +52,8 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
   c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions)");
+  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, tables)");
+  c->add_option("--data", o->options.data, "Folder with the data (tables)");
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply();

@@ -14,6 +14,7 @@ struct ReproduceOptions {
   int64_t seeds = 3;
   std::vector<std::string> settings;
   std::string only;  ///< run only cells whose name contains this
+  std::string data;  ///< folder with the data, where an experiment needs some
 };
 
 /// Table 1, 2D columns: seven clocks on the mixture, f1 at Euler, NFE 10.
@@ -30,6 +31,9 @@ Json reproduce_tails(const ReproduceOptions& options);
 Json reproduce_auto(const ReproduceOptions& options);
 /// Far quantiles of the radius in 8, 32 and 128 dimensions.
 Json reproduce_dimensions(const ReproduceOptions& options);
+
+/// Far quantiles of real tables, and of twins of them whose law is known, under four models.
+Json reproduce_tables(const ReproduceOptions& options);
 
 /// The configuration of the 2D experiments with settings on top, the user's last.
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& options);

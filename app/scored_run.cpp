@@ -32,6 +32,24 @@ std::string variant_name(const ClockSpec& clock) {
   return clock.describe();
 }
 
+report::KeyValues configuration_entries(const RunConfig& config) {
+  report::KeyValues out;
+  std::string section;
+  const std::string text = format_config(config);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    if (line.starts_with('[')) section = line.substr(1, line.size() - 2) + ".";
+    if (const size_t eq = line.find(" = "); eq != std::string::npos && !line.starts_with('[')) {
+      std::string value = line.substr(eq + 3);
+      if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
+      if (!value.empty()) out.emplace_back(section + line.substr(0, eq), value);
+    }
+  }
+  return out;
+}
+
 Reference make_reference(const RunConfig& config, int64_t n, bool yardstick) {
   Reference r;
   if (!config.data.path.empty()) {
@@ -99,24 +117,6 @@ void add_scores(report::Page& page, const std::vector<ScoredRun>& runs, const Re
               "The tails of the radius. log q p: logarithm of the model's p-quantile over the data's, 0 is right, -1 means 2.7 times "
               "too small. Hill index of the largest 0.5 %: the data has {:.2f} ± {:.2f}, and a larger one means a lighter tail.",
               runs.front().scores["hill_real"], runs.front().scores["hill_real_se"])));
-}
-
-report::KeyValues configuration_entries(const RunConfig& config) {
-  report::KeyValues out;
-  std::string section;
-  const std::string text = format_config(config);
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
-    if (line.starts_with('[')) section = line.substr(1, line.size() - 2) + ".";
-    if (const size_t eq = line.find(" = "); eq != std::string::npos && !line.starts_with('[')) {
-      std::string value = line.substr(eq + 3);
-      if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
-      if (!value.empty()) out.emplace_back(section + line.substr(0, eq), value);
-    }
-  }
-  return out;
 }
 
 void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const Reference& reference) {

@@ -28,6 +28,9 @@ struct ScoredRun {
 /// "HTFM-G", "HTFM-α 1.7", "HTFM-t 3", or the family's name: how the paper calls a clock.
 std::string variant_name(const ClockSpec& clock);
 
+/// The resolved configuration, a key and its value each.
+report::KeyValues configuration_entries(const RunConfig& config);
+
 /// What samples are scored against: fresh points of a synthetic law, or the file's own rows.
 struct Reference {
   Dataset data;

@@ -14,8 +14,6 @@ namespace htfm::app {
 
 namespace {
 
-constexpr int kCsvDigits = 9;  // what the network's float32 can tell
-
 // A table in Markdown, so that the documentation can be made from it.
 void print_keys() {
   fmt::print("| key | type | default | meaning |\n|---|---|---|---|\n");

@@ -1,0 +1,73 @@
+#include "app/table_plan.h"
+
+#include <fmt/format.h>
+
+#include "htfm/base/error.h"
+
+namespace htfm::app {
+
+namespace {
+
+constexpr int64_t kFewestRows = 100;
+
+std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// A power of two near a quarter of the rows: enough batches an epoch to be random, few enough to be quick.
+int64_t batch_for(int64_t rows) {
+  int64_t batch = 64;
+  while (batch < 1024 && 8 * batch <= rows) batch *= 2;
+  return batch;
+}
+
+std::vector<std::string> training(int64_t rows, int64_t dim) {
+  const int64_t batch = batch_for(rows), steps = 3000;
+  return {fmt::format("net.width={}", dim <= 8 ? 64 : 128),
+          fmt::format("train.batch={}", batch),
+          fmt::format("train.epochs={}", std::max<int64_t>(1, steps * batch / rows)),
+          "train.lr=0.002",
+          "train.ema=0.998",
+          "train.validation=0.15",
+          "train.validate_steps=100",
+          "train.patience=10",
+          "sample.solver=ab2",
+          "sample.nfe=20"};
+}
+
+std::vector<std::string> clock_settings(const ClockSpec& clock) {
+  std::vector<std::string> out{"clock.family=" + clock.family};
+  for (const auto& [name, value] : clock.parameters) out.push_back(fmt::format("clock.{}={}", name, value));
+  return out;
+}
+
+}  // namespace
+
+TablePlan plan_table(const std::vector<std::string>& data, const std::vector<std::string>& user) {
+  TablePlan plan;
+  const RunConfig first = parse_config("", "fit", joined(joined({"data.normalise=table"}, data), user));
+  std::tie(plan.train, plan.held_out) = load_split(first);
+  const int64_t rows = plan.train.rows.size(0);
+  if (rows + plan.held_out.rows.size(0) < kFewestRows)
+    throw InputError("[data] {}: expected at least {} rows to fit a model to, got {}", first.data.path, kFewestRows,
+                     rows + plan.held_out.rows.size(0));
+  const Key spread = Key(static_cast<uint64_t>(first.seed)).child("spread");
+  plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread);
+  if (plan.transform.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", first.data.path);
+  plan.diagnosis = diagnose(plan.transform.apply(plan.train.rows, spread), plan.transform.seen_names(plan.train.names));
+  plan.clock = suggest_clock(plan.diagnosis);
+
+  const std::vector<std::string> common = joined(joined({"data.normalise=table"}, data), training(rows, plan.transform.dim()));
+  std::vector<std::string> own = joined(common, clock_settings(plan.clock.spec));
+  own.insert(own.end(), {"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto"});
+  plan.model = parse_config("", "fit", joined(own, user));
+  std::vector<std::string> plain = joined(common, user);
+  std::erase_if(plain, [](const std::string& s) {
+    return s.starts_with("clock.") || s.starts_with("coupling.") || s.starts_with("precondition.") || s.starts_with("data.tail");
+  });
+  plan.gaussian = parse_config("", "fit", joined(plain, {"clock.family=deterministic"}));
+  return plan;
+}
+
+}  // namespace htfm::app
