@@ -51,8 +51,7 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
-  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions)");
-  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, tables)");
+  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions, tables)");
   c->add_option("--data", o->options.data, "Folder with the data (tables)");
   o->options.common.add(*c);
   c->callback([o] {
