@@ -31,8 +31,8 @@ void add_demo(CLI::App& app) {
       std::vector<std::string> settings;
     };
     const std::vector<Variant> variants{{"gaussian", {"clock.family=deterministic"}},
-                                        {"stable", {"clock.family=stable", "clock.alpha=1.7"}},
-                                        {"student", {"clock.family=inverse-gamma", "clock.nu=1.7"}}};
+                                        {"stable", {"clock.family=stable", "clock.alpha=1.5"}},
+                                        {"student", {"clock.family=inverse-gamma", "clock.nu=1.5"}}};
     make_folder(o->folder);
     std::optional<Reference> reference;
     std::vector<ScoredRun> runs;
@@ -41,7 +41,8 @@ void add_demo(CLI::App& app) {
       std::vector<std::string> settings = v.settings;
       settings.push_back(fmt::format("seed={}", o->common.seed));
       settings.push_back(fmt::format("train.epochs={}", o->epochs));
-      settings.insert(settings.end(), {"sample.solver=ab2", "sample.nfe=20"});
+      settings.insert(settings.end(), {"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto", "train.lr_decay=0.3",
+                                       "train.lr_decay_steps=900"});
       const RunConfig config = parse_config("", "demo", settings);
       const std::string folder = o->folder + "/" + v.folder, name = variant_name(config.clock);
       Model model = train_with_status(config, {.folder = folder, .resume = true}, name);

@@ -50,7 +50,7 @@ SampleOptions sample_options(const RunConfig& c) {
   SampleOptions o;
   o.n = c.sample.n;
   o.seed = static_cast<uint64_t>(c.seed);
-  o.solver = c.sample.solver;
+  o.solver = c.sample.solver == "fitted" && !c.precondition ? "ab2" : c.sample.solver;
   o.solve.nfe = c.sample.nfe;
   o.solve.time_power = c.sample.time_power;
   o.solve.rtol = c.sample.rtol;

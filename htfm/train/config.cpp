@@ -228,7 +228,8 @@ Bindings::Bindings(RunConfig& c) {
       "share of the rows that is not trained on; the averaged weights with the least loss there are kept");
   add("train.validate_steps", c.train.validate_steps, 1, many, "steps between validations");
   add("train.patience", c.train.patience, 1, many, "validations without a better one before training ends");
-  add("sample.solver", c.sample.solver, "euler, heun, midpoint, ab2, dopri5");
+  add("sample.solver", c.sample.solver,
+      "euler, heun, midpoint, ab2, fitted (grid and weights fitted to the model; ab2 without preconditioning), dopri5");
   add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
   add("sample.time_grid", c.sample.time_grid,
       "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to signal), or uniform: "

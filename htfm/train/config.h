@@ -48,8 +48,8 @@ struct TrainConfig {
 };
 
 struct SampleConfig {
-  std::string solver = "euler";
-  int64_t nfe = 10;
+  std::string solver = "fitted";
+  int64_t nfe = 20;
   std::string time_grid = "angle";  ///< angle | clock | uniform (htfm/sample/sampler.h)
   double time_power = 1;            ///< grid 1 - (1-u)^power
   double rtol = 1e-5, atol = 1e-5;
