@@ -12,6 +12,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/metric.h"
+#include "htfm/path/assignment.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/signature/signature.h"
 #include "htfm/train/trainer.h"
@@ -54,16 +55,16 @@ struct Bench {
   // Our figure, and beside it each peer's time for the same work.
   void add(const std::string& bench, const std::string& what, double seconds, const std::string& figure,
            const std::vector<PeerLine>& rivals) {
-    fmt::print(stderr, "{:<44} {:>20}\n", what, figure);
+    fmt::print(stderr, "{:<60} {:>20}\n", what, figure);
     Json line{{"bench", bench}, {"case", what}, {"seconds", seconds}, {"figure", figure}, {"peers", Json::object()}};
     for (const PeerLine& r : rivals) {
       const std::string name = r.peer + (r.label.empty() ? "" : " " + r.label);
       if (!r.skipped.empty()) {
-        fmt::print(stderr, "    {:<40} {:>20}\n", name, "skipped: " + r.skipped);
+        fmt::print(stderr, "    {:<56} {:>20}\n", name, "skipped: " + r.skipped);
         line["peers"][name] = Json{{"skipped", r.skipped}};
         continue;
       }
-      fmt::print(stderr, "    {:<40} {:>14.2f} times\n", "faster than " + name, r.seconds / seconds);
+      fmt::print(stderr, "    {:<56} {:>14.2f} times\n", "faster than " + name, r.seconds / seconds);
       line["peers"][name] = Json{{"seconds", r.seconds}, {"ratio", r.seconds / seconds}};
     }
     lines.push_back(line);
@@ -127,23 +128,54 @@ void bench_signature(Bench& b) {
   b.add("signature", "logsignatures, the same", log, fmt::format("{:.2f} million/s", n / log / 1e6), log_rivals);
 }
 
+// A folder for the peers' input that goes when the benchmark is done.
+struct PeerFolder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / fmt::format("htfm-bench-{}", ::getpid());
+  PeerFolder() { make_folder(path.string()); }
+  ~PeerFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  std::string file(const char* name) const { return (path / name).string(); }
+};
+
+void bench_assignment(Bench& b) {
+  set_thread_count(1);
+  constexpr int64_t n = 1024;
+  const PeerFolder folder;
+  const at::Tensor data = draw_synthetic(Key(1), {"mixture2d", 1.5}, n);
+  write_npy(folder.file("data.npy"), data);
+  const at::Tensor y = data.to(at::kDouble);
+  for (const auto& [name, spec] : {std::pair{"normal", ClockSpec{}}, {"Student-t 1.5", ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 1}}}) {
+    const at::Tensor x = sample_source(Key(2), make_clock(spec)->sample(Key(3), {.count = n, .paths = false}).area, 2);
+    write_npy(folder.file("source.npy"), x);
+    for (const double p : {1.0, 1.5, 2.0}) {
+      const double s = median_seconds([&] { assign(n, x.const_data_ptr<double>(), y.const_data_ptr<double>(), 2, p); });
+      std::vector<PeerLine> rivals;
+      for (const Json& j : b.run_peer(
+               "assignment.py", fmt::format("--source '{}' --data '{}' -p {}", folder.file("source.npy"), folder.file("data.npy"), p)))
+        rivals.push_back(peer_line(j, j.value("seconds", 0.0)));
+      b.add("assignment", fmt::format("assignment of {} {} points, p = {}, 1 thread", n, name, p), s, fmt::format("{:.1f} ms", s * 1e3),
+            rivals);
+    }
+  }
+}
+
 void bench_scores(Bench& b) {
   set_thread_count(1);
   const at::Tensor real = draw_synthetic(Key(1), {"mixture2d", 1.5}, 24000), fake = draw_synthetic(Key(2), {"mixture2d", 1.6}, 24000);
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("htfm-bench-{}", ::getpid());
-  make_folder(folder.string());
-  write_npy((folder / "real.npy").string(), real);
-  write_npy((folder / "fake.npy").string(), fake);
+  const PeerFolder folder;
+  write_npy(folder.file("real.npy"), real);
+  write_npy(folder.file("fake.npy"), fake);
   double knn_value = 0, prd_value = 0;
   const double knn = median_seconds([&] { knn_value = f1_knn(real, fake).f1; }),
                prd = median_seconds([&] { prd_value = f1_prd(real, fake).f1; }, 5);
   std::vector<PeerLine> knn_rivals, prd_rivals;
-  for (const Json& j : b.run_peer("scores.py", fmt::format("--real '{0}/real.npy' --fake '{0}/fake.npy'", folder.string()))) {
+  for (const Json& j : b.run_peer("scores.py", fmt::format("--real '{}' --fake '{}'", folder.file("real.npy"), folder.file("fake.npy")))) {
     const PeerLine line =
         peer_line(j, j.value("seconds", 0.0), j.contains("value") ? fmt::format("(score {:.4f})", j["value"].get<double>()) : "");
     (j.value("case", "") == "f1_knn" ? knn_rivals : prd_rivals).push_back(line);
   }
-  std::filesystem::remove_all(folder);
   b.add("scores", fmt::format("f1_knn, 24,000 points, 1 thread (score {:.4f})", knn_value), knn, fmt::format("{:.1f} ms", knn * 1e3),
         knn_rivals);
   b.add("scores", fmt::format("f1_prd, 24,000 points, 1 thread (score {:.4f})", prd_value), prd, fmt::format("{:.0f} ms", prd * 1e3),
@@ -199,9 +231,9 @@ void add_bench(CLI::App& app) {
   c->add_option("--python", o->bench.python, "Python that has the peers' packages; without it only our own side runs");
   c->add_option("--peers", o->bench.peers, "Folder of the peers' scripts")->default_val("bench/peers");
   if (const char* python = std::getenv("HTFM_PEERS_PYTHON")) o->bench.python = python;
-  c->add_option("--only", o->only, "stable, signature, scores, job")
+  c->add_option("--only", o->only, "stable, signature, scores, assignment, job")
       ->delimiter(',')
-      ->check(CLI::IsMember({"stable", "signature", "scores", "job"}));
+      ->check(CLI::IsMember({"stable", "signature", "scores", "assignment", "job"}));
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();
@@ -214,6 +246,7 @@ void add_bench(CLI::App& app) {
     if (wanted("stable")) bench_stable(o->bench);
     if (wanted("signature")) bench_signature(o->bench);
     if (wanted("scores")) bench_scores(o->bench);
+    if (wanted("assignment")) bench_assignment(o->bench);
     if (wanted("job")) bench_job(o->bench);
     if (o->common.json) fmt::print("{}\n", Json{{"program", version_text()}, {"results", o->bench.lines}}.dump());
   });
