@@ -138,6 +138,34 @@ TEST_P(EveryCoupling, OrdersWhatItPromises) {
   }
 }
 
+// A permutation keeps the marginals; the entropic plan must be one too, and cost less than chance.
+TEST(Transport, EntropicKeepsTheBatch) {
+  const at::Tensor data = make_data(1000);
+  const auto clock = make_clock({"inverse-gamma", {{"nu", 3.0}}, 4});
+  const PathFeature feature(*clock, {});
+  const SourceSampler source(*clock, feature);
+  CouplingSpec spec;
+  spec.kind = "ot";
+  spec.ot_power = 1;
+  const auto cost = [&](const CouplingSpec& own) {
+    const SourceBatch s = make_coupling({own, source, kDim, Key(7)})->pair(Key(1), {data, {}, 0}, std::vector<double>(1000, 0.5));
+    double sum = 0;
+    for (int64_t i = 0; i < 1000; ++i) {
+      double square = 0;
+      for (int64_t k = 0; k < kDim; ++k)
+        square += std::pow(s.source.const_data_ptr<double>()[i * kDim + k] - data.const_data_ptr<float>()[i * kDim + k], 2);
+      sum += std::sqrt(square);
+    }
+    return sum;
+  };
+  const double exact = cost(spec), chance = cost({});
+  spec.ot_entropy = 0.05;
+  const double entropic = cost(spec);
+  EXPECT_LT(exact, chance);
+  EXPECT_LT(entropic, (exact + chance) / 2);
+  EXPECT_GE(entropic, exact * (1 - 1e-9));
+}
+
 std::vector<std::string> kinds() {
   std::vector<std::string> out;
   for (const CouplingInfo& c : couplings()) out.push_back(c.name);

@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "htfm/base/registry.h"
+#include "htfm/path/assignment.h"
 #include "htfm/path/pool.h"
+#include "htfm/path/sinkhorn.h"
 
 namespace htfm {
 
@@ -63,6 +65,28 @@ class Ranked final : public Coupling {
   bool by_clock_;
 };
 
+// The minibatch transport that moves the batch the least: exact, or entropic where that takes too long. Clock and source move together.
+class Transport final : public Coupling {
+ public:
+  explicit Transport(const CouplingContext& c) : spec_(c.spec), source_(c.source), dim_(c.dim) {}
+  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>&) const override {
+    const int64_t n = data.rows.size(0);
+    SourceBatch batch = source_.draw(key, n, dim_);
+    const at::Tensor rows = data.rows.to(at::kDouble);
+    const double *x0 = batch.source.const_data_ptr<double>(), *x1 = rows.const_data_ptr<double>();
+    SinkhornOptions entropic;
+    entropic.epsilon = spec_.ot_entropy;
+    batch.reorder(spec_.ot_entropy > 0 ? sinkhorn_coupling(key.child("plan"), n, x0, x1, dim_, spec_.ot_power, entropic)
+                                       : assign(n, x0, x1, dim_, spec_.ot_power));
+    return batch;
+  }
+
+ private:
+  CouplingSpec spec_;
+  const SourceSampler& source_;
+  int64_t dim_;
+};
+
 }  // namespace
 
 double tail_slope(const Clock& clock, const SizeLaw& sizes) {
@@ -86,6 +110,8 @@ std::span<const CouplingInfo> couplings() {
       {"clock", "within the batch, the k-th smallest clock with the k-th smallest data",
        [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Ranked>(c, true); }},
       {"pool", "the data's size ranked in the whole data set, the source's in a large pool", make_pool_coupling},
+      {"ot", "within the batch, the pairing of least cost |x_0 - x_1|^ot_power",
+       [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Transport>(c); }},
   };
   return list;
 }

@@ -14,7 +14,7 @@ struct CouplingSpec {
   std::string kind = "independent";
   SizeSpec size;
   double ot_power = 2;     ///< ot: the cost is |x_0 - x_1|^power
-  double ot_entropy = 0;   ///< ot: entropic regularisation relative to the mean cost; 0: exact
+  double ot_entropy = 0;   ///< ot: entropic regularisation relative to the median cost; 0: exact
   int64_t pool = 1 << 18;  ///< pool: draws of the source that are ranked together
 };
 

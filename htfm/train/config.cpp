@@ -196,7 +196,7 @@ Bindings::Bindings(RunConfig& c) {
   add("coupling.size_path", c.coupling.size.path, "size = file: one number for each row (.npy or .csv)");
   add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
   add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is |x_0 - x_1|^power");
-  add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6, "ot: entropic regularisation in units of the mean cost; 0: exact");
+  add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6, "ot: entropic regularisation in units of the median cost; 0: exact");
   add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
   add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
