@@ -217,6 +217,36 @@ void bench_job(Bench& b) {
     }
 }
 
+// What a coupling adds to a training step, everything included: the least of three runs each, taken in turns.
+void bench_couplings(Bench& b) {
+  set_thread_count(1);
+  for (const char* clock : {"inverse-gamma", "stable"}) {
+    const std::vector<std::string> kinds{"independent", "radial", "clock", "pool", "ot"};
+    std::vector<double> step(kinds.size(), std::numeric_limits<double>::infinity());
+    for (int round = 0; round < 3; ++round)
+      for (size_t k = 0; k < kinds.size(); ++k) {
+        const RunConfig config =
+            parse_config("", "bench",
+                         {fmt::format("clock.family={}", clock), "clock.alpha=1.5", "clock.nu=1.5", "coupling.kind=" + kinds[k],
+                          "feature.area=on", "train.log_steps=16", fmt::format("train.epochs={}", kinds[k] == "ot" ? 2 : 9)});
+        // From the 16th step on, so that what is made once a run does not count; pools that are drawn again do.
+        std::chrono::steady_clock::time_point first, last;
+        int64_t steps = 0;
+        TrainOptions options;
+        options.report = [&](const TrainProgress& p) {
+          last = std::chrono::steady_clock::now();
+          if (p.step == 16) first = last;
+          steps = p.step - 16;
+        };
+        train(config, options);
+        step[k] = std::min(step[k], std::chrono::duration<double>(last - first).count() / static_cast<double>(steps));
+      }
+    for (size_t k = 0; k < kinds.size(); ++k)
+      b.add("coupling", fmt::format("training step, batch 1024, {} clock, {}, 1 thread", clock, kinds[k]), step[k],
+            fmt::format("{:.2f} ms ({:+.1f} %)", step[k] * 1e3, 100 * (step[k] / step[0] - 1)), {});
+  }
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
@@ -231,9 +261,9 @@ void add_bench(CLI::App& app) {
   c->add_option("--python", o->bench.python, "Python that has the peers' packages; without it only our own side runs");
   c->add_option("--peers", o->bench.peers, "Folder of the peers' scripts")->default_val("bench/peers");
   if (const char* python = std::getenv("HTFM_PEERS_PYTHON")) o->bench.python = python;
-  c->add_option("--only", o->only, "stable, signature, scores, assignment, job")
+  c->add_option("--only", o->only, "stable, signature, scores, assignment, coupling, job")
       ->delimiter(',')
-      ->check(CLI::IsMember({"stable", "signature", "scores", "assignment", "job"}));
+      ->check(CLI::IsMember({"stable", "signature", "scores", "assignment", "coupling", "job"}));
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();
@@ -247,6 +277,7 @@ void add_bench(CLI::App& app) {
     if (wanted("signature")) bench_signature(o->bench);
     if (wanted("scores")) bench_scores(o->bench);
     if (wanted("assignment")) bench_assignment(o->bench);
+    if (wanted("coupling")) bench_couplings(o->bench);
     if (wanted("job")) bench_job(o->bench);
     if (o->common.json) fmt::print("{}\n", Json{{"program", version_text()}, {"results", o->bench.lines}}.dump());
   });
