@@ -1,3 +1,4 @@
+#include <ATen/ops/eye.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -6,6 +7,7 @@
 #include "htfm/data/dataset.h"
 #include "htfm/data/table_transform.h"
 #include "htfm/io/file.h"
+#include "htfm/tail/scatter.h"
 
 namespace htfm {
 namespace {
@@ -57,6 +59,30 @@ TEST(Synthetic, MixtureCharacteristicFunction) {
   }
 }
 
+// Squared Mahalanobis distance over the dimension is F distributed: its median, and the share beyond a far point, are known for dim = 2.
+TEST(Synthetic, StudentHasItsTail) {
+  const int64_t n = 200000;
+  const at::Tensor x = draw_synthetic(Key(3), {"student", 1.5, 2, 3.0}, n);
+  const double* p = x.const_data_ptr<double>();
+  int64_t far = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    // Deviations 0.5 and 2, correlation 0.7.
+    const double a = p[2 * i] / 0.5, b = p[2 * i + 1] / 2, square = (a * a - 1.4 * a * b + b * b) / (1 - 0.49);
+    if (square > 30) ++far;
+  }
+  const double share = std::pow(1 + 30 / 3.0, -1.5);
+  EXPECT_NEAR(static_cast<double>(far) / n, share, 4 * std::sqrt(share / n));
+}
+
+TEST(Synthetic, ClustersHaveTheirShares) {
+  const int64_t n = 100000;
+  const at::Tensor x = draw_synthetic(Key(3), {"clusters", 1.5, 16, 8.0}, n);
+  ASSERT_EQ(x.size(1), 16);
+  const double first = x.narrow(1, 0, 1).lt(0).to(at::kDouble).mean().item<double>();
+  // P(x < 0) with Student-t 8 about -2 (scale 1) and +2 (scale 1/2).
+  EXPECT_NEAR(first, 0.7 * (1 - 0.04026) + 0.3 * 0.00197, 0.006);
+}
+
 TEST(Synthetic, BadNamesAndParametersAreRefused) {
   EXPECT_THROW(draw_synthetic(Key(1), {"mixture3d", 1.5}, 10), InputError);
   EXPECT_THROW(draw_synthetic(Key(1), {"mixture2d", 2.5}, 10), InputError);
@@ -94,6 +120,20 @@ std::string refusal(const FileSpec& spec) {
     return e.what();
   }
   return "accepted";
+}
+
+// Whitened, elliptical data have unit scatter; the way back is exact.
+TEST(TableTransform, WhitensAndInverts) {
+  const at::Tensor x = draw_synthetic(Key(5), {"student", 1.5, 6, 3.0}, 20000);
+  const TableTransform t = TableTransform::fit("robust", x, Key(1), true);
+  const at::Tensor y = t.apply(x, Key(1));
+  const at::Tensor scatter = robust_scatter(y, median_centre(y));
+  EXPECT_LT(scatter.sub(at::eye(6, at::kDouble)).abs().max().item<double>(), 0.06);
+  const at::Tensor back = t.invert(y.to(at::kDouble));
+  EXPECT_LT(back.sub(x).abs().div(x.abs().add(1)).max().item<double>(), 1e-4);
+  std::map<std::string, at::Tensor> kept;
+  t.put(kept);
+  EXPECT_TRUE(TableTransform::take(kept, "test").apply(x, Key(1)).equal(y));
 }
 
 TEST(Dataset, ColumnsOfATable) {

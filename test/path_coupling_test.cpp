@@ -182,6 +182,77 @@ TEST(SizeLaw, LevelsAreUniform) {
   for (size_t i = 0; i < u.size(); ++i) EXPECT_NEAR(u[i], (static_cast<double>(i) + 0.5) / 5000, 0.012);
 }
 
+// Rows in the tail are stretched to the tail law's quantile at their level, along their direction; the others stay.
+TEST(SizeLaw, ParetoTail) {
+  at::Tensor x = at::empty({20000, 2}, at::kFloat);
+  float* p = x.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < 20000; ++i) {
+    const double r = std::pow(Key(8).uniform(i), -1 / 2.0), angle = 2 * M_PI * Key(9).uniform(i);
+    p[2 * i] = static_cast<float>(r * std::cos(angle)), p[2 * i + 1] = static_cast<float>(r * std::sin(angle));
+  }
+  SizeLaw law(make_size({}, x, {}), x);
+  for (const double expected : {2.0, 9.0}) {  // the clock's index where the data allow it, their own otherwise
+    law.fit_tail(expected);
+    ASSERT_LT(law.tail().from, 1);
+    EXPECT_NEAR(1 / law.tail().fit.shape, 2, expected == 2 ? 1e-9 : 0.6);
+    // Four standard errors of a quantile that is extrapolated by a factor of k / (n p), k the exceedances.
+    const double k = static_cast<double>(law.tail().fit.exceedances),
+                 error = 4 * (expected == 2 ? 0.5 : 0.5 * std::log(k / 0.02)) * 1.5 / std::sqrt(k);
+    EXPECT_NEAR(std::log(law.quantile(1 - 1e-6) / 1000), 0, error) << law.tail().explanation;
+    const DataBatch all{x, {}, 0};
+    const std::vector<double> level = law.levels(Key(1), all);
+    const at::Tensor y = law.stretch(all, level);
+    for (int64_t i = 0; i < 20000; ++i) {
+      const float *a = x.const_data_ptr<float>() + 2 * i, *b = y.const_data_ptr<float>() + 2 * i;
+      if (level[i] <= law.tail().from) {
+        ASSERT_EQ(a[0], b[0]);
+      } else {
+        ASSERT_NEAR(law.size()(b, i) / law.quantile(level[i]), 1, 1e-4);
+      }
+    }
+  }
+}
+
+TEST(SizeLaw, LightTailsAreLeftAlone) {
+  at::Tensor x = at::empty({20000, 2}, at::kFloat);
+  fill_normal(Key(5), 0, 40000, x.mutable_data_ptr<float>());
+  SizeLaw law(make_size({}, x, {}), x);
+  law.fit_tail(INFINITY);
+  EXPECT_EQ(law.stretch({x, {}, 0}, law.levels(Key(1), {x, {}, 0})).equal(x), law.tail().from >= 1);
+  if (law.tail().from < 1) {
+    EXPECT_LT(law.tail().fit.shape, 0.2);
+  }
+}
+
+// s_d from the law of the radius equals what pairs say.
+TEST(Pool, DataScaleIsThatOfItsPairs) {
+  const at::Tensor data = make_data(8000);
+  for (const ClockSpec& spec : {ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 4}, ClockSpec{"stable", {{"alpha", 1.5}}, 4}}) {
+    const auto clock = make_clock(spec);
+    const PathFeature feature(*clock, {});
+    const SourceSampler source(*clock, feature);
+    const SizeLaw sizes(make_size({}, data, {}), data);
+    CouplingSpec coupling;
+    coupling.kind = "pool";
+    const auto pool = make_coupling({coupling, source, kDim, Key(7)});
+    const std::optional<DataScale> known = pool->data_scale(sizes);
+    ASSERT_TRUE(known);
+    std::vector<double> area, distance;
+    for (uint64_t round = 0; round < 16; ++round) {
+      const DataBatch rows{data, {}, 0};
+      const SourceBatch s = pool->pair(Key(round), rows, sizes.levels(Key(100 + round), rows));
+      for (int64_t i = 0; i < 8000; ++i)
+        area.push_back(s.area.const_data_ptr<double>()[i]), distance.push_back(sizes.size()(data.const_data_ptr<float>() + i * kDim, i));
+    }
+    const DataScale fitted = fit_data_scale(area, distance, kDim);
+    std::sort(area.begin(), area.end());
+    for (const double level : {0.05, 0.3, 0.5, 0.8, 0.95, 0.99}) {
+      const double a = area[static_cast<size_t>(level * static_cast<double>(area.size()))];
+      EXPECT_NEAR(std::log(known->at(a) / fitted.at(a)), 0, level > 0.97 ? 0.3 : 0.12) << spec.family << " " << level;
+    }
+  }
+}
+
 TEST(Size, Statistics) {
   at::Tensor x = at::empty({3, 2}, at::kFloat);
   const float values[] = {0, 0, 3, -4, -3, 4};

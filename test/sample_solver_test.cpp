@@ -102,10 +102,10 @@ TEST(Solver, ExactOnStraightLines) {
     SolverOptions o;
     o.nfe = 50;
     s.run([](const double*, const double*, double* v) { v[0] = 2, v[1] = -1, v[2] = 0.5, v[3] = 0; }, 2, 2, o, x);
-    EXPECT_NEAR(x[0], 3, 1e-12) << s.name;
-    EXPECT_NEAR(x[1], -3, 1e-12) << s.name;
-    EXPECT_NEAR(x[2], 3.5, 1e-12) << s.name;
-    EXPECT_NEAR(x[3], 5, 1e-12) << s.name;
+    EXPECT_NEAR(x[0], 3, 1e-9) << s.name;
+    EXPECT_NEAR(x[1], -3, 1e-9) << s.name;
+    EXPECT_NEAR(x[2], 3.5, 1e-9) << s.name;
+    EXPECT_NEAR(x[3], 5, 1e-9) << s.name;
   }
 }
 

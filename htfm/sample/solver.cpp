@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "htfm/base/registry.h"
+#include "htfm/sample/fitted.h"
 
 namespace htfm {
 
@@ -180,6 +181,12 @@ SolverRun dopri5(const Velocity& v, int64_t rows, int64_t dim, const SolverOptio
   return run;
 }
 
+// A plan fitted to these very rows; the sampler fits one for all of its blocks instead.
+SolverRun fitted(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
+  const std::vector<double> scale(static_cast<size_t>(rows), 1.0);
+  return run_multistep(fit_multistep(v, rows, dim, x, scale.data(), o.nfe), v, rows, dim, x);
+}
+
 }  // namespace
 
 std::span<const SolverInfo> solvers() {
@@ -188,7 +195,7 @@ std::span<const SolverInfo> solvers() {
       {"heun", "order 2, two evaluations a step, the last at t = 1", 2, heun},
       {"midpoint", "order 2, two evaluations a step", 2, midpoint},
       {"ab2", "order 2, multistep, one evaluation a step after the first", 2, ab2},
-      {"fitted", "multistep, one evaluation a step, its grid and weights fitted to the model before sampling", 1, nullptr},
+      {"fitted", "multistep, one evaluation a step, its grid and weights fitted to the model before sampling", 1, fitted},
       {"dopri5", "order 5(4) with error control (rtol, atol); nfe is the most it may spend", 7, dopri5},
   };
   return list;
