@@ -117,7 +117,13 @@ TEST(Metrics, AllByDefaultInTheOrderOfTheRegistry) {
                                              "f1_prd",       "precision_prd", "recall_prd",  "w1_pooled",   "w1_sliced",     "w1_sliced_se",
                                              "mmd",          "mmd_bandwidth", "log_q_0.99",  "log_q_0.999", "log_q_0.9999",  "hill_real",
                                              "hill_real_se", "hill_fake",     "hill_fake_se"};
-  EXPECT_EQ(names, expected);
+  ASSERT_GT(names.size(), expected.size());
+  EXPECT_EQ(std::vector<std::string>(names.begin(), names.begin() + static_cast<int64_t>(expected.size())), expected);
+  for (const char* name : {"msle_x2", "log_q_0.99_x1_below", "tail_index_error", "kr", "sr_x2", "tail_ks_columns", "exceed_x1_above",
+                           "chi_error_0.95_above", "chi_fake_0.99_x1_x2_below"})
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end()) << "a name stands once";
   EXPECT_EQ(report["n_real"], 1500);
   EXPECT_EQ(report["n_fake"], 1400);
   EXPECT_EQ(report["f1_prd"], report.prd->f1);
@@ -127,7 +133,7 @@ TEST(Metrics, AllByDefaultInTheOrderOfTheRegistry) {
   EXPECT_EQ(part["f1_knn"], f1_knn(real, fake).f1);
   EXPECT_EQ(part["mmd"], mmd(real, fake).value);
   EXPECT_FALSE(part.prd.has_value());
-  EXPECT_EQ(metric_infos().size(), 6u);
+  EXPECT_EQ(metric_infos().size(), 12u);
 }
 
 TEST(Metrics, SeedReachesEveryRandomScore) {
@@ -177,7 +183,10 @@ TEST(Metrics, BadInputIsNamed) {
   at::Tensor hopeless = good.clone();
   hopeless.fill_(NAN);
   EXPECT_NE(message_of({}, good, hopeless).find("none in 50 rows"), std::string::npos);
-  EXPECT_NE(message_of({"f1_kn"}, good, good).find("f1_knn, f1_prd, w1_pooled, w1_sliced, mmd, tails, got \"f1_kn\""), std::string::npos);
+  EXPECT_NE(message_of({"f1_kn"}, good, good)
+                .find("f1_knn, f1_prd, w1_pooled, w1_sliced, mmd, tails, tail_quantiles, tail_index, moments, tail_ks, exceedances, "
+                      "tail_dependence, got \"f1_kn\""),
+            std::string::npos);
 }
 
 }  // namespace

@@ -3,59 +3,43 @@
 #include <array>
 
 #include "htfm/base/error.h"
+#include "htfm/metric/metric_job.h"
 
 namespace htfm {
 namespace {
 
-struct Job {
-  const Points& real;
-  const Points& fake;
-  const MetricOptions& options;
-  MetricReport& report;
-
-  void add(std::string name, double value) const { report.values.push_back({std::move(name), value}); }
-};
-
-void run_f1_knn(const Job& job) {
+void run_f1_knn(const MetricJob& job) {
   const KnnScore score = f1_knn(job.real, job.fake, job.options.k);
   job.add("f1_knn", score.f1);
   job.add("precision_knn", score.precision);
   job.add("recall_knn", score.recall);
 }
 
-void run_f1_prd(const Job& job) {
+void run_f1_prd(const MetricJob& job) {
   const PrdScore& score = job.report.prd.emplace(f1_prd(job.real, job.fake, job.options.prd));
   job.add("f1_prd", score.f1);
   job.add("precision_prd", score.precision);
   job.add("recall_prd", score.recall);
 }
 
-void run_w1_pooled(const Job& job) { job.add("w1_pooled", w1_pooled(job.real, job.fake)); }
+void run_w1_pooled(const MetricJob& job) { job.add("w1_pooled", w1_pooled(job.real, job.fake)); }
 
-void run_w1_sliced(const Job& job) {
+void run_w1_sliced(const MetricJob& job) {
   const SlicedScore score = w1_sliced(job.real, job.fake, job.options.sliced);
   job.add("w1_sliced", score.value);
   job.add("w1_sliced_se", score.standard_error);
 }
 
-void run_mmd(const Job& job) {
+void run_mmd(const MetricJob& job) {
   const MmdScore score = mmd(job.real, job.fake, job.options.mmd);
   job.add("mmd", score.value);
   job.add("mmd_bandwidth", score.bandwidth);
 }
 
-void run_tails(const Job& job) {
-  const TailScore& score = job.report.tails.emplace(tails(job.real, job.fake, job.options.tails));
-  for (size_t i = 0; i < score.levels.size(); ++i) job.add(fmt::format("log_q_{}", score.levels[i]), score.log_ratio[i]);
-  job.add("hill_real", score.real.hill.index);
-  job.add("hill_real_se", score.real.hill.standard_error);
-  job.add("hill_fake", score.fake.hill.index);
-  job.add("hill_fake_se", score.fake.hill.standard_error);
-}
-
 struct Metric {
   MetricInfo info;
-  void (*run)(const Job&);
+  void (*run)(const MetricJob&);
+  bool columns = false;  // reads tail scores of columns
 };
 
 constexpr std::array kMetrics = {
@@ -65,6 +49,12 @@ constexpr std::array kMetrics = {
     Metric{{"w1_sliced", "Wasserstein-1 distance averaged over random directions"}, run_w1_sliced},
     Metric{{"mmd", "unbiased squared maximum mean discrepancy, Gaussian kernels"}, run_mmd},
     Metric{{"tails", "log ratios of far quantiles of the radius, Hill indices"}, run_tails},
+    Metric{{"tail_quantiles", "log ratios of far quantiles of columns and their sides, mean squared log errors"}, run_tail_quantiles, true},
+    Metric{{"tail_index", "relative errors of the tail index"}, run_tail_index, true},
+    Metric{{"moments", "KR and SR: distances of the ratios of kurtosis and of skewness from 1"}, run_moments},
+    Metric{{"tail_ks", "Kolmogorov-Smirnov distances beyond the data's 99.9 % quantile"}, run_tail_ks, true},
+    Metric{{"exceedances", "samples beyond the largest value of the data, against the number expected"}, run_exceedances, true},
+    Metric{{"tail_dependence", "do pairs of columns go to extremes together"}, run_tail_dependence},
 };
 
 const Metric& find(std::string_view name) {
@@ -104,7 +94,8 @@ MetricReport compute_metrics(const std::vector<std::string>& names, const at::Te
   if (fake_points.n == 0) throw InputError("[metrics: fake] expected finite points, got none in {} rows", report.nonfinite);
   report.real = real_points.n;
   report.fake = fake_points.n;
-  const Job job{real_points, fake_points, options, report};
+  const bool columns = std::any_of(chosen.begin(), chosen.end(), [](const Metric* m) { return m->columns; });
+  const MetricJob job{real_points, fake_points, options, columns, report};
   job.add("n_real", static_cast<double>(report.real));
   job.add("n_fake", static_cast<double>(report.fake));
   job.add("nonfinite", static_cast<double>(report.nonfinite));

@@ -1,14 +1,18 @@
 // The scores by name, and all of them in one call.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "htfm/metric/mmd.h"
+#include "htfm/metric/moment_scores.h"
 #include "htfm/metric/prd.h"
 #include "htfm/metric/precision_recall.h"
+#include "htfm/metric/tail_dependence.h"
+#include "htfm/metric/tail_scores.h"
 #include "htfm/metric/tails.h"
 #include "htfm/metric/wasserstein.h"
 
@@ -28,14 +32,18 @@ struct MetricOptions {
   SlicedOptions sliced;
   MmdOptions mmd;
   TailOptions tails;
+  BootstrapOptions bootstrap;  // of the tail scores, whose levels and tail fraction are those of `tails`
+  int64_t listed_columns = 8;  // of more columns only means are among the values; the structs hold them all
 
   /// Gives every score that draws random numbers this seed.
-  void set_seed(uint64_t seed) { prd.seed = sliced.seed = mmd.seed = seed; }
+  void set_seed(uint64_t seed) { prd.seed = sliced.seed = mmd.seed = bootstrap.seed = seed; }
 };
 
 struct MetricValue {
   std::string name;
   double value;
+  double low = std::numeric_limits<double>::quiet_NaN(), high = low;  // its bootstrap interval
+  bool interval = false;                                              // whether it is of a kind that has one
 };
 
 struct MetricReport {
@@ -44,6 +52,9 @@ struct MetricReport {
   std::vector<MetricValue> values;
   std::optional<PrdScore> prd;     // with its curve, where f1_prd was asked for
   std::optional<TailScore> tails;  // with the survival curves, where tails was asked for
+  std::optional<TailScores> tail_scores;
+  std::optional<MomentScores> moments;
+  std::optional<TailDependence> dependence;
 
   /// The value of that name; an Error where there is none.
   double operator[](std::string_view name) const;

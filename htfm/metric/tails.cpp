@@ -12,6 +12,18 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+TailSide describe(std::vector<double> values, const TailOptions& options) {
+  sort_values(values);
+  TailSide side;
+  const auto n = static_cast<double>(values.size());
+  side.hill = hill_index(values, static_cast<int64_t>(options.tail_fraction * n));
+  for (const double level : options.levels) side.quantiles.push_back(n * (1 - level) < 1 - 1e-9 ? kNan : quantile_of_sorted(values, level));
+  side.curve = survival_curve(values, options.curve_points);
+  return side;
+}
+
+}  // namespace
+
 std::vector<double> coordinate_medians(const Points& points) {
   std::vector<double> center(static_cast<size_t>(points.dim));
   parallel_for(points.dim, [&](int64_t d) {
@@ -24,28 +36,16 @@ std::vector<double> coordinate_medians(const Points& points) {
   return center;
 }
 
-std::vector<double> sorted_radii(const Points& points, const std::vector<double>& center) {
-  std::vector<double> radii(static_cast<size_t>(points.n));
+std::vector<double> distances_from(const Points& points, const std::vector<double>& center) {
+  std::vector<double> out(static_cast<size_t>(points.n));
   for (int64_t i = 0; i < points.n; ++i) {
     const double* row = points.row(i);
     double squares = 0;
     for (size_t d = 0; d < center.size(); ++d) squares += (row[d] - center[d]) * (row[d] - center[d]);
-    radii[static_cast<size_t>(i)] = std::sqrt(squares);
+    out[static_cast<size_t>(i)] = std::sqrt(squares);
   }
-  sort_values(radii);
-  return radii;
+  return out;
 }
-
-TailSide describe(std::span<const double> radii, const TailOptions& options) {
-  TailSide side;
-  const auto n = static_cast<double>(radii.size());
-  side.hill = hill_index(radii, static_cast<int64_t>(options.tail_fraction * n));
-  for (const double level : options.levels) side.quantiles.push_back(n * (1 - level) < 1 - 1e-9 ? kNan : quantile_of_sorted(radii, level));
-  side.curve = survival_curve(radii, options.curve_points);
-  return side;
-}
-
-}  // namespace
 
 HillIndex hill_index(std::span<const double> sorted, int64_t points) {
   HillIndex hill{kNan, kNan, std::max<int64_t>(points, 0)};
@@ -94,8 +94,8 @@ TailScore tails(const Points& real, const Points& fake, const TailOptions& optio
   TailScore score;
   score.center = coordinate_medians(real);
   score.levels = options.levels;
-  score.real = describe(sorted_radii(real, score.center), options);
-  score.fake = describe(sorted_radii(fake, score.center), options);
+  score.real = describe(distances_from(real, score.center), options);
+  score.fake = describe(distances_from(fake, score.center), options);
   for (size_t i = 0; i < options.levels.size(); ++i) score.log_ratio.push_back(std::log(score.fake.quantiles[i] / score.real.quantiles[i]));
   return score;
 }

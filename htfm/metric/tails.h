@@ -34,6 +34,12 @@ struct SurvivalCurve {
 };
 SurvivalCurve survival_curve(std::span<const double> sorted, int64_t points);
 
+/// Coordinate-wise median, the centre that tails are seen from.
+std::vector<double> coordinate_medians(const Points& points);
+
+/// Distances of the points from a centre.
+std::vector<double> distances_from(const Points& points, const std::vector<double>& center);
+
 struct TailSide {
   HillIndex hill;
   std::vector<double> quantiles;  // one a level; NaN where fewer than one point lies beyond

@@ -1,0 +1,25 @@
+// Kurtosis and skewness of samples against those of data: the paper's KR and SR.
+#pragma once
+
+#include <vector>
+
+#include "htfm/metric/bootstrap.h"
+#include "htfm/metric/points.h"
+
+namespace htfm {
+
+/// Of one column. Population moments; the kurtosis of a normal law is 3. Undefined (NaN) for a column without spread.
+struct MomentScore {
+  Scored kurtosis_real, kurtosis_fake, skewness_real, skewness_fake;
+  Scored kr, sr;  // |1 - fake / real|
+};
+
+struct MomentScores {
+  std::vector<MomentScore> columns;
+  Scored kr, sr;  // means over the columns
+};
+
+/// The largest rows are drawn anew one by one, the sums over the many others as normal variables with their covariance.
+MomentScores moment_scores(const Points& real, const Points& fake, const BootstrapOptions& options = {});
+
+}  // namespace htfm
