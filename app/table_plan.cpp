@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include "htfm/base/error.h"
+#include "htfm/tail/student_check.h"
 
 namespace htfm::app {
 
 namespace {
 
 constexpr int64_t kFewestRows = 100;
+constexpr double kLightFreedom = 40;  // a Student-t law with more is as good as normal
+const std::vector<std::string> kUnits{"data.normalise=table", "data.whiten=true"};
 
 std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -38,27 +41,47 @@ std::vector<std::string> training(int64_t rows, int64_t dim) {
 
 std::vector<std::string> clock_settings(const ClockSpec& clock) {
   std::vector<std::string> out{"clock.family=" + clock.family};
-  for (const auto& [name, value] : clock.parameters) out.push_back(fmt::format("clock.{}={}", name, value));
+  for (const auto& [name, value] : clock.parameters) out.push_back(fmt::format("clock.{}={:.6g}", name, value));
   return out;
+}
+
+// Where a Student-t law fits the rows, all of them say how heavy the tail is, and the source is that law; elsewhere the largest rows
+// decide.
+ChosenClock choose_clock(const at::Tensor& rows, const Diagnosis& diagnosis) {
+  ChosenClock chosen = suggest_clock(diagnosis);
+  if (rows.size(0) < 10 * (rows.size(1) + 2)) return chosen;
+  const StudentCheck check = check_student_t(rows);
+  const double nu = check.law.nu;
+  const bool tail_agrees = diagnosis.verdict != TailVerdict::heavy || diagnosis.decisive()->choice.index_interval().contains(nu);
+  if (!check.fits() || !tail_agrees || !(nu < kLightFreedom)) return chosen;
+  chosen.spec.family = "inverse-gamma";
+  chosen.spec.parameters = {{"nu", nu}};
+  chosen.explanation = fmt::format(
+      "A Student-t law with {:.3g} degrees of freedom ({:.2g} to {:.2g}) fits the distances of the rows from their centre (p = {:.2g}); "
+      "that is known from all rows, and better than from the largest alone, whose tail is {} So the clock is inverse-gamma with nu = "
+      "{:.3g}.",
+      nu, check.freedom.lower, check.freedom.upper, check.p_value, diagnosis.decisive()->sentence, nu);
+  return chosen;
 }
 
 }  // namespace
 
 TablePlan plan_table(const std::vector<std::string>& data, const std::vector<std::string>& user) {
   TablePlan plan;
-  const RunConfig first = parse_config("", "fit", joined(joined({"data.normalise=table"}, data), user));
+  const RunConfig first = parse_config("", "fit", joined(joined(kUnits, data), user));
   std::tie(plan.train, plan.held_out) = load_split(first);
   const int64_t rows = plan.train.rows.size(0);
   if (rows + plan.held_out.rows.size(0) < kFewestRows)
     throw InputError("[data] {}: expected at least {} rows to fit a model to, got {}", first.data.path, kFewestRows,
                      rows + plan.held_out.rows.size(0));
   const Key spread = Key(static_cast<uint64_t>(first.seed)).child("spread");
-  plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread);
+  plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten);
   if (plan.transform.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", first.data.path);
-  plan.diagnosis = diagnose(plan.transform.apply(plan.train.rows, spread), plan.transform.seen_names(plan.train.names));
-  plan.clock = suggest_clock(plan.diagnosis);
+  const at::Tensor seen = plan.transform.apply(plan.train.rows, spread);
+  plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
+  plan.clock = choose_clock(seen, plan.diagnosis);
 
-  const std::vector<std::string> common = joined(joined({"data.normalise=table"}, data), training(rows, plan.transform.dim()));
+  const std::vector<std::string> common = joined(joined(kUnits, data), training(rows, plan.transform.dim()));
   std::vector<std::string> own = joined(common, clock_settings(plan.clock.spec));
   own.insert(own.end(), {"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto"});
   plan.model = parse_config("", "fit", joined(own, user));

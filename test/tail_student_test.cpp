@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
-#include "htfm/tail/student_t.h"
+#include "htfm/tail/student_check.h"
 
 namespace htfm {
 namespace {
@@ -84,6 +84,37 @@ TEST(StudentT, DegenerateColumnsDoNotBreakIt) {
   for (int64_t i = 0; i < y.numel(); ++i) ASSERT_TRUE(std::isfinite(y.const_data_ptr<double>()[i]));
   for (int64_t i = 0; i < 1000; ++i) EXPECT_NEAR(y.const_data_ptr<double>()[3 * i + 2], 5, 1e-2);
   EXPECT_THROW(fit_student_t(x.narrow(0, 0, 3)), InputError);
+}
+
+TEST(StudentCheck, BetaDistribution) {
+  for (const double x : {0.01, 0.3, 0.77, 0.999}) {
+    EXPECT_NEAR(beta_distribution(x, 1, 1), x, 1e-14);
+    EXPECT_NEAR(beta_distribution(x, 2, 3), x * x * (6 - 8 * x + 3 * x * x), 1e-13);
+    EXPECT_NEAR(beta_distribution(x, 0.5, 0.5), 2 / M_PI * std::asin(std::sqrt(x)), 1e-13);
+    EXPECT_NEAR(beta_distribution(x, 0.5, 300) + beta_distribution(1 - x, 300, 0.5), 1, 1e-12);
+  }
+}
+
+// Under the law the p-value is uniform, so of 20 draws 2 are expected to be rejected at 0.1, deviation 1.34; the interval misses one,
+// deviation 1.
+TEST(StudentCheck, AcceptsItsOwnLaw) {
+  int rejected = 0, missed = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const StudentCheck c = check_student_t(law(5).sample(Key(seed), 400));
+    rejected += !c.fits(), missed += !c.freedom.contains(5);
+  }
+  EXPECT_LE(rejected, 2 + 4 * 1.34);
+  EXPECT_LE(missed, 1 + 4 * 1.0);
+}
+
+TEST(StudentCheck, RejectsOtherLaws) {
+  const at::Tensor t = law(8).sample(Key(1), 1500);
+  at::Tensor one_sided = t.slice(1, 0, 1).sub(1).abs().contiguous();  // a half-normal shape: far from any symmetric law
+  EXPECT_FALSE(check_student_t(one_sided).fits());
+  at::Tensor mixed = t.clone();  // one row of ten a hundred times as far out
+  for (int64_t i = 0; i < 1500; i += 10)
+    for (int64_t k = 0; k < 3; ++k) mixed.mutable_data_ptr<double>()[3 * i + k] *= 100;
+  EXPECT_FALSE(check_student_t(mixed).fits());
 }
 
 }  // namespace

@@ -115,9 +115,13 @@ std::vector<double> StudentT::scatter() const {
   return out;
 }
 
-double StudentT::log_density(const double* row) const {
+double StudentT::squared_distance(const double* row) const {
   std::vector<double> scratch(location.size());
-  return htfm::log_likelihood(nu, {squared_distance(row, location, root, scratch.data())}, dim()) - log_determinant(root, dim());
+  return htfm::squared_distance(row, location, root, scratch.data());
+}
+
+double StudentT::log_density(const double* row) const {
+  return htfm::log_likelihood(nu, {squared_distance(row)}, dim()) - log_determinant(root, dim());
 }
 
 at::Tensor StudentT::sample(Key key, int64_t n) const {

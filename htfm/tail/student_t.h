@@ -23,6 +23,8 @@ struct StudentT {
   int64_t dim() const { return static_cast<int64_t>(location.size()); }
   /// dim x dim, row by row.
   std::vector<double> scatter() const;
+  /// (x - location)' scatter^-1 (x - location) of a row.
+  double squared_distance(const double* row) const;
   /// Log-density of a row.
   double log_density(const double* row) const;
   /// n x dim draws, float64; row i depends on the key and i alone.

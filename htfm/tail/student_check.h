@@ -1,0 +1,26 @@
+// Whether rows are as a Student-t law would have them: then all of them, not only the few in the tail, say how heavy it is.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "htfm/base/random.h"
+#include "htfm/tail/estimators.h"
+#include "htfm/tail/student_t.h"
+
+namespace htfm {
+
+struct StudentCheck {
+  StudentT law;
+  Interval freedom;    ///< 95 % profile likelihood interval of nu
+  double p_value = 0;  ///< of the distances from the location under the law
+  bool fits() const { return p_value >= 0.1; }
+};
+
+/// Fits a Student-t law to rows n x dim (float32 or float64) and tests the law of the Mahalanobis distances: under it delta / (nu + delta)
+/// has a beta law. The test is Anderson and Darling's, its p-value from draws of the fitted law whose scale and freedom are fitted again.
+StudentCheck check_student_t(const at::Tensor& rows, Key key = Key(0));
+
+/// Distribution function of the beta law, by the continued fraction of the incomplete beta function.
+double beta_distribution(double x, double a, double b);
+
+}  // namespace htfm
