@@ -8,6 +8,10 @@ namespace htfm::app {
 
 Model train_with_status(const RunConfig& config, TrainOptions options, const std::string& name) {
   StatusLine status(name.empty() ? "" : name + ": ");
+  options.started = [&](const Model& model) {
+    if (!model.clock_explanation().empty())
+      say(fmt::format("{}clock {}: {}", name.empty() ? "" : name + ": ", model.clock().describe(), model.clock_explanation()));
+  };
   options.report = [&](const TrainProgress& p) {
     const double left = static_cast<double>(p.steps - p.step) / std::max(p.steps_per_second, 1e-9);
     status.show(fmt::format("step {}/{}  loss {:.4f}  {:.0f} steps/s  {}{}", p.step, p.steps, p.loss, p.steps_per_second,

@@ -33,8 +33,8 @@ void add_report(CLI::App& app) {
     runs.push_back(score_run(std::move(model), options, reference, o->run));
     const ScoredRun& r = runs.front();
     atomic_write(o->output, report_page(r.name + " on " + r.model.data_origin(),
-                                        "Heavy-tailed flow matching with the clock " + r.model.config().clock.describe() + ".", runs,
-                                        reference, fmt::format("htfm report {} -o {}", o->run, o->output)));
+                                        "Heavy-tailed flow matching with the clock " + r.model.clock().describe() + ".", runs, reference,
+                                        fmt::format("htfm report {} -o {}", o->run, o->output)));
     Json j{{"report", o->output}, {"nfe", r.sampled.evaluations}, {"diverged", r.sampled.diverged}};
     for (const MetricValue& v : r.scores.values) j[v.name] = v.value;
     print_figures(o->common, j);

@@ -29,6 +29,7 @@ std::string variant_name(const ClockSpec& clock) {
   if (clock.family == "deterministic") return "HTFM-G";
   if (clock.family == "stable") return fmt::format("HTFM-α {}", clock.parameters.at("alpha"));
   if (clock.family == "inverse-gamma") return fmt::format("HTFM-t {}", clock.parameters.at("nu"));
+  if (clock.family == "fitted") return "HTFM-fitted";
   return clock.describe();
 }
 
@@ -64,7 +65,7 @@ Reference make_reference(const RunConfig& config, int64_t n, bool yardstick) {
 }
 
 ScoredRun score_run(Model model, const SampleOptions& options, const Reference& reference, const std::string& run_folder) {
-  const std::string name = variant_name(model.config().clock);
+  const std::string name = variant_name(model.clock());
   SampleResult sampled = sample_with_status(model, options, name);
   MetricReport scores = compute_metrics({}, reference.data.rows, sampled.samples);
   return {name, std::move(model), options, std::move(sampled), std::move(scores), read_losses(run_folder)};
@@ -163,6 +164,8 @@ void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
       report::clock_paths(families),
       "Clocks that were drawn: given its clock a sample starts from a Gaussian whose variance is twice the area under the "
       "path. Rare large clocks make the source heavy-tailed.");
+  for (const ScoredRun& r : runs)
+    if (!r.model.clock_explanation().empty()) page.text(fmt::format("{}: {}", r.name, r.model.clock_explanation()));
   page.text("What the network is told of a clock: " + [&] {
     std::string all;
     for (const ScoredRun& r : runs)

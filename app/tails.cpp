@@ -55,7 +55,6 @@ void add_tails(CLI::App& app) {
       j.update(diagnosis_json(d));
       Json suggested{{"family", clock.spec.family}};
       for (const auto& [name, value] : clock.spec.parameters) suggested[name] = value;
-      suggested["source_scale"] = clock.source_scale;
       suggested["explanation"] = clock.explanation;
       j["suggested_clock"] = suggested;
       print_figures(o->common, j);

@@ -56,7 +56,7 @@ void add_train(CLI::App& app) {
     if (o->folder.empty()) throw InputError("[-o] expected a folder for the run, got none");
     const Model model = train_with_status(config, {.folder = o->folder, .resume = o->resume});
     print_figures(o->common, {{"run", o->folder},
-                              {"clock", config.clock.describe()},
+                              {"clock", model.clock().describe()},
                               {"steps", model.step},
                               {"skipped_steps", model.skipped},
                               {"weights_hash", model.weights_hash()}});
@@ -96,7 +96,7 @@ void add_sample(CLI::App& app) {
     if (!o->output.ends_with(".npy") && !o->output.ends_with(".csv"))
       throw InputError("[-o] expected a file that ends in .npy or .csv, got '{}'", o->output);
     const Model model = Model::load(resolve_checkpoint(o->run));
-    const ClockSpec& trained = model.config().clock;
+    const ClockSpec& trained = model.clock();
     if (o->clock.family->count() > 0 || !o->clock.given.empty()) {
       ClockSpec asked = o->clock.get();
       if (o->clock.family->count() == 0) asked.family = trained.family;
@@ -156,7 +156,7 @@ void add_info(CLI::App& app) {
     Json j{{"checkpoint", path},
            {"file_sha256", sha256_file(path)},
            {"method", config.method},
-           {"clock", config.clock.describe()},
+           {"clock", m.clock().describe()},
            {"feature", m.flow().feature().description()},
            {"schedule", config.path.name},
            {"coupling", config.coupling.kind},
@@ -171,6 +171,7 @@ void add_info(CLI::App& app) {
            {"data_hash", m.data_hash()},
            {"weights_hash", m.weights_hash()},
            {"seed", config.seed}};
+    if (!m.clock_explanation().empty()) j["clock_explanation"] = m.clock_explanation();
     // A file whose rows are not at hand does not say how many steps the whole run has.
     if (config.data.path.empty()) j["steps"] = total_steps(config, config.data.n);
     print_figures(o->common, j);

@@ -13,6 +13,7 @@ namespace htfm {
 std::string ClockSpec::describe() const {
   std::string inside;
   for (const auto& [name, value] : parameters) inside += fmt::format("{}{}={}", inside.empty() ? "" : ", ", name, value);
+  if (!table.empty()) inside = table[0] > 0 ? fmt::format("index {:.3g}", 2 * table[0]) : "light";
   return fmt::format("{}{}, grid {}", family, inside.empty() ? "" : "(" + inside + ")", grid);
 }
 

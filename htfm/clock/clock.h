@@ -23,6 +23,7 @@ struct ClockSpec {
   std::string family = "deterministic";
   std::map<std::string, double> parameters;  ///< by name: alpha, nu, ...
   int grid = 200;                            ///< number of steps on [0,1]
+  std::vector<double> table = {};            ///< fitted: the law of V (QuantileTable); empty for every other family
 
   /// "stable(alpha=1.7), grid 200": one line for logs, and what two laws are compared by.
   std::string describe() const;
@@ -87,6 +88,7 @@ struct ClockFamily {
   std::string summary;
   std::vector<ClockParameter> parameters;
   std::function<std::unique_ptr<Clock>(ClockSpec)> make;
+  bool from_data = false;  ///< has no law until a data set gives it one
 };
 
 /// All families, in the order of the registry.

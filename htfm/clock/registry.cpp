@@ -6,7 +6,9 @@
 #define HTFM_CLOCK_FAMILIES(X) \
   X(deterministic_family)      \
   X(stable_family)             \
-  X(inverse_gamma_family)
+  X(inverse_gamma_family)      \
+  X(fitted_family)             \
+  X(auto_family)
 
 namespace htfm {
 

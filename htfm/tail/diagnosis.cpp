@@ -169,7 +169,6 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
     radii[i] = std::sqrt(squares);
   }
   sort_values(radii);
-  out.median_radius = quantile_of_sorted(radii, 0.5);
   out.radius = diagnose_tail("radius", radii, options);
 
   if (m > 1) {

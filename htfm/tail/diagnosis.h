@@ -43,7 +43,6 @@ struct Diagnosis {
   int64_t rows = 0, columns = 0;
   std::vector<std::string> constant;  // names of columns without spread, which are left out
   std::vector<double> centre, scale;  // the robust standardisation: median, and quantile range over that of a normal law
-  double median_radius = 0;
   TailReport radius;
   std::vector<TailReport> sides;       // two a column: above, below
   std::vector<TailReport> directions;  // of standardised columns

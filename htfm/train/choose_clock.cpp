@@ -4,25 +4,12 @@
 #include <cmath>
 
 #include "htfm/metric/sort.h"
-#include "htfm/metric/tails.h"
+#include "htfm/tail/mixing_law.h"
+#include "htfm/tail/scatter.h"
 
 namespace htfm {
 
 namespace {
-
-/// Median radius of a clock's source in dim dimensions, from a fixed draw.
-double median_source_radius(const ClockSpec& spec, int64_t dim) {
-  const ClockSample sample = make_clock(spec)->sample(Key(0).child("scale of the source"), {.count = 4096, .paths = false});
-  const at::Tensor x = sample_source(Key(1).child("scale of the source"), sample.area, dim);
-  std::vector<double> radii;
-  for (int64_t i = 0; i < x.size(0); ++i) {
-    double squares = 0;
-    for (int64_t k = 0; k < dim; ++k) squares += std::pow(x.const_data_ptr<double>()[i * dim + k], 2);
-    radii.push_back(std::sqrt(squares));
-  }
-  sort_values(radii);
-  return quantile_of_sorted(radii, 0.5);
-}
 
 /// Two digits: more would claim what the interval does not.
 double rounded(double x) {
@@ -30,7 +17,42 @@ double rounded(double x) {
   return std::round(x / unit) * unit;
 }
 
+/// Distances of the rows from their coordinate-wise median, ascending.
+std::vector<double> sorted_radii(const at::Tensor& rows) {
+  const at::Tensor distance = rows.to(at::kDouble).sub(median_centre(rows)).square().sum(1).sqrt();
+  const double* r = distance.const_data_ptr<double>();
+  std::vector<double> radii(r, r + distance.numel());
+  sort_values(radii);
+  return radii;
+}
+
+ChosenClock fit_clock(const ClockSpec& asked, const at::Tensor& rows) {
+  ChosenClock chosen{asked};
+  const TailReport tail = diagnose_tail("radius", sorted_radii(rows));
+  const MixingLaw law = fit_mixing_law(sorted_radii(rows), rows.size(1), tail.choice, tail.verdict == TailVerdict::heavy);
+  chosen.spec.table = law.law.numbers();
+  chosen.explanation = fmt::format(
+      "The clock is the law of V that makes sqrt(V) times a normal vector as long as the rows are, by smoothed maximum likelihood: half of "
+      "all V lie between {:.3g} and {:.3g}. The tail of the radius is {}",
+      std::exp(law.law.log_upper_quantile(0.75)), std::exp(law.law.log_upper_quantile(0.25)), tail.sentence);
+  if (law.join > 0)
+    chosen.explanation +=
+        fmt::format(" So V has a Pareto tail of exponent {:.3g}, half that index, for radii beyond {:.3g}.", law.law.exponent(), law.join);
+  else
+    chosen.explanation += " So V is bounded by what the data show.";
+  return chosen;
+}
+
 }  // namespace
+
+ChosenClock choose_clock(const ClockSpec& asked, const at::Tensor& rows) {
+  // What the registry marks as from_data; nothing else depends on a name.
+  if (asked.family == "fitted") return fit_clock(asked, rows);
+  if (asked.family != "auto") return {asked};
+  DiagnosisOptions options;
+  options.directions = 0;
+  return suggest_clock(diagnose(rows, {}, options), asked.grid);
+}
 
 ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid) {
   ChosenClock chosen;
@@ -62,8 +84,6 @@ ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid) {
   } else {
     chosen.explanation = seen + " Nothing speaks for heavy tails, so the clock is deterministic: a Gaussian source.";
   }
-  const int64_t dim = diagnosis.columns - static_cast<int64_t>(diagnosis.constant.size());
-  if (dim > 0) chosen.source_scale = diagnosis.median_radius / median_source_radius(chosen.spec, dim);
   return chosen;
 }
 

@@ -8,12 +8,15 @@
 
 namespace htfm {
 
-/// A clock and the reasons for it, in sentences for the log and the report.
+/// A clock and the reasons for it, in sentences for the log and the report; none where the configuration names the law itself.
 struct ChosenClock {
   ClockSpec spec;
-  std::string explanation;
-  double source_scale = 1;  ///< median size of the data over that of the clock's source
+  std::string explanation = {};
 };
+
+/// The law of the clock that a configuration asks for, given the rows that the model will see (n x dim, float32 or float64): `auto` follows
+/// the diagnosis of their tails, `fitted` the law of their radius; any other family stays as it is.
+ChosenClock choose_clock(const ClockSpec& asked, const at::Tensor& rows);
 
 /// The clock that a diagnosis speaks for: deterministic where tails are light, inverse-gamma with the tail's index where they are heavy.
 ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid = 200);

@@ -172,7 +172,8 @@ Bindings::Bindings(RunConfig& c) {
   add("data.whiten", c.data.whiten, "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
-  add("clock.family", c.clock.family, "deterministic, stable, inverse-gamma");
+  add("clock.family", c.clock.family,
+      "deterministic, stable, inverse-gamma; from the data: fitted (its mixing law), auto (chosen by its tails)");
   std::set<std::string> seen;
   for (const ClockFamily& family : clock_families())
     for (const ClockParameter& p : family.parameters)
@@ -308,7 +309,9 @@ void validate(RunConfig& c) {
   one_of("precondition.scale", c.scale, {"constant", "clock"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
   one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
-  const FlowMatching flow(c.flow());  // throws where clock, feature, schedule or coupling are wrong
+  FlowMatchingSpec spec = c.flow();
+  if (family.from_data) spec.clock = {"inverse-gamma", {{"nu", 2.0}}, c.clock.grid};  // until the data are there
+  const FlowMatching flow(spec);  // throws where clock, feature, schedule or coupling are wrong
   c.net.mlp.feature = flow.feature().size();
 }
 

@@ -80,6 +80,7 @@ Model::Model(const RunConfig& config, const Dataset& data)
   if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   const CoupledData set = coupled(data);
   dim_ = set.rows.size(1);
+  clock_ = choose_clock(config.clock, set.rows);
   build(DataScale(config.data_scale > 0 ? config.data_scale : robust_scale(set.rows)));
   flow_->couple(set);
   if (config.scale == "clock") flow_->set_data_scale(flow_->fit_scale(set));
@@ -94,8 +95,14 @@ CoupledData Model::coupled(const Dataset& data) const {
 
 void Model::couple(const Dataset& data) { flow_->couple(coupled(data)); }
 
+FlowMatchingSpec Model::flow_spec() const {
+  FlowMatchingSpec spec = config_.flow();
+  spec.clock = clock_.spec;
+  return spec;
+}
+
 void Model::build(DataScale scale) {
-  flow_ = std::make_unique<FlowMatching>(config_.flow(), std::move(scale));
+  flow_ = std::make_unique<FlowMatching>(flow_spec(), std::move(scale));
   MlpOptions options = config_.net.mlp;
   options.dim = dim_;
   options.feature = flow_->feature().size();
@@ -126,7 +133,10 @@ void Model::save(const std::string& path) const {
                             {"loss_sum", loss_sum},
                             {"loss_count", loss_count},
                             {"best_loss", best_loss},
-                            {"best_step", best_step}};
+                            {"best_step", best_step},
+                            {"clock", {{"family", clock().family}, {"parameters", clock().parameters}, {"grid", clock().grid}}},
+                            {"clock_explanation", clock_explanation()}};
+  if (!clock().table.empty()) file.tensors["clock.table"] = vector_tensor(clock().table);
   file.metadata["format"] = kFormat;
   file.metadata["config"] = format_config(config_);
   file.metadata["info"] = info.dump();
@@ -160,9 +170,18 @@ Model Model::load(const std::string& path) {
     m.data_hash_ = info.at("data_hash");
     m.data_origin_ = info.at("data_origin");
     m.names_ = info.at("columns").get<std::vector<std::string>>();
+    m.clock_.spec = m.config_.clock;
+    if (info.contains("clock")) {
+      const nlohmann::json& clock = info.at("clock");
+      m.clock_.spec.family = clock.at("family");
+      m.clock_.spec.parameters = clock.at("parameters").get<std::map<std::string, double>>();
+      m.clock_.spec.grid = clock.at("grid");
+      m.clock_.explanation = info.at("clock_explanation");
+    }
   } catch (const nlohmann::json::exception& e) {
     throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", path, e.what());
   }
+  if (file.tensors.contains("clock.table")) m.clock_.spec.table = tensor_vector(find_tensor(file.tensors, "clock.table", path));
   if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", path, m.dim_);
   m.build(DataScale(tensor_vector(find_tensor(file.tensors, "data_scale.log_source", path)),
                     tensor_vector(find_tensor(file.tensors, "data_scale.log_scale", path))));

@@ -9,6 +9,7 @@
 #include "htfm/data/dataset.h"
 #include "htfm/data/table_transform.h"
 #include "htfm/net/network.h"
+#include "htfm/train/choose_clock.h"
 #include "htfm/train/config.h"
 #include "htfm/train/optimiser.h"
 
@@ -34,6 +35,11 @@ class Model {
   void set_config(const RunConfig& config) { config_ = config; }  ///< keys that may change on resume
   const Network& network() const { return *network_; }
   const FlowMatching& flow() const { return *flow_; }
+  /// The clock's law, which the data may have chosen, and in that case why, in sentences.
+  const ClockSpec& clock() const { return clock_.spec; }
+  const std::string& clock_explanation() const { return clock_.explanation; }
+  /// The flow of the configuration with that clock.
+  FlowMatchingSpec flow_spec() const;
   const TableTransform& transform() const { return transform_; }
   const std::vector<std::string>& column_names() const { return names_; }
   int64_t dim() const { return network_->dim(); }
@@ -66,6 +72,7 @@ class Model {
   void build(DataScale scale);
 
   RunConfig config_;
+  ChosenClock clock_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<FlowMatching> flow_;
   TableTransform transform_;

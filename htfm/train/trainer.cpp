@@ -60,7 +60,7 @@ int64_t validation_rows(const RunConfig& config, int64_t rows) {
 class Validation {
  public:
   Validation(const Model& model, const CoupledData& set, std::vector<int64_t> places)
-      : flow_(model.config().flow(), model.data_scale()), key_(Key(static_cast<uint64_t>(model.config().seed)).child("validation")) {
+      : flow_(model.flow_spec(), model.data_scale()), key_(Key(static_cast<uint64_t>(model.config().seed)).child("validation")) {
     flow_.couple(set);
     const size_t repeats = std::max<size_t>(1, kPairs / places.size());
     for (size_t k = 0; k < repeats; ++k) index_.insert(index_.end(), places.begin(), places.end());
@@ -131,6 +131,10 @@ class Record {
     events_.scalar("train/lr", p.step, p.lr);
     events_.flush();
   }
+  /// Why the clock is what it is, where the data chose it.
+  void explain(const Model& model) {
+    log_.append({{"step", 0}, {"clock", model.clock().describe()}, {"explanation", model.clock_explanation()}});
+  }
   void sync() { log_.sync(); }
 
  private:
@@ -183,10 +187,14 @@ Model train(const RunConfig& config, const TrainOptions& options) {
   Model model = on_disk ? start(config, data, folder) : Model(config, data);
   std::optional<Record> record;
   if (on_disk) {
-    JsonLines::keep(folder.log(), [&](const nlohmann::json& line) { return line.value("step", int64_t{0}) <= model.step; });
+    JsonLines::keep(folder.log(), [&](const nlohmann::json& line) {
+      return line.value("step", int64_t{0}) <= model.step && (model.step > 0 || !line.contains("explanation"));
+    });
     atomic_write(folder.config(), format_config(config));
     record.emplace(folder, model.step);
+    if (model.step == 0 && !model.clock_explanation().empty()) record->explain(model);
   }
+  if (options.started) options.started(model);
 
   const Key key = Key(static_cast<uint64_t>(config.seed)).child("train");
   const CoupledData set = model.coupled(data);

@@ -26,6 +26,7 @@ struct TrainOptions {
   std::string folder = {};                                ///< empty: nothing is written
   bool resume = false;                                    ///< go on from the newest checkpoint in the folder, or start where there is none
   std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
+  std::function<void(const Model&)> started = {};         ///< called once before the first step
 };
 
 /// Steps of the whole training on a set of so many rows: epochs times batches, the last batch of an epoch possibly smaller. Validation may

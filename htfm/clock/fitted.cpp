@@ -1,0 +1,60 @@
+// Clocks that come from a data set. `fitted`: T_t = t V, the law of V given by a table of quantiles (htfm/tail/mixing_law.h); `auto`: a
+// name for whichever family the data speak for (htfm/train/choose_clock.h).
+#include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/base/quantile_table.h"
+#include "htfm/clock/clock.h"
+
+namespace htfm {
+
+namespace {
+
+class Fitted final : public Clock {
+ public:
+  explicit Fitted(ClockSpec spec) : Clock(std::move(spec)), law_(this->spec().table), times_(grid_times()) {}
+  NaturalFeature natural_feature() const override { return NaturalFeature::log_slope; }
+  double tail_exponent() const override { return law_.exponent() > 0 ? 2 * law_.exponent() : std::numeric_limits<double>::infinity(); }
+
+ protected:
+  void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
+    fill_uniform(key, static_cast<uint64_t>(first), n, end);
+    for (int64_t i = 0; i < n; ++i) {
+      end[i] = std::exp(law_.log_upper_quantile(end[i]));
+      area[i] = end[i] / 2;
+      for (int64_t j = 0; paths && j <= grid(); ++j) paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
+    }
+  }
+
+ private:
+  QuantileTable law_;
+  std::vector<double> times_;
+};
+
+[[noreturn]] void refuse(const ClockSpec& spec) {
+  throw InputError("[clock.family] expected a family with a law of its own, got {}, which takes it from the data of a training",
+                   spec.family);
+}
+
+}  // namespace
+
+ClockFamily fitted_family() {
+  return {"fitted",
+          "T_t = t V, the law of V estimated from the data",
+          {},
+          [](ClockSpec spec) {
+            if (spec.table.empty()) refuse(spec);
+            return std::make_unique<Fitted>(std::move(spec));
+          },
+          true};
+}
+
+ClockFamily auto_family() {
+  return {"auto",
+          "chosen from the tails of the data: deterministic or inverse-gamma",
+          {},
+          [](ClockSpec spec) -> std::unique_ptr<Clock> { refuse(spec); },
+          true};
+}
+
+}  // namespace htfm
