@@ -107,7 +107,8 @@ TEST(Program, BadArraysAreRefusedWithOneLine) {
   refuse("missing.csv", "3");
   refuse("none.csv", "none.csv");
   refuse("absent.npy", "absent.npy");
-  refuse("good.parquet", ".npy");
+  refuse("good.xlsx", ".npy");
+  refuse("absent.parquet", "absent.parquet");
 }
 
 TEST(Program, BadConfigurationsAreRefusedWithOneLine) {
@@ -205,7 +206,7 @@ TEST(Program, DemoAtASmallBudget) {
   const Outcome o = w.run("demo -o demo --epochs 1 --json");
   ASSERT_EQ(o.code, 0) << o.err;
   const auto j = nlohmann::json::parse(o.out);
-  EXPECT_TRUE(j.contains("HTFM-G") && j.contains("HTFM-α 1.7") && j.contains("HTFM-t 1.7"));
+  EXPECT_TRUE(j.contains("HTFM-G") && j.contains("HTFM-α 1.5") && j.contains("HTFM-t 1.5"));
   EXPECT_GT(fs::file_size(w / "demo/report.html"), 50'000u);
 }
 
