@@ -40,6 +40,7 @@ void ClockChoice::add(CLI::App& command, bool required) {
         command.add_option_function<double>(
             "--" + p.name, [this, name = p.name](double v) { given[name] = v; }, p.meaning + " (" + f.name + ")");
   command.add_option("--grid", spec.grid, "Steps of the grid on [0,1]")->capture_default_str();
+  command.add_option("--scale", spec.scale, "What the source is multiplied by")->capture_default_str();
 }
 
 ClockSpec ClockChoice::get() const {

@@ -14,7 +14,8 @@ std::string ClockSpec::describe() const {
   std::string inside;
   for (const auto& [name, value] : parameters) inside += fmt::format("{}{}={}", inside.empty() ? "" : ", ", name, value);
   if (!table.empty()) inside = table[0] > 0 ? fmt::format("index {:.3g}", 2 * table[0]) : "light";
-  return fmt::format("{}{}, grid {}", family, inside.empty() ? "" : "(" + inside + ")", grid);
+  return fmt::format("{}{}, grid {}{}", family, inside.empty() ? "" : "(" + inside + ")", grid,
+                     scale == 1 ? "" : fmt::format(", scale {}", scale));
 }
 
 DeviceClockLaw Clock::device_law() const { throw InputError("[clock] expected a family with a CUDA backend, got {}", spec_.family); }
@@ -37,12 +38,17 @@ ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   double* paths = request.paths ? sample.paths.mutable_data_ptr<double>() : nullptr;
   if (backend) {
     backend->sample(key.value(), device_law(), request.first, n, area, end, paths);
-    return sample;
+  } else {
+    const int64_t grain = std::max<int64_t>(64, 8192 / points);
+    parallel_ranges(n, grain, [&](int64_t a, int64_t b) {
+      fill(key, request.first + a, b - a, area + a, end + a, paths ? paths + a * points : nullptr);
+    });
   }
-  const int64_t grain = std::max<int64_t>(64, 8192 / points);
-  parallel_ranges(n, grain, [&](int64_t a, int64_t b) {
-    fill(key, request.first + a, b - a, area + a, end + a, paths ? paths + a * points : nullptr);
-  });
+  if (const double square = spec_.scale * spec_.scale; square != 1) {
+    sample.area.mul_(square);
+    sample.end.mul_(square);
+    if (paths) sample.paths.mul_(square);
+  }
   return sample;
 }
 

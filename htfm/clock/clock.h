@@ -24,8 +24,9 @@ struct ClockSpec {
   std::map<std::string, double> parameters;  ///< by name: alpha, nu, ...
   int grid = 200;                            ///< number of steps on [0,1]
   std::vector<double> table = {};            ///< fitted: the law of V (QuantileTable); empty for every other family
+  double scale = 1;                          ///< the source is multiplied by it, so clocks and areas by its square
 
-  /// "stable(alpha=1.7), grid 200": one line for logs, and what two laws are compared by.
+  /// "stable(alpha=1.7), grid 200", with ", scale 2" where it is not 1: one line for logs, and what two laws are compared by.
   std::string describe() const;
 };
 
@@ -59,11 +60,11 @@ class Clock {
   virtual NaturalFeature natural_feature() const = 0;
   /// Polynomial tail exponent of the source, infinity for a light tail.
   virtual double tail_exponent() const = 0;
-  /// Where T_t = t V with V ~ InvGamma(nu/2, nu/2): nu. Otherwise 0.
+  /// Where T_t = t V with V ~ InvGamma(nu/2, nu/2), scale 1: nu. Otherwise 0.
   virtual double student_degrees() const { return 0; }
 
  protected:
-  /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)] with clocks first..first+n.
+  /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)] with clocks first..first+n of scale 1.
   virtual void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const = 0;
   /// The law as a CUDA kernel takes it; InputError where the family has none.
   virtual DeviceClockLaw device_law() const;

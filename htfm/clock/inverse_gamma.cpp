@@ -2,33 +2,25 @@
 #include <cmath>
 #include <limits>
 
-#include "htfm/clock/clock.h"
+#include "htfm/clock/slope_clock.h"
 
 namespace htfm {
 
 namespace {
 
-class InverseGamma final : public Clock {
+class InverseGamma final : public SlopeClock {
  public:
-  explicit InverseGamma(ClockSpec spec) : Clock(std::move(spec)), times_(grid_times()) {}
-  NaturalFeature natural_feature() const override { return NaturalFeature::log_slope; }
+  using SlopeClock::SlopeClock;
   double tail_exponent() const override { return parameter("nu"); }
-  double student_degrees() const override { return parameter("nu"); }
+  double student_degrees() const override { return spec().scale == 1 ? parameter("nu") : 0; }
 
  protected:
   DeviceClockLaw device_law() const override { return {DeviceClockLaw::Kind::inverse_gamma, grid(), parameter("nu") / 2}; }
-  void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
+  void fill_slopes(Key key, int64_t first, int64_t n, double* slope) const override {
     const double half = parameter("nu") / 2, log_half = std::log(half);
-    fill_log_gamma_draw(key, half, static_cast<uint64_t>(first), n, end);
-    for (int64_t i = 0; i < n; ++i) {
-      end[i] = std::exp(log_half - end[i]);
-      area[i] = end[i] / 2;
-      for (int64_t j = 0; paths && j <= grid(); ++j) paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
-    }
+    fill_log_gamma_draw(key, half, static_cast<uint64_t>(first), n, slope);
+    for (int64_t i = 0; i < n; ++i) slope[i] = std::exp(log_half - slope[i]);
   }
-
- private:
-  std::vector<double> times_;
 };
 
 }  // namespace

@@ -3,11 +3,16 @@
 
 #include "htfm/clock/clock.h"
 
-#define HTFM_CLOCK_FAMILIES(X) \
-  X(deterministic_family)      \
-  X(stable_family)             \
-  X(inverse_gamma_family)      \
-  X(fitted_family)             \
+#define HTFM_CLOCK_FAMILIES(X)           \
+  X(deterministic_family)                \
+  X(stable_family)                       \
+  X(inverse_gamma_family)                \
+  X(gamma_family)                        \
+  X(inverse_gaussian_family)             \
+  X(generalised_inverse_gaussian_family) \
+  X(tempered_stable_family)              \
+  X(compound_poisson_family)             \
+  X(fitted_family)                       \
   X(auto_family)
 
 namespace htfm {
@@ -27,6 +32,8 @@ std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
   const ClockFamily& family = find_named(clock_families(), spec.family, "clock.family");
   if (spec.grid < 1 || spec.grid > 1'000'000)
     throw InputError("[clock.grid] expected a number of steps from 1 to 1000000, got {}", spec.grid);
+  if (!(spec.scale > 0 && std::isfinite(spec.scale * spec.scale)))
+    throw InputError("[clock.scale] expected a positive scale, got {}", spec.scale);
   for (const auto& given : spec.parameters)
     if (std::none_of(family.parameters.begin(), family.parameters.end(), [&](const ClockParameter& p) { return p.name == given.first; }))
       throw InputError("[clock.{}] expected no such parameter for the family {}, got {}", given.first, family.name, given.second);

@@ -172,13 +172,15 @@ Bindings::Bindings(RunConfig& c) {
   add("data.whiten", c.data.whiten, "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
-  add("clock.family", c.clock.family,
-      "deterministic, stable, inverse-gamma; from the data: fitted (its mixing law), auto (chosen by its tails)");
+  std::string families;
+  for (const ClockFamily& family : clock_families()) families += (families.empty() ? "" : ", ") + family.name;
+  add("clock.family", c.clock.family, families + "; fitted and auto come from the data");
   std::set<std::string> seen;
   for (const ClockFamily& family : clock_families())
     for (const ClockParameter& p : family.parameters)
       if (seen.insert(p.name).second) add_clock_parameter(p, c.clock);
   add("clock.grid", c.clock.grid, 1, 1'000'000, "steps of the clock's grid on [0,1]");
+  add("clock.scale", c.clock.scale, 1e-100, 1e100, "what the source is multiplied by");
   add("feature.kind", c.feature.kind, "auto, none, log_slope, logsignature, signature");
   add("feature.order", c.feature.order, 0, kMaxDepth, "truncation of the signature; 0 hides the clock from the network");
   add("feature.basis", c.feature.basis, "words or brackets");
