@@ -238,6 +238,7 @@ TEST(Rejection, PartsAgreeWithTheWhole) {
 
 TEST(Scale, MultipliesTheSourceOfEveryFamily) {
   for (const ClockFamily& family : clock_families()) {
+    if (family.name == "fitted" || family.name == "auto") continue;  // their law comes from data
     ClockSpec spec{family.name, {}, 5};
     for (const ClockParameter& p : family.parameters)
       spec.parameters[p.name] = std::isfinite(p.upper) ? p.lower + 0.7 * (p.upper - p.lower) : 1.5;
