@@ -151,6 +151,13 @@ TEST(Program, TrainSampleEvalReportInfo) {
   for (const char* name : {"f1_knn", "f1_prd", "w1_pooled", "w1_sliced", "mmd", "hill_real"}) EXPECT_TRUE(scores.contains(name)) << name;
   const auto some = nlohmann::json::parse(w.run("eval --real r.npy --fake s.npy --metrics w1_pooled --json").out);
   EXPECT_TRUE(some.contains("w1_pooled") && !some.contains("f1_prd"));
+  const std::string tail_scores = "eval --real r.npy --fake s.npy --metrics tail_quantiles,moments --json --bootstrap ";
+  const auto with = nlohmann::json::parse(w.run(tail_scores + "50").out), without = nlohmann::json::parse(w.run(tail_scores + "0").out);
+  EXPECT_LE(with["kr_low"], with["kr"]);
+  EXPECT_LE(with["kr"], with["kr_high"]);
+  EXPECT_EQ(with["kr"], without["kr"]);
+  EXPECT_TRUE(with["msle"].is_null()) << "300 rows know nothing of the 0.9999 quantile";
+  EXPECT_FALSE(without.contains("kr_low"));
 
   ASSERT_EQ(w.run("report run -o report.html").code, 0);
   const std::string page = slurp(w / "report.html");
