@@ -8,7 +8,8 @@
 namespace htfm::app {
 
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& o) {
-  settings.insert(settings.begin(), {"sample.solver=euler", "sample.nfe=10"});  // the paper's, unless an experiment says otherwise
+  settings.insert(settings.begin(),
+                  {"sample.solver=euler", "sample.nfe=10", "sample.time_grid=clock"});  // the paper's, unless an experiment says otherwise
   settings.insert(settings.end(), o.settings.begin(), o.settings.end());
   return parse_config("", "reproduce", settings);
 }

@@ -32,6 +32,8 @@ class DataScale {
   double at(double area) const;
   const std::vector<double>& log_source() const { return log_source_; }
   const std::vector<double>& log_scale() const { return log_scale_; }
+  /// The scale of a clock in the middle.
+  double typical() const { return std::exp(log_scale_[log_scale_.size() / 2]); }
   /// "1.3", or "0.4 to 812 (9 knots)": one line for logs.
   std::string describe() const;
 

@@ -100,7 +100,7 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
       SolverOptions solve = options.solve;
       std::vector<double> ratio(static_cast<size_t>(options.time_grid == TimeGrid::uniform ? 0 : count));
       for (size_t i = 0; i < ratio.size(); ++i)
-        ratio[i] = own.scales(static_cast<int64_t>(i)).source / own.scales(static_cast<int64_t>(i)).data;
+        ratio[i] = own.scales(static_cast<int64_t>(i)).source / own.scales(static_cast<int64_t>(i)).data * flow.data_scale().typical();
       if (!ratio.empty()) solve.source_scale = ratio.data();
       run = solver.run([&](const double* at, const double* t, double* v) { own.velocity(at, t, v); }, count, dim, solve, state);
     }
