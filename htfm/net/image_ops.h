@@ -86,6 +86,11 @@ class ImageOps {
   virtual at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
                                         const at::Tensor& sums, int64_t column) const = 0;
 
+  /// Attention in plain products, for types and sizes that have nothing better.
+  at::Tensor plain_attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const;
+  at::Tensor plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
+                                      const at::Tensor& sums, int64_t column) const;
+
   /// Products over channels: x (rows, maybe strided) times weight (out x in) transposed, with an optional bias; and the two backward
   /// products.
   at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {}) const;

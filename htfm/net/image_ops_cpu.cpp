@@ -1,11 +1,9 @@
 // The operations in float32 on the CPU, written for clarity: what the faster ones are compared with.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/bmm.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/softmax.h>
 
 #include <cmath>
 
@@ -180,29 +178,11 @@ class CpuImageOps final : public ImageOps {
   }
 
   at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
-    const auto [q, k, v] = split(qkv, heads);
-    const at::Tensor p = at::softmax(at::bmm(q, k.transpose(1, 2)) * scale(q), -1);
-    if (saved) *saved = {p};
-    return join(at::bmm(p, v), qkv, heads);
+    return plain_attention(qkv, heads, saved);
   }
-
   at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
                                 const at::Tensor& sums, int64_t column) const override {
-    const auto [q, k, v] = split(qkv, heads);
-    const at::Tensor& p = saved[0];
-    const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = q.size(2);
-    const at::Tensor d = dy.view({n, tokens, heads, size}).transpose(1, 2).reshape({n * heads, tokens, size});
-    const at::Tensor dv = at::bmm(p.transpose(1, 2), d), dp = at::bmm(d, v.transpose(1, 2));
-    const at::Tensor ds = p * (dp - (dp * p).sum(-1, true)) * scale(q);
-    at::Tensor out = at::empty_like(qkv);
-    const auto put = [&](int64_t part, const at::Tensor& g) {
-      out.narrow(3, part * heads * size, heads * size).copy_(join(g, qkv, heads));
-    };
-    put(0, at::bmm(ds, k));
-    put(1, at::bmm(ds.transpose(1, 2), q));
-    put(2, dv);
-    sums.narrow(1, column, out.size(3)).copy_(out.sum({1, 2}));
-    return out;
+    return plain_attention_backward(dy, qkv, heads, saved, sums, column);
   }
 
  private:
@@ -218,18 +198,6 @@ class CpuImageOps final : public ImageOps {
     float slope() const { return gamma * scale; }
     float gamma, beta, scale = 1, shift = 0;
   };
-
-  static double scale(const at::Tensor& q) { return 1 / std::sqrt(static_cast<double>(q.size(2))); }
-  static std::array<at::Tensor, 3> split(const at::Tensor& qkv, int64_t heads) {
-    const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = qkv.size(3) / 3 / heads;
-    const at::Tensor parts = qkv.view({n, tokens, 3, heads, size}).permute({2, 0, 3, 1, 4}).reshape({3, n * heads, tokens, size});
-    return {parts[0], parts[1], parts[2]};
-  }
-  static at::Tensor join(const at::Tensor& x, const at::Tensor& qkv, int64_t heads) {
-    return x.view({qkv.size(0), heads, x.size(1), x.size(2)})
-        .transpose(1, 2)
-        .reshape({qkv.size(0), qkv.size(1), qkv.size(2), heads * x.size(2)});
-  }
 };
 
 }  // namespace
