@@ -264,8 +264,10 @@ void add_bench(CLI::App& app) {
   c->add_option("--only", o->only, "stable, signature, scores, assignment, coupling, job")
       ->delimiter(',')
       ->check(CLI::IsMember({"stable", "signature", "scores", "assignment", "coupling", "job"}));
+  add_bench_unet(*c);
   o->common.add(*c);
-  c->callback([o] {
+  c->callback([o, c] {
+    if (!c->get_subcommands().empty()) return;
     o->common.apply();
     if (!o->bench.python.empty() && !std::filesystem::exists(o->bench.peers))
       throw InputError("[--peers] expected the folder of the peers' scripts, got nothing at '{}'", o->bench.peers);

@@ -87,5 +87,6 @@ void add_report(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_info(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_bench_unet(CLI::App& bench);
 
 }  // namespace htfm::app

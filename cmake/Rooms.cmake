@@ -1,5 +1,5 @@
 # A room is a folder of htfm/ with its own static library. Files named *_kernels.cpp are compiled once per instruction set
-# (htfm/base/dispatch.h chooses at run time); everything else once.
+# (htfm/base/dispatch.h chooses at run time); everything else once. *_cuda.cpp and *.cu belong to the CUDA library (Cuda.cmake).
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(HTFM_ISAS base v3 v4)
 else()
@@ -11,6 +11,7 @@ set(HTFM_ISA_FLAGS_v4 -march=x86-64-v4 -mprefer-vector-width=512)
 function(htfm_room name)
   cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/htfm/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$") # parts of the CUDA library
   set(kernels ${sources})
   list(FILTER kernels INCLUDE REGEX "_kernels\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_kernels\\.cpp$")

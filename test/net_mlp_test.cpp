@@ -6,80 +6,44 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <numeric>
-#include <sstream>
 
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/net/mlp.h"
+#include "test/golden_file.h"
 
 namespace htfm {
 namespace {
 
-// One golden file: the sizes of the network and named arrays.
-class Golden {
+// One golden file as a network of its sizes, its input and its parameters.
+class Golden : public GoldenFile {
  public:
-  explicit Golden(const std::string& name) {
-    const std::string stem = std::string(HTFM_TEST_DATA) + "/net/mlp_" + name;
-    std::ifstream manifest(stem + ".txt");
-    std::ifstream file(stem + ".bin", std::ios::binary);
-    const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    std::vector<float> values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-
-    std::string line, key;
-    std::getline(manifest, line);
-    std::istringstream header(line);
-    for (int64_t value = 0; header >> key >> value;) sizes_[key] = value;
-    while (std::getline(manifest, line)) {
-      std::istringstream row(line);
-      int64_t offset = 0, count = 1;
-      row >> key >> offset;
-      for (int64_t size = 0; row >> size;) count *= size;
-      if (offset + count > static_cast<int64_t>(values.size())) throw Error("{}.bin is too short for {}", stem, key);
-      arrays_[key].assign(values.begin() + offset, values.begin() + offset + count);
-    }
-    if (arrays_.empty()) throw Error("no golden file {}.txt", stem);
-  }
-
-  const std::vector<float>& operator[](const std::string& key) const { return arrays_.at(key); }
+  explicit Golden(const std::string& name) : GoldenFile("mlp_" + name) {}
   MlpOptions options() const {
     MlpOptions o;
-    o.dim = sizes_.at("dim"), o.feature = sizes_.at("feature"), o.width = sizes_.at("width"), o.blocks = sizes_.at("blocks");
-    o.groups = sizes_.at("groups"), o.time_embedding = sizes_.at("time_embedding"), o.path_embedding = sizes_.at("path_embedding");
-    o.film = sizes_.at("film") != 0;
+    o.dim = size("dim"), o.feature = size("feature"), o.width = size("width"), o.blocks = size("blocks");
+    o.groups = size("groups"), o.time_embedding = size("time_embedding"), o.path_embedding = size("path_embedding");
+    o.film = size("film") != 0;
     return o;
   }
   NetworkInput input() const {
-    const int64_t n = sizes_.at("batch");
-    NetworkInput in{tensor("x", {n, sizes_.at("dim")}), tensor("t", {n}), {}};
-    if (sizes_.at("feature")) in.feature = tensor("feature", {n, sizes_.at("feature")});
+    const int64_t n = size("batch");
+    NetworkInput in{tensor("x", {n, size("dim")}), tensor("t", {n}), {}};
+    if (size("feature")) in.feature = tensor("feature", {n, size("feature")});
     return in;
   }
   std::vector<float> parameters(const Network& net) const {
     std::vector<float> buffer(static_cast<size_t>(net.layout().size()), 0.0f);
     for (const ParameterInfo& p : net.layout().list()) {
-      const std::vector<float>& values = arrays_.at("parameter." + p.name);
+      const std::vector<float>& values = (*this)["parameter." + p.name];
       if (static_cast<int64_t>(values.size()) != p.size) throw Error("{} has another size", p.name);
       std::copy(values.begin(), values.end(), buffer.begin() + p.offset);
     }
     return buffer;
   }
-  size_t gradients() const {
-    return static_cast<size_t>(std::ranges::count_if(arrays_, [](const auto& a) { return a.first.starts_with("gradient."); }));
-  }
-
- private:
-  at::Tensor tensor(const std::string& key, std::vector<int64_t> shape) const {
-    at::Tensor t = at::empty(shape, at::kFloat);
-    std::ranges::copy(arrays_.at(key), t.mutable_data_ptr<float>());
-    return t;
-  }
-  std::map<std::string, int64_t> sizes_;
-  std::map<std::string, std::vector<float>> arrays_;
+  size_t gradients() const { return count("gradient."); }
 };
 
 // Mean squared error over all elements.

@@ -1,38 +1,12 @@
 // Clocks and sources drawn on the device: one warp a clock, the path by a scan over its increments.
-#include <cuda_runtime.h>
-
-#include <stdexcept>
-#include <string>
-
+#include "htfm/base/check_cuda.h"
+#include "htfm/base/random_cuda.h"
 #include "htfm/clock/device.h"
 
 namespace htfm {
 namespace {
 
-void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string("[cuda] ") + what + ": " + cudaGetErrorString(status));
-}
-
-struct Words {
-  uint32_t w[4];
-};
-
-// Philox4x32-10, as in htfm/base/random.cpp.
-__device__ Words philox(uint64_t key, uint64_t counter, uint64_t stream = 0) {
-  uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32), c2 = static_cast<uint32_t>(stream),
-           c3 = static_cast<uint32_t>(stream >> 32), k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-#pragma unroll
-  for (int round = 0; round < 10; ++round) {
-    const uint32_t h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0, h1 = __umulhi(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;
-    c0 = h1 ^ c1 ^ k0, c1 = l1, c2 = h0 ^ c3 ^ k1, c3 = l0;
-    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
-  }
-  return {{c0, c1, c2, c3}};
-}
-
-__device__ double open_uniform(uint32_t high, uint32_t low) {
-  return static_cast<double>((static_cast<uint64_t>(high) << 20) | (low >> 12)) * 0x1p-52 + 0x1p-53;
-}
+using cuda::check, cuda::open_uniform, cuda::philox, cuda::Words;
 
 // Kanter's formula, as in htfm/base/random_kernels.cpp.
 __device__ double positive_stable(uint64_t key, uint64_t index, double rho, double log_scale) {
@@ -102,10 +76,7 @@ __global__ void source_kernel(uint64_t key, const double* __restrict__ area, int
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n * dim) return;
   const auto element = static_cast<uint64_t>(first * dim + i);
-  const Words w = philox(key, element / 2);
-  const double r = sqrt(-2 * log(open_uniform(w.w[0], w.w[1]))), v = open_uniform(w.w[2], w.w[3]);
-  const double s = sinpi(v), c = cospi(v);
-  x[i] = sqrt(2 * area[i / dim]) * r * (element % 2 == 0 ? 2 * s * c : 1 - 2 * s * s);
+  x[i] = sqrt(2 * area[i / dim]) * cuda::normal_draw(key, element);
 }
 
 void sample(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, double* area, double* end, double* paths) {

@@ -1,43 +1,9 @@
 #include "htfm/clock/device.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
-#include <climits>
-#include <string>
-
-#include "htfm/base/error.h"
+#include "htfm/base/cuda_library.h"
 
 namespace htfm {
 
-namespace {
-
-// Beside the program, or wherever the loader looks.
-void* open_library() {
-  char self[PATH_MAX];
-  const ssize_t n = ::readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n > 0) {
-    const std::string path(self, static_cast<size_t>(n));
-    const std::string beside = path.substr(0, path.rfind('/') + 1) + "libhtfm_cuda.so";
-    if (::access(beside.c_str(), R_OK) == 0) return ::dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  }
-  return ::dlopen("libhtfm_cuda.so", RTLD_NOW | RTLD_GLOBAL);
-}
-
-}  // namespace
-
-const ClockBackend& cuda_clock_backend() {
-  static const ClockBackend* backend = [] {
-    void* library = open_library();
-    if (!library) throw InputError("[--device] expected cpu: the CUDA parts are not there ({})", ::dlerror());
-    using Entry = const ClockBackend* (*)(const char** reason);
-    const auto entry = reinterpret_cast<Entry>(::dlsym(library, "htfm_cuda_clock_backend"));
-    const char* reason = "an older libhtfm_cuda.so";
-    const ClockBackend* found = entry ? entry(&reason) : nullptr;
-    if (!found) throw InputError("[--device] expected cpu: no usable CUDA device ({})", reason);
-    return found;
-  }();
-  return *backend;
-}
+const ClockBackend& cuda_clock_backend() { return cuda_object<ClockBackend>("htfm_cuda_clock_backend"); }
 
 }  // namespace htfm

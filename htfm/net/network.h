@@ -37,9 +37,13 @@ class Evaluator {
   virtual void operator()(const float* x, const float* t, float* out) = 0;
 };
 
+struct UNetLayers;
+
 class Network {
  public:
   virtual ~Network() = default;
+  /// The structure of a U-Net, for devices that run it themselves; null for other networks.
+  virtual const UNetLayers* unet() const { return nullptr; }
   const ParameterLayout& layout() const { return layout_; }
   virtual int64_t dim() const = 0;
   virtual int64_t feature_size() const = 0;

@@ -37,8 +37,9 @@ void pair_by_rank(const std::vector<double>& level, std::span<const double> ours
 class Independent final : public Coupling {
  public:
   explicit Independent(const CouplingContext& c) : source_(c.source), dim_(c.dim) {}
-  SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>&) const override {
-    return source_.draw(key, batch.rows.size(0), dim_);
+  SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>&, bool points) const override {
+    const int64_t n = batch.rows.size(0);
+    return points ? source_.draw(key, n, dim_) : source_.clocks(key, n);
   }
 
  private:
@@ -50,7 +51,7 @@ class Independent final : public Coupling {
 class Ranked final : public Coupling {
  public:
   Ranked(const CouplingContext& c, bool by_clock) : source_(c.source), dim_(c.dim), by_clock_(by_clock) {}
-  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level) const override {
+  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool) const override {
     SourceBatch batch = source_.draw(key, data.rows.size(0), dim_);
     if (by_clock_)
       pair_by_rank(level, {batch.area.const_data_ptr<double>(), level.size()}, batch);
@@ -69,7 +70,7 @@ class Ranked final : public Coupling {
 class Transport final : public Coupling {
  public:
   explicit Transport(const CouplingContext& c) : spec_(c.spec), source_(c.source), dim_(c.dim) {}
-  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>&) const override {
+  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>&, bool) const override {
     const int64_t n = data.rows.size(0);
     SourceBatch batch = source_.draw(key, n, dim_);
     const at::Tensor rows = data.rows.to(at::kDouble);

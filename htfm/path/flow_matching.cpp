@@ -58,43 +58,50 @@ DataScale FlowMatching::fit_scale(const CoupledData& data) const {
   return fit_data_scale(areas, paired, dim, coupling_spec_.kind == "independent" ? 0 : tail_slope(*clock_, *sizes_));
 }
 
-TrainingPairs FlowMatching::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
+BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const {
   if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
-  const int64_t n = data.rows.size(0), dim = data.rows.size(1);
+  const int64_t n = data.rows.size(0);
   const std::vector<double> level = sizes_->levels(key.child("level"), data);
-  const at::Tensor rows = sizes_->stretch(data, level);
-  const SourceBatch batch = coupling_->pair(key, {rows, data.index, data.position}, level);
-
-  TrainingPairs out;
+  BatchRecipe out;
+  out.data = sizes_->stretch(data, level);
+  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, points);
+  out.noise = key.child("source");
   if (feature_.size() > 0) {
-    const at::Tensor& raw = batch.feature;
+    const at::Tensor& raw = out.source.feature;
     // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
     const double* values = raw.const_data_ptr<double>();
     if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
     out.feature = feature_.standardised(raw, standardiser);
   }
-  out.x = at::empty({n, dim}, at::kFloat);
-  out.t = at::empty({n}, at::kFloat);
-  out.target = at::empty({n, dim}, at::kFloat);
   std::vector<double> times(static_cast<size_t>(n));
   fill_uniform(key.child("time"), 0, n, times.data());
-
-  const float* x1 = rows.const_data_ptr<float>();
-  const double* x0 = batch.source.const_data_ptr<double>();
-  const double* area = batch.area.const_data_ptr<double>();
-  float* x = out.x.mutable_data_ptr<float>();
-  float* t = out.t.mutable_data_ptr<float>();
-  float* target = out.target.mutable_data_ptr<float>();
+  const double* area = out.source.area.const_data_ptr<double>();
+  out.rows.reserve(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
     const Coefficients c = schedule_->at(times[i]);
     const Scales own = scales(area[i]);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
-    t[i] = static_cast<float>(times[i]);
+    // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
+    out.rows.push_back({times[i], s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out});
+  }
+  return out;
+}
+
+TrainingPairs FlowMatching::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
+  const int64_t n = data.rows.size(0), dim = data.rows.size(1);
+  const BatchRecipe recipes = recipe(key, data, standardiser, true);
+  TrainingPairs out{at::empty({n, dim}, at::kFloat), at::empty({n}, at::kFloat), recipes.feature, at::empty({n, dim}, at::kFloat)};
+  const float* x1 = recipes.data.const_data_ptr<float>();
+  const double* x0 = recipes.source.source.const_data_ptr<double>();
+  float* x = out.x.mutable_data_ptr<float>();
+  float* t = out.t.mutable_data_ptr<float>();
+  float* target = out.target.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < n; ++i) {
+    const RowRecipe& r = recipes.rows[i];
+    t[i] = static_cast<float>(r.time);
     for (int64_t k = i * dim; k < (i + 1) * dim; ++k) {
-      // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
-      const double state = c.alpha * x1[k] + c.beta * x0[k], velocity = c.dalpha * x1[k] + c.dbeta * x0[k];
-      x[k] = static_cast<float>(s.in * state);
-      target[k] = static_cast<float>((velocity - s.skip * state) / s.out);
+      x[k] = static_cast<float>(r.data_in * x1[k] + r.source_in * x0[k]);
+      target[k] = static_cast<float>(r.data_target * x1[k] + r.source_target * x0[k]);
     }
   }
   return out;

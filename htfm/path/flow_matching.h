@@ -15,6 +15,20 @@ struct TrainingPairs {
   at::Tensor x, t, feature, target;
 };
 
+/// How one row of a batch is made: the network sees data_in x_1 + source_in x_0 at this time and should give data_target x_1 + source_target x_0.
+struct RowRecipe {
+  double time, data_in, source_in, data_target, source_target;
+};
+
+/// The recipes of a batch, with the sources they name.
+struct BatchRecipe {
+  std::vector<RowRecipe> rows;
+  at::Tensor data;     ///< x_1, n x dim float32
+  SourceBatch source;  ///< its points may be left out (FlowMatching::recipe)
+  at::Tensor feature;  ///< standardised, float32; undefined where the network sees none
+  Key noise = Key(0);  ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
+};
+
 struct FlowMatchingSpec {
   ClockSpec clock;
   FeatureSpec feature;
@@ -49,6 +63,10 @@ class FlowMatching {
   /// Training pairs: draws clocks, sources and times, couples them, and lets the standardiser see the features. A function of the key, the
   /// data, their position and the standardiser's state.
   TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
+
+  /// What pairs() works from. Without `points` the source's points are left out where the coupling does not look at them: whoever makes the
+  /// pairs draws them.
+  BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const;
 
   /// The scales of one clock, which stay the same along its path.
   struct Scales {

@@ -80,7 +80,7 @@ class Conjugate final : public Coupling {
   explicit Conjugate(const CouplingContext& c)
       : source_(c.source), dim_(c.dim), key_(c.key), radius_(c.source.clock().student_degrees(), c.dim) {}
 
-  SourceBatch pair(Key key, const DataBatch&, const std::vector<double>& level) const override {
+  SourceBatch pair(Key key, const DataBatch&, const std::vector<double>& level, bool) const override {
     std::vector<double> radius(level.size());
     for (size_t i = 0; i < level.size(); ++i) radius[i] = radius_.quantile(level[i]);
     SourceBatch out = source_.of_slopes(radius_.draw_slopes(key.child("clock"), radius));
@@ -119,7 +119,7 @@ class Pool final : public Coupling {
 
   explicit Pool(const CouplingContext& c) : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key) {}
 
-  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level) const override {
+  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool) const override {
     const int64_t n = data.rows.size(0);
     // A new pool once as many rows were taken as it holds: a function of the position alone, so that a resumed run draws the same.
     const std::shared_ptr<const Ranking> pool = ranking(data.position / size_);

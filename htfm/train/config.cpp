@@ -60,6 +60,16 @@ T parse_number(const std::string& name, const std::string& text, const char* wha
   return v;
 }
 
+std::vector<int64_t> parse_list(const std::string& name, const std::string& text) {
+  std::vector<int64_t> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    out.push_back(parse_number<int64_t>(name, text.substr(at, comma - at), "whole numbers with commas between"));
+    at = comma + 1;
+  }
+  return out;
+}
+
 template <class Registry>
 std::string join_names(const Registry& registry) {
   std::string out;
@@ -209,13 +219,19 @@ Bindings::Bindings(RunConfig& c) {
   add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
   add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
-  add("net.kind", c.net.kind, "mlp");
+  add("net.kind", c.net.kind, "mlp, or unet for images");
   add("net.width", c.net.mlp.width, 1, 4096, "channels");
   add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
   add("net.groups", c.net.mlp.groups, 1, 4096, "groups of each norm");
   add("net.time_embedding", c.net.mlp.time_embedding, 1, 4096, "size of the time embedding");
   add("net.path_embedding", c.net.mlp.path_embedding, 1, 4096, "size of the path embedding");
   add("net.film", c.net.mlp.film, "also modulate the middle block by the path embedding");
+  add("unet.base", c.net.unet.base, 8, 4096, "U-Net: channels at full size");
+  add("unet.multipliers", c.net.multipliers, "U-Net: of the channels, size by size; each size is half the one before");
+  add("unet.blocks", c.net.unet.blocks, 1, 64, "U-Net: residual blocks a size");
+  add("unet.heads", c.net.unet.heads, 1, 64, "U-Net: heads of the attention");
+  add("unet.attention", c.net.attention, "U-Net: image heights at which blocks are followed by attention, comma-separated");
+  add("unet.groups", c.net.unet.groups, 1, 4096, "U-Net: groups of each norm");
   add("train.lr", c.train.lr, 0, 100, "learning rate");
   add("train.weight_decay", c.train.weight_decay, 0, 100, "AdamW's weight decay, not on norms, biases, embeddings");
   add("train.beta1", c.train.beta1, 0, 0.999999, "AdamW");
@@ -223,6 +239,9 @@ Bindings::Bindings(RunConfig& c) {
   add("train.epsilon", c.train.epsilon, 0, 1, "AdamW");
   add("train.clip", c.train.clip, 0, inf, "largest gradient norm; 0: none");
   add("train.ema", c.train.ema, 0, 1, "decay of the averaged weights");
+  add("train.ema_warmup", c.train.ema_warmup, "after k steps the decay is at most (1 + k) / (10 + k)");
+  add("train.precision", c.train.precision, "on a device: bf16 (with float32 master weights), tf32 or float32");
+  add("train.deterministic", c.train.deterministic, "on a device: algorithms that give the same bits in every run");
   add("train.batch", c.train.batch, 1, 1 << 24, "rows a step");
   add("train.epochs", c.train.epochs, 1, many, "passes over the data");
   add("train.warmup", c.train.warmup, 0, many, "steps of linear warm-up");
@@ -309,7 +328,8 @@ void validate(RunConfig& c) {
     throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
   };
   one_of("method", c.method, {"htfm"});
-  one_of("net.kind", c.net.kind, {"mlp"});
+  one_of("net.kind", c.net.kind, {"mlp", "unet"});
+  one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
   one_of("sample.time_grid", c.sample.time_grid, {"angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
   one_of("data.missing", c.data.missing, {"refuse", "drop"});
@@ -323,6 +343,9 @@ void validate(RunConfig& c) {
   if (family.from_data) spec.clock = {"inverse-gamma", {{"nu", 2.0}}, c.clock.grid};  // until the data are there
   const FlowMatching flow(spec);  // throws where clock, feature, schedule or coupling are wrong
   c.net.mlp.feature = flow.feature().size();
+  c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding, c.net.unet.film = c.net.mlp.film;
+  c.net.unet.multipliers = parse_list("unet.multipliers", c.net.multipliers);
+  c.net.unet.attention = parse_list("unet.attention", c.net.attention);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ void Optimiser::update(int64_t step, const float* gradient, double norm, Optimis
   s.root_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(config_.beta2, count)));
   s.epsilon = static_cast<float>(config_.epsilon);
   s.lr = static_cast<float>(lr);
-  s.ema = static_cast<float>(config_.ema);
+  s.ema = static_cast<float>(config_.ema_warmup ? std::min(config_.ema, (1 + count) / (10 + count)) : config_.ema);
   float* p = state.parameters.mutable_data_ptr<float>();
   float* m = state.first_moment.mutable_data_ptr<float>();
   float* v = state.second_moment.mutable_data_ptr<float>();

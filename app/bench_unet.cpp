@@ -1,0 +1,103 @@
+// htfm bench unet: the time of a training step and of an evaluation of the image network on a device, beside PyTorch's in the same run.
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <numeric>
+
+#include "app/common.h"
+#include "htfm/base/error.h"
+#include "htfm/train/config.h"
+#include "htfm/train/device_trainer.h"
+
+namespace htfm::app {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::time_point since) { return std::chrono::duration<double, std::milli>(Clock::now() - since).count(); }
+
+struct UNetBench {
+  Common common;
+  std::string python, peer = "bench/peers/peer_unet.py", modes = "graphs";
+  std::vector<std::string> settings;
+  int64_t steps = 1000, batch = 100, sample_batch = 500, images = 12406;
+  bool profile = false;
+};
+
+// Images of noise: the time of a step does not depend on what they show.
+at::Tensor noise_images(int64_t n, int64_t dim) {
+  at::Tensor rows = at::empty({n, dim}, at::kFloat);
+  fill_normal(Key(1), 0, n * dim, rows.mutable_data_ptr<float>());
+  return rows.mul_(0.5).clamp_(-1, 1);
+}
+
+Json run(const UNetBench& o) {
+  std::vector<std::string> settings{"net.kind=unet", "clock.family=stable", "clock.alpha=1.7", "train.lr=2e-4", "train.ema=0.9999",
+                                    fmt::format("train.batch={}", o.batch)};
+  settings.insert(settings.end(), o.settings.begin(), o.settings.end());
+  const RunConfig config = parse_config("", "bench", settings);
+  const auto network = make_unet(config.net.unet);
+  const at::Tensor rows = noise_images(o.images, network->dim());
+  FlowMatching flow(config.flow(), DataScale(0.5));
+  flow.couple({rows, {}, Key(3)});
+  RunningStandardiser standardiser(flow.feature().size());
+  const OptimiserState state = OptimiserState::initial(network->layout(), Key(0));
+  DeviceTrainer trainer(*network, state, {}, rows, config.train, false);
+  std::vector<int64_t> index(static_cast<size_t>(o.batch));
+  const std::vector<uint8_t> flip(index.size(), 1);
+  int64_t step = 0;
+  const auto train = [&](int64_t count) {
+    for (const int64_t end = step + count; step < end; ++step) {
+      for (size_t i = 0; i < index.size(); ++i) index[i] = (step * o.batch + static_cast<int64_t>(i)) % o.images;
+      const at::Tensor own = rows.narrow(0, index[0], std::min(o.batch, o.images - index[0]));
+      const DataBatch batch{own.size(0) == o.batch ? own : rows.narrow(0, 0, o.batch), index, step * o.batch};
+      trainer.step(flow.recipe(Key(5).child(static_cast<uint64_t>(step)), batch, standardiser, false), index, flip, 2e-4);
+    }
+    trainer.wait();
+  };
+  train(20);
+  if (o.profile) {
+    trainer.profile();
+    return {};
+  }
+  const auto started = Clock::now();
+  train(o.steps);
+  const double ms = milliseconds(started) / static_cast<double>(o.steps);
+  const StepState counters = trainer.counters();
+  const double memory = trainer.peak_bytes() / (1 << 30);
+  say(fmt::format("{}: {} parameters; training, batch {}, {}: {:.2f} ms a step over {} steps, peak {:.2f} GiB, mean loss {:.4f}",
+                  training_device().name(), network->layout().count(), o.batch, config.train.precision, ms, o.steps, memory,
+                  counters.loss_sum / static_cast<double>(std::max<int64_t>(1, counters.loss_count))));
+  const double evaluation = time_evaluation(*network, state, config.train.precision, o.sample_batch, 100);
+  say(fmt::format("sampling, batch {}: {:.2f} ms an evaluation", o.sample_batch, evaluation));
+  return {{"device", training_device().name()}, {"train_ms", ms}, {"train_batch", o.batch}, {"peak_gib", memory},
+          {"evaluation_ms", evaluation}, {"sample_batch", o.sample_batch}, {"precision", config.train.precision}};
+}
+
+}  // namespace
+
+void add_bench_unet(CLI::App& bench) {
+  auto o = std::make_shared<UNetBench>();
+  CLI::App* c = bench.add_subcommand("unet", "The image network on a CUDA device");
+  c->footer("Example: htfm bench unet --python python3");
+  c->add_option("--python", o->python, "Python with torch: runs the peer in the same run");
+  c->add_option("--peer", o->peer, "The peer's script")->capture_default_str();
+  c->add_option("--modes", o->modes, "The peer's modes: fp32, bf16, compile, graphs, max")->capture_default_str();
+  c->add_option("--steps", o->steps, "Training steps that are timed")->capture_default_str();
+  c->add_option("--batch", o->batch, "Images a training step")->capture_default_str();
+  c->add_option("--sample-batch", o->sample_batch, "Images an evaluation")->capture_default_str();
+  c->add_option("--set", o->settings, "key=value; may be repeated")->allow_extra_args(false);
+  c->add_flag("--profile", o->profile, "Only one step, marked for a profiler");
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply();
+    const Json figures = run(*o);
+    if (o->common.json) print_figures(o->common, figures);
+    if (!o->python.empty() && !o->profile && std::system(fmt::format("{} {} {}", o->python, o->peer, o->modes).c_str()) != 0)
+      throw Error("[bench] the peer {} did not run", o->peer);
+  });
+}
+
+}  // namespace htfm::app

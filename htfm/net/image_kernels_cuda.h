@@ -1,0 +1,78 @@
+// Launchers of the fused image kernels, free of torch so that nvcc sees plain pointers. Images are n x pixels x channels; a stride of pixels
+// or samples is counted in elements, channels are dense.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace htfm::cuda {
+
+enum class Type { float32, bfloat16 };
+
+struct Strided {
+  void* data = nullptr;
+  int64_t pixel = 0, sample = 0;
+};
+
+struct NormForwardArgs {
+  Type type = Type::float32;
+  int samples = 0, pixels = 0, channels = 0, groups = 0;
+  const void* y = nullptr;  ///< dense, `fresh` channels
+  int fresh = 0;
+  const float* bias[2] = {nullptr, nullptr};
+  Strided residual, x;
+  const float *gamma = nullptr, *beta = nullptr, *modulation = nullptr;
+  int64_t modulation_row = 0;
+  bool silu = true;
+  void* out = nullptr;
+  float *mean = nullptr, *inverse = nullptr;  ///< may be null
+};
+void norm_forward(const NormForwardArgs& args, cudaStream_t stream);
+
+struct NormBackwardArgs {
+  Type type = Type::float32;
+  int samples = 0, pixels = 0, channels = 0, groups = 0;
+  const void* gradient = nullptr;  ///< dense
+  Strided x;
+  const float* bias = nullptr;
+  const float *mean = nullptr, *inverse = nullptr, *gamma = nullptr, *beta = nullptr, *modulation = nullptr;
+  int64_t modulation_row = 0;
+  bool silu = true;
+  Strided add[2];
+  int split = 0;
+  void *first = nullptr, *second = nullptr;  ///< dense, split and channels - split channels
+  float* sums = nullptr;                     ///< samples x width
+  int64_t width = 0, column_gamma = -1, column_beta = -1, column_input = -1;
+  float* modulation_gradient = nullptr;
+  int64_t modulation_gradient_row = 0;
+};
+void norm_backward(const NormBackwardArgs& args, cudaStream_t stream);
+
+/// Adds up y + biases + residual into dense `out` (may be null) and `copy`; doubles the size of the image in `out` where height is not 0.
+struct AddArgs {
+  Type type = Type::float32;
+  int samples = 0, height = 0, width = 0, channels = 0;
+  bool upsample = false;
+  const void* y = nullptr;
+  const float* bias[2] = {nullptr, nullptr};
+  Strided residual, copy;
+  void* out = nullptr;
+};
+void add_up(const AddArgs& args, cudaStream_t stream);
+
+/// out = a + b with sums over pixels; 2x2 sums of `a` (then twice as large) where `halve`; channels taken from three tensors of a third of
+/// them each where parts[1] is given.
+struct GradientSumArgs {
+  Type type = Type::float32;
+  int samples = 0, height = 0, width = 0, channels = 0;  ///< of the output
+  bool halve = false;
+  const void* parts[3] = {nullptr, nullptr, nullptr};
+  const void* b = nullptr;
+  void* out = nullptr;  ///< may be null: sums only
+  float* sums = nullptr;
+  int64_t row = 0, column = 0;
+};
+void gradient_sums(const GradientSumArgs& args, cudaStream_t stream);
+
+}  // namespace htfm::cuda

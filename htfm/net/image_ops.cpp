@@ -1,0 +1,83 @@
+#include "htfm/net/image_ops.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+
+#include <array>
+#include <cmath>
+
+namespace htfm {
+
+namespace {
+
+at::Tensor rows(const at::Tensor& x) { return x.dim() == 2 ? x : x.view({-1, x.size(-1)}); }
+
+at::Tensor like_image(const at::Tensor& product, const at::Tensor& x) {
+  return x.dim() == 2 ? product : product.view({x.size(0), x.size(1), x.size(2), product.size(1)});
+}
+
+double softmax_scale(const at::Tensor& q) { return 1 / std::sqrt(static_cast<double>(q.size(2))); }
+
+// Queries, keys and values as (n heads) x tokens x size.
+std::array<at::Tensor, 3> split_heads(const at::Tensor& qkv, int64_t heads) {
+  const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = qkv.size(3) / 3 / heads;
+  const at::Tensor parts = qkv.view({n, tokens, 3, heads, size}).permute({2, 0, 3, 1, 4}).reshape({3, n * heads, tokens, size});
+  return {parts[0], parts[1], parts[2]};
+}
+
+at::Tensor join_heads(const at::Tensor& x, const at::Tensor& qkv, int64_t heads) {
+  return x.view({qkv.size(0), heads, x.size(1), x.size(2)})
+      .transpose(1, 2)
+      .reshape({qkv.size(0), qkv.size(1), qkv.size(2), heads * x.size(2)});
+}
+
+}  // namespace
+
+at::Tensor ImageOps::plain_attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const {
+  const auto [q, k, v] = split_heads(qkv, heads);
+  const at::Tensor p = at::softmax(at::bmm(q, k.transpose(1, 2)) * softmax_scale(q), -1);
+  if (saved) *saved = {p};
+  return join_heads(at::bmm(p, v), qkv, heads);
+}
+
+at::Tensor ImageOps::plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
+                                              const at::Tensor& sums, int64_t column) const {
+  const auto [q, k, v] = split_heads(qkv, heads);
+  const at::Tensor& p = saved[0];
+  const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = q.size(2);
+  const at::Tensor d = dy.view({n, tokens, heads, size}).transpose(1, 2).reshape({n * heads, tokens, size});
+  const at::Tensor dp = at::bmm(d, v.transpose(1, 2)), ds = p * (dp - (dp * p).sum(-1, true)) * softmax_scale(q);
+  at::Tensor out = at::empty_like(qkv);
+  const auto put = [&](int64_t part, const at::Tensor& g) {
+    out.narrow(3, part * heads * size, heads * size).copy_(join_heads(g, qkv, heads));
+  };
+  put(0, at::bmm(ds, k));
+  put(1, at::bmm(ds.transpose(1, 2), q));
+  put(2, at::bmm(p.transpose(1, 2), d));
+  sums.narrow(1, column, out.size(3)).copy_(out.to(at::kFloat).sum({1, 2}));
+  return out;
+}
+
+at::Tensor ImageOps::empty(at::IntArrayRef shape) const { return at::empty(shape, at::TensorOptions().dtype(type()).device(device())); }
+
+at::Tensor ImageOps::zeros_float(at::IntArrayRef shape) const {
+  return at::zeros(shape, at::TensorOptions().dtype(at::kFloat).device(device()));
+}
+
+at::Tensor ImageOps::product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const {
+  return like_image(bias.defined() ? at::addmm(bias, rows(x), weight.t()) : at::mm(rows(x), weight.t()), x);
+}
+
+at::Tensor ImageOps::product_backward_input(const at::Tensor& dy, const at::Tensor& weight) const {
+  return like_image(at::mm(rows(dy), weight), dy);
+}
+
+at::Tensor ImageOps::product_backward_weight(const at::Tensor& dy, const at::Tensor& x) const { return at::mm(rows(dy).t(), rows(x)); }
+
+}  // namespace htfm

@@ -1,0 +1,104 @@
+// The operations that convolutional networks are made of, forward and backward, fused the way the hardware wants them. Activations are
+// n x height x width x channels; weights are out x kernel x kernel x in. One definition of a network serves every implementation.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+namespace htfm {
+
+/// A tensor that is still a sum: y + biases + residual. Who reads it first adds it up.
+struct PendingSum {
+  at::Tensor y;                       ///< n x h x w x c, dense
+  std::vector<at::Tensor> bias = {};  ///< up to two, c values each, float32
+  at::Tensor residual = {};           ///< like y, maybe a slice of channels; may be undefined
+  int64_t column = -1;                ///< of the sums over pixels of its gradient: those of its biases
+};
+
+/// act(norm(x) (1 + scale) + shift) over groups of channels.
+struct NormLayer {
+  at::Tensor gamma, beta;  ///< c, float32
+  int64_t groups = 32;
+  bool silu = true;
+  at::Tensor modulation = {};  ///< n x 2c (scale, shift), float32, rows may be strided; may be undefined
+};
+
+struct NormStatistics {
+  at::Tensor mean, inverse_deviation;  ///< n x groups, float32
+};
+
+/// Where the sums over pixels of a backward pass go: columns of an n x width matrix, -1 for none. They are added over n at the end.
+struct NormColumns {
+  int64_t gamma = -1, beta = -1;
+  int64_t input = -1;  ///< of the input's gradient, for the biases of the sum it came from: as many as the first part has channels
+};
+
+struct NormBackward {
+  at::Tensor gradient;   ///< of the output, dense
+  at::Tensor x;          ///< the input, maybe a slice of channels
+  at::Tensor bias = {};  ///< to be added to x; may be undefined
+  NormStatistics statistics = {};
+  std::vector<at::Tensor> add = {};  ///< up to two more gradients of the input
+  int64_t split = 0;                 ///< channels of the first part of the input's gradient; 0: all
+  NormColumns columns = {};
+  at::Tensor modulation_gradient = {};  ///< n x 2c, written
+};
+
+struct InputGradients {
+  at::Tensor first, second;  ///< parts of the input's gradient, dense; the second undefined where there is no split
+};
+
+class ImageOps {
+ public:
+  virtual ~ImageOps() = default;
+  virtual at::Device device() const = 0;
+  virtual at::ScalarType type() const = 0;  ///< of activations and of the weights in products
+  /// Channels of images are padded with zeros to a multiple of this.
+  virtual int64_t channel_multiple() const = 0;
+
+  at::Tensor empty(at::IntArrayRef shape) const;
+  at::Tensor zeros_float(at::IntArrayRef shape) const;
+
+  /// 3x3 convolution without bias; dense input. The gradient with respect to x is left out where `need_x` is false.
+  virtual at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const = 0;
+  virtual std::pair<at::Tensor, at::Tensor> conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                                                          int64_t stride, bool need_x) const = 0;
+
+  /// Norm of a sum: channels 0..c_y of the input are y + biases + residual, and are stored in x where it is defined (then it may have more
+  /// channels, which are read). Without y the input is x.
+  virtual at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, NormStatistics* statistics) const = 0;
+  /// Gradients of the input; sums over pixels go to `columns` of `sums` (n x width, float32).
+  virtual InputGradients norm_backward(const NormBackward& in, const NormLayer& layer, const at::Tensor& sums) const = 0;
+
+  /// Adds up a sum, dense; also stored in `copy` (maybe a slice) where defined.
+  virtual at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const = 0;
+  /// a + b (b may be undefined), and its sums over pixels in `column` of sums.
+  virtual at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const = 0;
+  /// The sum at twice the size, nearest neighbour; and its backward: 2x2 sums, with their sums over pixels.
+  virtual at::Tensor upsample(const PendingSum& sum) const = 0;
+  virtual at::Tensor upsample_backward(const at::Tensor& dy, const at::Tensor& sums, int64_t column) const = 0;
+
+  /// Attention over pixels: qkv is n x h x w x 3c, the output n x h x w x c. `saved` keeps what the backward pass needs; that one writes
+  /// the sums of the gradient over pixels too.
+  virtual at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const = 0;
+  virtual at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
+                                        const at::Tensor& sums, int64_t column) const = 0;
+
+  /// Attention in plain products, for types and sizes that have nothing better.
+  at::Tensor plain_attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const;
+  at::Tensor plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
+                                      const at::Tensor& sums, int64_t column) const;
+
+  /// Products over channels: x (rows, maybe strided) times weight (out x in) transposed, with an optional bias; and the two backward
+  /// products.
+  at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {}) const;
+  at::Tensor product_backward_input(const at::Tensor& dy, const at::Tensor& weight) const;
+  at::Tensor product_backward_weight(const at::Tensor& dy, const at::Tensor& x) const;
+};
+
+/// Float32 on the CPU: the reference.
+std::unique_ptr<ImageOps> make_cpu_image_ops();
+
+}  // namespace htfm

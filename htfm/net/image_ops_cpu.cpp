@@ -1,0 +1,207 @@
+// The operations in float32 on the CPU, written for clarity: what the faster ones are compared with.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include <cmath>
+
+#include "htfm/base/parallel.h"
+#include "htfm/net/image_ops.h"
+
+namespace htfm {
+
+namespace {
+
+// A float image whose pixels may be apart further than their channels.
+struct View {
+  explicit View(const at::Tensor& t)
+      : data(t.defined() ? static_cast<float*>(const_cast<void*>(t.const_data_ptr())) : nullptr),
+        pixels(t.defined() ? t.size(1) * t.size(2) : 0),
+        channels(t.defined() ? t.size(3) : 0),
+        stride(t.defined() ? t.stride(2) : 0),
+        sample(t.defined() ? t.stride(0) : 0) {}
+  float* at(int64_t n, int64_t p) const { return data + n * sample + p * stride; }
+  explicit operator bool() const { return data != nullptr; }
+  float* data;
+  int64_t pixels, channels, stride, sample;
+};
+
+float sigmoid(float z) { return 1 / (1 + std::exp(-z)); }
+
+at::Tensor planes(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
+at::Tensor pixels_last(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous(); }
+
+// Writes one sample of a sum.
+void add_sample(const PendingSum& sum, int64_t n, float* out, int64_t stride) {
+  const View y(sum.y), residual(sum.residual);
+  for (int64_t p = 0; p < y.pixels; ++p)
+    for (int64_t c = 0; c < y.channels; ++c) {
+      float v = y.at(n, p)[c];
+      for (const at::Tensor& b : sum.bias) v += b.const_data_ptr<float>()[c];
+      if (residual) v += residual.at(n, p)[c];
+      out[p * stride + c] = v;
+    }
+}
+
+class CpuImageOps final : public ImageOps {
+ public:
+  at::Device device() const override { return at::kCPU; }
+  at::ScalarType type() const override { return at::kFloat; }
+  int64_t channel_multiple() const override { return 1; }
+
+  at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const override {
+    return pixels_last(at::convolution(planes(x), planes(weight), {}, {stride, stride}, {1, 1}, {1, 1}, false, {0, 0}, 1));
+  }
+
+  std::pair<at::Tensor, at::Tensor> conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
+                                                  bool need_x) const override {
+    const auto [dx, dw, db] = at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1},
+                                                       {1, 1}, false, {0, 0}, 1, {need_x, true, false});
+    return {need_x ? pixels_last(dx) : at::Tensor(), pixels_last(dw)};
+  }
+
+  at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, NormStatistics* statistics) const override {
+    const at::Tensor& shape = x.defined() ? x : sum.y;
+    const int64_t samples = shape.size(0), channels = shape.size(3), pixels = shape.size(1) * shape.size(2), size = channels / layer.groups;
+    at::Tensor out = empty(shape.sizes()), mean = at::empty({samples, layer.groups}, at::kFloat), inverse = at::empty_like(mean);
+    parallel_for(samples, [&](int64_t n) {
+      std::vector<float> own(static_cast<size_t>(pixels * channels));
+      const View in(x), y(out);
+      if (in)
+        for (int64_t p = 0; p < pixels; ++p) std::copy_n(in.at(n, p), channels, own.data() + p * channels);
+      if (sum.y.defined()) add_sample(sum, n, own.data(), channels);
+      if (in && sum.y.defined())
+        for (int64_t p = 0; p < pixels; ++p) std::copy_n(own.data() + p * channels, sum.y.size(3), in.at(n, p));
+      for (int64_t g = 0; g < layer.groups; ++g) {
+        double total = 0, square = 0;
+        for (int64_t p = 0; p < pixels; ++p)
+          for (int64_t c = g * size; c < (g + 1) * size; ++c) total += own[p * channels + c];
+        const double m = total / static_cast<double>(pixels * size);
+        for (int64_t p = 0; p < pixels; ++p)
+          for (int64_t c = g * size; c < (g + 1) * size; ++c) square += (own[p * channels + c] - m) * (own[p * channels + c] - m);
+        const double r = 1 / std::sqrt(square / static_cast<double>(pixels * size) + 1e-5);
+        mean.mutable_data_ptr<float>()[n * layer.groups + g] = static_cast<float>(m);
+        inverse.mutable_data_ptr<float>()[n * layer.groups + g] = static_cast<float>(r);
+        for (int64_t c = g * size; c < (g + 1) * size; ++c) {
+          const Affine a(layer, n, c, channels);
+          for (int64_t p = 0; p < pixels; ++p) {
+            const float z = a(static_cast<float>((own[p * channels + c] - m) * r));
+            y.at(n, p)[c] = layer.silu ? z * sigmoid(z) : z;
+          }
+        }
+      }
+    });
+    if (statistics) *statistics = {mean, inverse};
+    return out;
+  }
+
+  InputGradients norm_backward(const NormBackward& in, const NormLayer& layer, const at::Tensor& sums) const override {
+    const int64_t samples = in.x.size(0), channels = in.x.size(3), pixels = in.x.size(1) * in.x.size(2), size = channels / layer.groups,
+                  split = in.split > 0 ? in.split : channels;
+    InputGradients out;
+    out.first = empty({samples, in.x.size(1), in.x.size(2), split});
+    if (split < channels) out.second = empty({samples, in.x.size(1), in.x.size(2), channels - split});
+    parallel_for(samples, [&](int64_t n) {
+      const View dy(in.gradient), x(in.x), first(out.first), second(out.second);
+      float* row = sums.mutable_data_ptr<float>() + n * sums.size(1);
+      std::vector<float> dz(static_cast<size_t>(pixels * size)), normed(dz);
+      for (int64_t g = 0; g < layer.groups; ++g) {
+        const float m = in.statistics.mean.const_data_ptr<float>()[n * layer.groups + g];
+        const float r = in.statistics.inverse_deviation.const_data_ptr<float>()[n * layer.groups + g];
+        double mean1 = 0, mean2 = 0;
+        for (int64_t k = 0; k < size; ++k) {
+          const int64_t c = g * size + k;
+          const Affine a(layer, n, c, channels);
+          const float b = in.bias.defined() ? in.bias.const_data_ptr<float>()[c] : 0.0f;
+          double plain = 0, weighted = 0;
+          for (int64_t p = 0; p < pixels; ++p) {
+            const float v = (x.at(n, p)[c] + b - m) * r, z = a(v), s = sigmoid(z);
+            const float d = dy.at(n, p)[c] * (layer.silu ? s * (1 + z * (1 - s)) : 1.0f);
+            dz[p * size + k] = d, normed[p * size + k] = v;
+            plain += d, weighted += d * v;
+          }
+          mean1 += plain * a.slope(), mean2 += weighted * a.slope();
+          if (in.columns.gamma >= 0) row[in.columns.gamma + c] = static_cast<float>(weighted * a.scale);
+          if (in.columns.beta >= 0) row[in.columns.beta + c] = static_cast<float>(plain * a.scale);
+          if (in.modulation_gradient.defined()) {
+            float* d = in.modulation_gradient.mutable_data_ptr<float>() + n * in.modulation_gradient.stride(0);
+            d[c] = static_cast<float>(weighted * a.gamma + plain * a.beta);
+            d[channels + c] = static_cast<float>(plain);
+          }
+        }
+        mean1 /= static_cast<double>(pixels * size), mean2 /= static_cast<double>(pixels * size);
+        for (int64_t k = 0; k < size; ++k) {
+          const int64_t c = g * size + k;
+          const Affine a(layer, n, c, channels);
+          double total = 0;
+          for (int64_t p = 0; p < pixels; ++p) {
+            double d = r * (dz[p * size + k] * a.slope() - mean1 - normed[p * size + k] * mean2);
+            for (const at::Tensor& more : in.add) d += View(more).at(n, p)[c];
+            total += d;
+            (c < split ? first.at(n, p)[c] : second.at(n, p)[c - split]) = static_cast<float>(d);
+          }
+          if (in.columns.input >= 0 && c < split) row[in.columns.input + c] = static_cast<float>(total);
+        }
+      }
+    });
+    return out;
+  }
+
+  at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const override {
+    at::Tensor out = empty(sum.y.sizes());
+    parallel_for(out.size(0), [&](int64_t n) {
+      const View dense(out), slot(copy);
+      add_sample(sum, n, dense.at(n, 0), dense.stride);
+      if (slot)
+        for (int64_t p = 0; p < dense.pixels; ++p) std::copy_n(dense.at(n, p), dense.channels, slot.at(n, p));
+    });
+    return out;
+  }
+
+  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const override {
+    at::Tensor out = b.defined() ? a + b : a;
+    sums.narrow(1, column, a.size(3)).copy_(out.sum({1, 2}));
+    return out;
+  }
+
+  at::Tensor upsample(const PendingSum& sum) const override {
+    const at::Tensor x = add_up(sum, {});
+    return x.repeat_interleave(2, 1).repeat_interleave(2, 2);
+  }
+
+  at::Tensor upsample_backward(const at::Tensor& dy, const at::Tensor& sums, int64_t column) const override {
+    at::Tensor out = dy.view({dy.size(0), dy.size(1) / 2, 2, dy.size(2) / 2, 2, dy.size(3)}).sum({2, 4});
+    sums.narrow(1, column, dy.size(3)).copy_(out.sum({1, 2}));
+    return out;
+  }
+
+  at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
+    return plain_attention(qkv, heads, saved);
+  }
+  at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
+                                const at::Tensor& sums, int64_t column) const override {
+    return plain_attention_backward(dy, qkv, heads, saved, sums, column);
+  }
+
+ private:
+  // z = scale (gamma v + beta) + shift of one channel of one sample.
+  struct Affine {
+    Affine(const NormLayer& layer, int64_t n, int64_t c, int64_t channels)
+        : gamma(layer.gamma.const_data_ptr<float>()[c]), beta(layer.beta.const_data_ptr<float>()[c]) {
+      if (!layer.modulation.defined()) return;
+      const float* m = layer.modulation.const_data_ptr<float>() + n * layer.modulation.stride(0);
+      scale = 1 + m[c], shift = m[channels + c];
+    }
+    float operator()(float v) const { return (gamma * v + beta) * scale + shift; }
+    float slope() const { return gamma * scale; }
+    float gamma, beta, scale = 1, shift = 0;
+  };
+};
+
+}  // namespace
+
+std::unique_ptr<ImageOps> make_cpu_image_ops() { return std::make_unique<CpuImageOps>(); }
+
+}  // namespace htfm

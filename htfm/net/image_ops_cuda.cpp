@@ -1,0 +1,177 @@
+// The image operations on a CUDA device: convolutions by cuDNN in channels-last order, products by cuBLAS, flash attention, and the fused
+// kernels of this folder for everything that would be a pass over memory of its own.
+#include <ATen/TensorOperators.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_backward.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
+
+#include "htfm/net/image_kernels_cuda.h"
+#include "htfm/net/image_ops.h"
+
+namespace htfm {
+
+namespace {
+
+using cuda::Strided;
+
+at::Tensor planes(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
+at::Tensor pixels_last(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous(); }
+
+Strided strided(const at::Tensor& x) {
+  if (!x.defined()) return {};
+  return {const_cast<void*>(x.const_data_ptr()), x.stride(2), x.stride(0)};
+}
+const float* floats(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
+const void* values(const at::Tensor& x) { return x.defined() ? x.const_data_ptr() : nullptr; }
+
+class CudaImageOps final : public ImageOps {
+ public:
+  explicit CudaImageOps(at::ScalarType type) : type_(type) {}
+  at::Device device() const override { return at::Device(at::kCUDA, 0); }
+  at::ScalarType type() const override { return type_; }
+  int64_t channel_multiple() const override { return 8; }
+
+  at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const override {
+    return pixels_last(at::convolution(planes(x), planes(weight), {}, {stride, stride}, {1, 1}, {1, 1}, false, {0, 0}, 1));
+  }
+
+  std::pair<at::Tensor, at::Tensor> conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
+                                                  bool need_x) const override {
+    const auto [dx, dw, db] = at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1}, {1, 1},
+                                                       false, {0, 0}, 1, {need_x, true, false});
+    return {need_x ? pixels_last(dx) : at::Tensor(), pixels_last(dw)};
+  }
+
+  at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, NormStatistics* statistics) const override {
+    const at::Tensor& shape = x.defined() ? x : sum.y;
+    at::Tensor out = empty(shape.sizes());
+    cuda::NormForwardArgs a;
+    a.type = kernel_type(), a.samples = size(shape, 0), a.pixels = size(shape, 1) * size(shape, 2), a.channels = size(shape, 3);
+    a.groups = static_cast<int>(layer.groups);
+    if (sum.y.defined()) {
+      a.y = values(sum.y), a.fresh = size(sum.y, 3), a.residual = strided(sum.residual);
+      for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
+    }
+    a.x = strided(x);
+    a.gamma = floats(layer.gamma), a.beta = floats(layer.beta), a.silu = layer.silu;
+    if (layer.modulation.defined()) a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
+    a.out = out.mutable_data_ptr();
+    if (statistics) {
+      const auto options = at::TensorOptions().dtype(at::kFloat).device(device());
+      *statistics = {at::empty({shape.size(0), layer.groups}, options), at::empty({shape.size(0), layer.groups}, options)};
+      a.mean = statistics->mean.mutable_data_ptr<float>(), a.inverse = statistics->inverse_deviation.mutable_data_ptr<float>();
+    }
+    cuda::norm_forward(a, stream());
+    return out;
+  }
+
+  InputGradients norm_backward(const NormBackward& in, const NormLayer& layer, const at::Tensor& sums) const override {
+    const int64_t n = in.x.size(0), channels = in.x.size(3), split = in.split > 0 ? in.split : channels;
+    InputGradients out;
+    out.first = empty({n, in.x.size(1), in.x.size(2), split});
+    if (split < channels) out.second = empty({n, in.x.size(1), in.x.size(2), channels - split});
+    cuda::NormBackwardArgs a;
+    a.type = kernel_type(), a.samples = size(in.x, 0), a.pixels = size(in.x, 1) * size(in.x, 2), a.channels = size(in.x, 3);
+    a.groups = static_cast<int>(layer.groups);
+    a.gradient = values(in.gradient), a.x = strided(in.x), a.bias = floats(in.bias);
+    a.mean = floats(in.statistics.mean), a.inverse = floats(in.statistics.inverse_deviation);
+    a.gamma = floats(layer.gamma), a.beta = floats(layer.beta), a.silu = layer.silu;
+    if (layer.modulation.defined()) a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
+    for (size_t k = 0; k < in.add.size(); ++k) a.add[k] = strided(in.add[k]);
+    a.split = static_cast<int>(split);
+    a.first = out.first.mutable_data_ptr();
+    if (out.second.defined()) a.second = out.second.mutable_data_ptr();
+    a.sums = sums.mutable_data_ptr<float>(), a.width = sums.size(1);
+    a.column_gamma = in.columns.gamma, a.column_beta = in.columns.beta, a.column_input = in.columns.input;
+    if (in.modulation_gradient.defined()) {
+      a.modulation_gradient = in.modulation_gradient.mutable_data_ptr<float>();
+      a.modulation_gradient_row = in.modulation_gradient.stride(0);
+    }
+    cuda::norm_backward(a, stream());
+    return out;
+  }
+
+  at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const override { return add(sum, copy, false); }
+  at::Tensor upsample(const PendingSum& sum) const override { return add(sum, {}, true); }
+
+  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const override {
+    const at::Tensor out = b.defined() ? empty(a.sizes()) : at::Tensor();
+    gradient_sums({a}, b, out, a.sizes(), false, sums, column);
+    return b.defined() ? out : a;
+  }
+
+  at::Tensor upsample_backward(const at::Tensor& dy, const at::Tensor& sums, int64_t column) const override {
+    at::Tensor out = empty({dy.size(0), dy.size(1) / 2, dy.size(2) / 2, dy.size(3)});
+    gradient_sums({dy}, {}, out, out.sizes(), true, sums, column);
+    return out;
+  }
+
+  at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
+    if (!flash(qkv, heads)) return plain_attention(qkv, heads, saved);
+    const auto [q, k, v] = split(qkv, heads);
+    auto [out, logsumexp, cum_q, cum_k, max_q, max_k, rng, unused, mask] = at::_scaled_dot_product_flash_attention(q, k, v, 0.0, false, false);
+    if (saved) *saved = {out, logsumexp, rng, unused};
+    return out.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), qkv.size(2), qkv.size(3) / 3});
+  }
+
+  at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
+                                const at::Tensor& sums, int64_t column) const override {
+    if (!flash(qkv, heads)) return plain_attention_backward(dy, qkv, heads, saved, sums, column);
+    const auto [q, k, v] = split(qkv, heads);
+    const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
+    const at::Tensor d = dy.view({n, tokens, heads, channels / heads}).transpose(1, 2);
+    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(d, q, k, v, saved[0], saved[1], {}, {}, tokens, tokens, 0.0, false,
+                                                                               saved[2], saved[3]);
+    const auto dense = [](const at::Tensor& g) { return g.transpose(1, 2).contiguous(); };
+    at::Tensor out = empty(qkv.sizes());
+    gradient_sums({dense(dq), dense(dk), dense(dv)}, {}, out, out.sizes(), false, sums, column);
+    return out;
+  }
+
+ private:
+  static int size(const at::Tensor& x, int64_t k) { return static_cast<int>(x.size(k)); }
+  static cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
+  cuda::Type kernel_type() const { return type_ == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }
+  bool flash(const at::Tensor& qkv, int64_t heads) const { return type_ == at::kBFloat16 && (qkv.size(3) / 3 / heads) % 8 == 0; }
+
+  static std::array<at::Tensor, 3> split(const at::Tensor& qkv, int64_t heads) {
+    const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
+    const at::Tensor parts = qkv.view({n, tokens, 3, heads, channels / heads});
+    const auto part = [&](int64_t k) { return parts.select(2, k).transpose(1, 2); };
+    return {part(0), part(1), part(2)};
+  }
+
+  at::Tensor add(const PendingSum& sum, const at::Tensor& copy, bool upsample) const {
+    const at::Tensor& y = sum.y;
+    const int64_t factor = upsample ? 2 : 1;
+    at::Tensor out = empty({y.size(0), factor * y.size(1), factor * y.size(2), y.size(3)});
+    cuda::AddArgs a;
+    a.type = kernel_type(), a.samples = size(y, 0), a.height = size(y, 1), a.width = size(y, 2), a.channels = size(y, 3);
+    a.upsample = upsample, a.y = values(y), a.residual = strided(sum.residual), a.copy = strided(copy), a.out = out.mutable_data_ptr();
+    for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
+    cuda::add_up(a, stream());
+    return out;
+  }
+
+  void gradient_sums(const std::vector<at::Tensor>& parts, const at::Tensor& b, const at::Tensor& out, at::IntArrayRef shape, bool halve,
+                     const at::Tensor& sums, int64_t column) const {
+    cuda::GradientSumArgs a;
+    a.type = kernel_type(), a.samples = static_cast<int>(shape[0]), a.height = static_cast<int>(shape[1]), a.width = static_cast<int>(shape[2]);
+    a.channels = static_cast<int>(shape[3]), a.halve = halve, a.b = values(b);
+    for (size_t k = 0; k < parts.size(); ++k) a.parts[k] = values(parts[k]);
+    if (out.defined()) a.out = out.mutable_data_ptr();
+    a.sums = sums.mutable_data_ptr<float>(), a.row = sums.size(1), a.column = column;
+    cuda::gradient_sums(a, stream());
+  }
+
+  at::ScalarType type_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageOps> make_cuda_image_ops(at::ScalarType type) { return std::make_unique<CudaImageOps>(type); }
+
+}  // namespace htfm

@@ -1,0 +1,299 @@
+#include "htfm/net/unet_pass.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
+
+#include <cmath>
+
+#include "htfm/base/error.h"
+
+namespace htfm {
+
+namespace {
+
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) { return at::addmm(bias, x, weight.t()); }
+
+int64_t padded(int64_t channels, int64_t multiple) { return (channels + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+UNetPass::UNetPass(const UNetLayers& layers, const ImageOps& ops, UNetWeights weights, bool keep)
+    : layers_(layers), ops_(ops), weights_(std::move(weights)), keep_(keep), down_(layers.down.size()), up_(layers.up.size()) {}
+
+at::Tensor UNetPass::parameter(int64_t offset, at::IntArrayRef shape) const {
+  return weights_.master.narrow(0, offset, c10::multiply_integers(shape)).view(shape);
+}
+
+at::Tensor UNetPass::weight(const ConvLayer& c) const {
+  const at::Tensor flat = weights_.compute.narrow(0, c.weight, c.out * c.kernel * c.kernel * c.in);
+  if (c.kernel == 1) return flat.view({c.out, c.in});
+  const int64_t multiple = ops_.channel_multiple(), in = padded(c.in, multiple), out = padded(c.out, multiple);
+  const at::Tensor w = flat.view({c.out, c.kernel, c.kernel, c.in});
+  return in == c.in && out == c.out ? w : at::constant_pad_nd(w, {0, in - c.in, 0, 0, 0, 0, 0, out - c.out});
+}
+
+at::Tensor UNetPass::bias(const ConvLayer& c) const { return parameter(c.bias, {c.out}); }
+
+NormLayer UNetPass::norm_layer(const NormPlace& n, bool silu, int64_t modulation) const {
+  NormLayer layer{parameter(n.gamma, {n.channels}), parameter(n.beta, {n.channels}), layers_.options.groups, silu, {}};
+  if (modulation >= 0) layer.modulation = modulation_.narrow(1, modulation, 2 * n.channels);
+  return layer;
+}
+
+at::Tensor UNetPass::embed_path(const at::Tensor& feature) {
+  const UNetOptions& o = layers_.options;
+  EmbeddingTape& e = embedding_;
+  e.feature = feature;
+  e.path_pre =
+      linear(feature, parameter(layers_.path1.weight, {o.path_embedding, o.feature}), parameter(layers_.path1.bias, {o.path_embedding}));
+  e.path_hidden = at::silu(e.path_pre);
+  return linear(e.path_hidden, parameter(layers_.path2.weight, {o.path_embedding, o.path_embedding}),
+                parameter(layers_.path2.bias, {o.path_embedding}));
+}
+
+void UNetPass::set_feature(const at::Tensor& feature) {
+  if (layers_.options.feature > 0) path_ = embed_path(feature);
+}
+
+void UNetPass::embed(const at::Tensor& t, const at::Tensor& feature) {
+  const UNetOptions& o = layers_.options;
+  const int64_t half = o.base / 2, wide = 4 * o.base;
+  EmbeddingTape& e = embedding_;
+  const at::Tensor frequency = at::arange(half, t.options()).mul_(-std::log(10000.0) / static_cast<double>(half)).exp_().mul_(1000);
+  const at::Tensor angle = t.view({-1, 1}) * frequency.view({1, half});
+  e.waves = at::cat({angle.sin(), angle.cos()}, 1);
+  e.time_pre = linear(e.waves, parameter(layers_.time1.weight, {wide, o.base}), parameter(layers_.time1.bias, {wide}));
+  e.time_hidden = at::silu(e.time_pre);
+  at::Tensor time = linear(e.time_hidden, parameter(layers_.time2.weight, {wide, wide}), parameter(layers_.time2.bias, {wide}));
+  if (o.feature > 0) {
+    e.path = feature.defined() ? embed_path(feature) : path_;
+    if (!e.path.defined()) throw InputError("[unet] expected features of size n x {}, got none", o.feature);
+    e.joined = at::cat({time, e.path}, 1);
+  } else {
+    e.joined = time;
+  }
+  e.active = at::silu(e.joined);
+  const int64_t size = layers_.modulation_size, embedding = layers_.embedding();
+  modulation_ = linear(e.active, parameter(layers_.modulation_weight, {size, embedding}), parameter(layers_.modulation_bias, {size}));
+  if (o.film) {
+    const Linear& f = layers_.film;
+    modulation_.narrow(1, layers_.middle1.modulation, f.out)
+        .add_(linear(e.active.narrow(1, wide, o.path_embedding), parameter(f.weight, {f.out, f.in}), parameter(f.bias, {f.out})));
+  }
+}
+
+PendingSum UNetPass::block(const ResidualLayer& layer, const PendingSum& in, const at::Tensor& x, BlockTape& tape) {
+  tape.column = in.column;
+  at::Tensor a1 = ops_.norm(in, x, norm_layer(layer.norm1, true), keep_ ? &tape.statistics1 : nullptr);
+  at::Tensor y1 = ops_.conv(a1, weight(layer.conv1), 1);
+  if (keep_) tape.a1 = a1;
+  a1.reset();
+  at::Tensor a2 =
+      ops_.norm({y1, {bias(layer.conv1)}}, {}, norm_layer(layer.norm2, true, layer.modulation), keep_ ? &tape.statistics2 : nullptr);
+  if (keep_) tape.y1 = y1, tape.x = x, tape.a2 = a2;
+  y1.reset();
+  PendingSum out{ops_.conv(a2, weight(layer.conv2), 1), {bias(layer.conv2)}, x, layer.conv2.column};
+  if (layer.shortcut.out > 0) {
+    out.residual = ops_.product(x, weight(layer.shortcut));
+    out.bias.push_back(bias(layer.shortcut));
+  }
+  return out;
+}
+
+PendingSum UNetPass::attention(const AttentionLayer& layer, const PendingSum& in, AttentionTape& tape) {
+  const int64_t heads = layers_.options.heads;
+  at::Tensor x = ops_.empty(in.y.sizes());
+  tape.column = in.column;
+  const at::Tensor a = ops_.norm(in, x, norm_layer(layer.norm, false), keep_ ? &tape.statistics : nullptr);
+  const at::Tensor qkv = ops_.product(a, weight(layer.qkv), weights_.compute.narrow(0, layer.qkv.bias, layer.qkv.out));
+  const at::Tensor o = ops_.attention(qkv, heads, keep_ ? &tape.saved : nullptr);
+  if (keep_) tape.x = x, tape.a = a, tape.qkv = qkv, tape.o = o;
+  return {ops_.product(o, weight(layer.out)), {bias(layer.out)}, x, layer.out.column};
+}
+
+at::Tensor UNetPass::forward(const at::Tensor& x, const at::Tensor& t, const at::Tensor& feature) {
+  const int64_t n = x.size(0);
+  embed(t, feature);
+  // The outputs of the way down are written where the way up will join them.
+  std::vector<at::Tensor> joined(layers_.up.size()), slots(layers_.down.size() + 1);
+  for (size_t k = 0; k < layers_.up.size(); ++k) {
+    const UNetStage& s = layers_.up[k];
+    if (s.kind == UNetStage::Kind::resize) continue;
+    const int64_t channels = s.block.input_channels();
+    joined[k] = ops_.empty({n, s.height, s.width, channels});
+    const auto skip = static_cast<size_t>(s.skip);
+    const int64_t skipped = skip == 0                                                ? layers_.input.out
+                            : layers_.down[skip - 1].kind == UNetStage::Kind::resize ? layers_.down[skip - 1].resize.out
+                                                                                     : layers_.down[skip - 1].block.channels();
+    slots[skip] = joined[k].narrow(3, channels - skipped, skipped);
+  }
+  if (keep_) input_ = x;
+  PendingSum h{ops_.conv(x, weight(layers_.input), 1), {bias(layers_.input)}, {}, layers_.input.column};
+  for (size_t k = 0; k < layers_.down.size(); ++k) {
+    const UNetStage& s = layers_.down[k];
+    StageTape& tape = down_[k];
+    if (s.kind == UNetStage::Kind::block) {
+      h = block(s.block, h, slots[k], tape.block);
+      if (s.attends) h = attention(s.attention, h, tape.attention);
+    } else {
+      const at::Tensor dense = ops_.add_up(h, slots[k]);
+      tape.column = h.column;
+      if (keep_) tape.resize_input = dense;
+      h = {ops_.conv(dense, weight(s.resize), 2), {bias(s.resize)}, {}, s.resize.column};
+    }
+  }
+  h = block(layers_.middle1, h, slots.back(), middle1_);
+  h = attention(layers_.middle_attention, h, middle_attention_);
+  h = block(layers_.middle2, h, ops_.empty(h.y.sizes()), middle2_);
+  slots.clear();
+  for (size_t k = 0; k < layers_.up.size(); ++k) {
+    const UNetStage& s = layers_.up[k];
+    StageTape& tape = up_[k];
+    if (s.kind == UNetStage::Kind::block) {
+      h = block(s.block, h, joined[k], tape.block);
+      joined[k].reset();
+      if (s.attends) h = attention(s.attention, h, tape.attention);
+    } else {
+      const at::Tensor wide = ops_.upsample(h);
+      tape.column = h.column;
+      if (keep_) tape.resize_input = wide;
+      h = {ops_.conv(wide, weight(s.resize), 1), {bias(s.resize)}, {}, s.resize.column};
+    }
+  }
+  const at::Tensor last = keep_ ? ops_.empty(h.y.sizes()) : at::Tensor();
+  last_column_ = h.column;
+  const at::Tensor a = ops_.norm(h, last, norm_layer(layers_.last_norm, true), keep_ ? &last_statistics_ : nullptr);
+  if (keep_) last_x_ = last, last_a_ = a;
+  const at::Tensor y = ops_.conv(a, weight(layers_.output), 1);
+  return at::add(y.narrow(3, 0, layers_.output.out), bias(layers_.output));
+}
+
+at::Tensor UNetPass::conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x) {
+  auto [dx, dw] = ops_.conv_backward(g, x, weight(c), c.stride, c.weight != layers_.input.weight);
+  put(c.weight, dw.narrow(0, 0, c.out).narrow(3, 0, c.in).contiguous());
+  return dx;
+}
+
+void UNetPass::product_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x) {
+  put(c.weight, ops_.product_backward_weight(g, x));
+}
+
+InputGradients UNetPass::block_backward(const ResidualLayer& layer, const at::Tensor& g, const at::Tensor& skip, int64_t split,
+                                        const BlockTape& tape) {
+  at::Tensor d = conv_backward(layer.conv2, g, tape.a2);
+  NormBackward second{d, tape.y1, bias(layer.conv1), tape.statistics2};
+  second.columns = {layer.norm2.column, layer.norm2.column + layer.norm2.channels, layer.conv1.column};
+  second.modulation_gradient = modulation_gradient_.narrow(1, layer.modulation, 2 * layer.channels());
+  d = ops_.norm_backward(second, norm_layer(layer.norm2, true, layer.modulation), gradient_.sums).first;
+  d = conv_backward(layer.conv1, d, tape.a1);
+  NormBackward first{d, tape.x, {}, tape.statistics1};
+  first.split = split;
+  first.columns = {layer.norm1.column, layer.norm1.column + layer.norm1.channels, tape.column};
+  if (layer.shortcut.out > 0) {
+    product_backward(layer.shortcut, g, tape.x);
+    first.add.push_back(ops_.product_backward_input(g, weight(layer.shortcut)));
+  } else {
+    first.add.push_back(g);
+  }
+  if (skip.defined()) first.add.push_back(skip);
+  return ops_.norm_backward(first, norm_layer(layer.norm1, true), gradient_.sums);
+}
+
+at::Tensor UNetPass::attention_backward(const AttentionLayer& layer, const at::Tensor& g, const AttentionTape& tape) {
+  product_backward(layer.out, g, tape.o);
+  at::Tensor d = ops_.product_backward_input(g, weight(layer.out));
+  d = ops_.attention_backward(d, tape.qkv, layers_.options.heads, tape.saved, gradient_.sums, layer.qkv.column);
+  product_backward(layer.qkv, d, tape.a);
+  d = ops_.product_backward_input(d, weight(layer.qkv));
+  NormBackward in{d, tape.x, {}, tape.statistics, {g}};
+  in.columns = {layer.norm.column, layer.norm.column + layer.norm.channels, tape.column};
+  return ops_.norm_backward(in, norm_layer(layer.norm, false), gradient_.sums).first;
+}
+
+void UNetPass::embed_backward() {
+  const UNetOptions& o = layers_.options;
+  const EmbeddingTape& e = embedding_;
+  const int64_t wide = 4 * o.base, size = layers_.modulation_size;
+  const auto backward = [&](int64_t weight_at, int64_t bias_at, const at::Tensor& g, const at::Tensor& x) {
+    put(weight_at, at::mm(g.t(), x));
+    put(bias_at, g.sum(0));
+  };
+  const at::Tensor& g = modulation_gradient_;
+  backward(layers_.modulation_weight, layers_.modulation_bias, g, e.active);
+  at::Tensor active = at::mm(g, parameter(layers_.modulation_weight, {size, layers_.embedding()}));
+  if (o.film) {
+    const Linear& f = layers_.film;
+    const at::Tensor own = g.narrow(1, layers_.middle1.modulation, f.out);
+    backward(f.weight, f.bias, own, e.active.narrow(1, wide, o.path_embedding));
+    active.narrow(1, wide, o.path_embedding).add_(at::mm(own, parameter(f.weight, {f.out, f.in})));
+  }
+  const at::Tensor joined = at::silu_backward(active, e.joined), time = joined.narrow(1, 0, wide);
+  backward(layers_.time2.weight, layers_.time2.bias, time, e.time_hidden);
+  const at::Tensor hidden = at::silu_backward(at::mm(time, parameter(layers_.time2.weight, {wide, wide})), e.time_pre);
+  backward(layers_.time1.weight, layers_.time1.bias, hidden, e.waves);
+  if (o.feature == 0) return;
+  const at::Tensor path = joined.narrow(1, wide, o.path_embedding);
+  backward(layers_.path2.weight, layers_.path2.bias, path, e.path_hidden);
+  const at::Tensor pre = at::silu_backward(at::mm(path, parameter(layers_.path2.weight, {o.path_embedding, o.path_embedding})), e.path_pre);
+  backward(layers_.path1.weight, layers_.path1.bias, pre, e.feature);
+}
+
+UNetGradient UNetPass::backward(const at::Tensor& output_gradient) {
+  const int64_t n = output_gradient.size(0);
+  gradient_ = {};
+  gradient_.sums = ops_.zeros_float({n, layers_.column_count});
+  modulation_gradient_ = ops_.zeros_float({n, layers_.modulation_size});
+  ops_.add_backward(output_gradient, {}, gradient_.sums, layers_.output.column);
+  at::Tensor g = conv_backward(layers_.output, output_gradient, last_a_);
+  NormBackward last{g, last_x_, {}, last_statistics_};
+  last.columns = {layers_.last_norm.column, layers_.last_norm.column + layers_.last_norm.channels, last_column_};
+  g = ops_.norm_backward(last, norm_layer(layers_.last_norm, true), gradient_.sums).first;
+  last_x_.reset(), last_a_.reset();
+  std::vector<at::Tensor> skips(layers_.down.size() + 1);
+  for (size_t k = layers_.up.size(); k-- > 0;) {
+    const UNetStage& s = layers_.up[k];
+    StageTape tape = std::move(up_[k]);
+    up_[k] = {};
+    if (s.kind == UNetStage::Kind::resize) {
+      g = ops_.upsample_backward(conv_backward(s.resize, g, tape.resize_input), gradient_.sums, tape.column);
+      continue;
+    }
+    if (s.attends) g = attention_backward(s.attention, g, tape.attention);
+    const auto skip = static_cast<size_t>(s.skip);
+    const int64_t before =
+        k > 0 ? (layers_.up[k - 1].kind == UNetStage::Kind::resize ? layers_.up[k - 1].resize.out : layers_.up[k - 1].block.channels())
+              : layers_.middle2.channels();
+    InputGradients parts = block_backward(s.block, g, {}, before, tape.block);
+    g = parts.first, skips[skip] = parts.second;
+  }
+  g = block_backward(layers_.middle2, g, {}, 0, middle2_).first;
+  g = attention_backward(layers_.middle_attention, g, middle_attention_);
+  g = block_backward(layers_.middle1, g, skips.back(), 0, middle1_).first;
+  middle1_ = middle2_ = {}, middle_attention_ = {};
+  for (size_t k = layers_.down.size(); k-- > 0;) {
+    const UNetStage& s = layers_.down[k];
+    StageTape tape = std::move(down_[k]);
+    down_[k] = {};
+    if (s.kind == UNetStage::Kind::resize) {
+      g = ops_.add_backward(conv_backward(s.resize, g, tape.resize_input), skips[k], gradient_.sums, tape.column);
+      continue;
+    }
+    if (s.attends) g = attention_backward(s.attention, g, tape.attention);
+    g = block_backward(s.block, g, skips[k], 0, tape.block).first;
+    skips[k].reset();
+  }
+  conv_backward(layers_.input, g, input_);
+  input_.reset();
+  embed_backward();
+  return std::move(gradient_);
+}
+
+}  // namespace htfm

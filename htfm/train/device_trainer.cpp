@@ -1,0 +1,240 @@
+#include "htfm/train/device_trainer.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+
+#include "htfm/base/error.h"
+
+namespace htfm {
+
+namespace {
+
+constexpr size_t kSlots = 8;         // steps that the host may be ahead
+constexpr int64_t kHeaderBytes = 64;  // keeps the rows aligned
+
+at::TensorOptions on_host() { return at::TensorOptions().dtype(at::kByte).pinned_memory(true); }
+
+}  // namespace
+
+// What the host has written for a step that the device may not have read yet.
+struct DeviceTrainer::Slot {
+  at::Tensor bytes, noise;
+};
+
+DevicePrecision precision_by_name(const std::string& name) {
+  if (name == "bf16") return {at::kBFloat16, true};
+  if (name == "tf32") return {at::kFloat, true};
+  if (name == "float32") return {at::kFloat, false};
+  throw InputError("[train.precision] expected bf16, tf32 or float32; got '{}'", name);
+}
+
+DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
+                             const TrainConfig& config, bool drawn)
+    : layers_(*network.unet()),
+      layout_(network.layout()),
+      device_(training_device()),
+      config_(config),
+      batch_(std::min(config.batch, rows.size(0))),
+      image_{layers_.options.channels, layers_.options.height, layers_.options.width},
+      precision_(precision_by_name(config.precision)),
+      ops_(device_.image_ops(precision_.type)),
+      queue_(device_.queue()),
+      explicit_noise_(drawn) {
+  device_.configure(precision_.tf32, config.deterministic);
+  const int64_t features = layers_.options.feature, row_bytes = static_cast<int64_t>(sizeof(StepRow)) * batch_,
+                feature_bytes = features * batch_ * 4, bytes = kHeaderBytes + row_bytes + feature_bytes;
+  const at::Device where = ops_->device();
+  queue_->run([&] {
+    const auto options = at::TensorOptions().device(where);
+    data_ = rows.to(where);
+    step_ = at::zeros({bytes}, options.dtype(at::kByte));
+    step_tensors_ = {step_.narrow(0, 0, kHeaderBytes), step_.narrow(0, kHeaderBytes, row_bytes)};
+    if (features > 0) feature_ = step_.narrow(0, kHeaderBytes + row_bytes, feature_bytes).view(at::kFloat).view({batch_, features});
+    if (explicit_noise_) noise_ = at::zeros({batch_, rows.size(1)}, options.dtype(at::kFloat));
+    parameters_ = state.parameters.to(where), ema_ = state.ema.to(where);
+    first_ = state.first_moment.to(where), second_ = state.second_moment.to(where);
+    shadow_ = precision_.type == at::kFloat ? at::Tensor() : parameters_.to(precision_.type);
+    state_ = at::zeros({static_cast<int64_t>(sizeof(StepState))}, options.dtype(at::kByte));
+    loss_partial_ = at::zeros({device_.loss_partials()}, options.dtype(at::kDouble));
+    put(counters);
+  });
+  for (size_t k = 0; k < kSlots; ++k) {
+    Slot slot;
+    slot.bytes = at::zeros({bytes}, on_host());
+    if (explicit_noise_) slot.noise = at::zeros({batch_, rows.size(1)}, on_host().dtype(at::kFloat));
+    slots_.push_back(std::move(slot));
+  }
+  record();
+}
+
+DeviceTrainer::~DeviceTrainer() { queue_->wait(); }
+
+UNetGradient DeviceTrainer::gradient() {
+  const PairTensors pairs = device_.pairs(*ops_, data_, image_, step_tensors_, noise_);
+  UNetPass pass(layers_, *ops_, {parameters_, shadow_.defined() ? shadow_ : parameters_}, true);
+  const at::Tensor out = pass.forward(pairs.input, pairs.time, feature_);
+  return pass.backward(device_.squared_error(*ops_, out, pairs.target, step_tensors_, loss_partial_));
+}
+
+void DeviceTrainer::record() {
+  // Twice without recording: libraries choose their algorithms, and nothing of it reaches the parameters.
+  queue_->run([&] {
+    for (int k = 0; k < 2; ++k) gradient();
+  });
+  queue_->wait();
+  // The table of gradients is known only after recording; its size is known before.
+  std::map<int64_t, bool> decays;
+  std::map<int64_t, int64_t> sizes;
+  std::vector<GradientPlace> sizing;
+  for (const ParameterInfo& p : layout_.list()) sizing.push_back({nullptr, p.offset, p.size}), decays[p.offset] = p.decay, sizes[p.offset] = p.size;
+  queue_->run([&] {
+    const at::Tensor size = device_.segment_table(sizing);
+    table_ = at::zeros(size.sizes(), size.options().device(ops_->device()));
+    norm_partial_ = at::zeros({device_.segments(size)}, at::TensorOptions().dtype(at::kDouble).device(ops_->device()));
+  });
+  AdamConstants constants;
+  constants.beta1 = static_cast<float>(config_.beta1), constants.beta2 = static_cast<float>(config_.beta2);
+  constants.epsilon = static_cast<float>(config_.epsilon), constants.clip = static_cast<float>(config_.clip);
+  constants.ema = static_cast<float>(config_.ema), constants.ema_warmup = config_.ema_warmup ? 1 : 0;
+  recording_ = queue_->record([&] {
+    const UNetGradient g = gradient();
+    const at::Tensor totals = device_.column_totals(g.sums);
+    kept_.push_back(totals);
+    const auto decay = [&](int64_t parameter) { return decays.at(parameter) ? static_cast<float>(config_.weight_decay) : 0.0f; };
+    for (const ParameterGradient& p : g.parameters) {
+      kept_.push_back(p.value);
+      places_.push_back({p.value.const_data_ptr(), p.parameter, p.value.numel(), p.value.scalar_type() == at::kBFloat16, decay(p.parameter)});
+    }
+    for (const UNetLayers::Column& c : layers_.columns)
+      places_.push_back({totals.const_data_ptr<float>() + c.column, c.parameter, c.count, false, decay(c.parameter)});
+    device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_, ema_, shadow_}, constants);
+  });
+  if (places_.size() != layout_.list().size()) throw Error("[unet] expected {} gradients, got {}", layout_.list().size(), places_.size());
+  for (const GradientPlace& p : places_)
+    if (sizes.at(p.offset) != p.count) throw Error("[unet] expected a gradient of {} values, got {}", sizes.at(p.offset), p.count);
+  host_table_ = device_.segment_table(places_);
+  queue_->run([&] { table_.copy_(host_table_); });
+  queue_->wait();
+}
+
+void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot) {
+  auto* bytes = static_cast<char*>(slot.bytes.mutable_data_ptr());
+  const auto count = static_cast<int64_t>(index.size()), dim = data_.size(1);
+  StepHeader header;
+  header.noise_key = recipe.noise.value(), header.lr = static_cast<float>(lr);
+  header.inverse_count = 1 / (static_cast<double>(count) * static_cast<double>(dim));
+  std::memcpy(bytes, &header, sizeof header);
+  const double* area = recipe.source.area.const_data_ptr<double>();
+  for (int64_t i = 0; i < batch_; ++i) {
+    StepRow row;
+    if (i < count) {
+      const RowRecipe& r = recipe.rows[i];
+      const double scale = std::sqrt(2 * area[i]);
+      row.index = static_cast<int32_t>(index[i]), row.flip = flip.empty() ? 0 : flip[i];
+      row.time = static_cast<float>(r.time), row.data_in = static_cast<float>(r.data_in), row.noise_in = static_cast<float>(r.source_in * scale);
+      row.data_target = static_cast<float>(r.data_target), row.noise_target = static_cast<float>(r.source_target * scale);
+    }
+    std::memcpy(bytes + kHeaderBytes + i * static_cast<int64_t>(sizeof row), &row, sizeof row);
+  }
+  if (feature_.defined()) {
+    char* to = bytes + kHeaderBytes + batch_ * static_cast<int64_t>(sizeof(StepRow));
+    std::memset(to, 0, static_cast<size_t>(feature_.nbytes()));
+    std::memcpy(to, recipe.feature.const_data_ptr<float>(), recipe.feature.nbytes());
+  }
+  if (!explicit_noise_) return;
+  auto* z = slot.noise.mutable_data_ptr<float>();
+  const double* x0 = recipe.source.source.const_data_ptr<double>();
+  for (int64_t k = 0; k < count * dim; ++k) z[k] = static_cast<float>(x0[k] / std::sqrt(2 * area[k / dim]));
+}
+
+void DeviceTrainer::step(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr) {
+  if (static_cast<int64_t>(index.size()) > batch_) throw Error("[train] expected a batch of at most {} rows, got {}", batch_, index.size());
+  const auto k = static_cast<size_t>(steps_++) % kSlots;
+  queue_->wait_for(k);
+  Slot& slot = slots_[k];
+  fill(recipe, index, flip, lr, slot);
+  queue_->run([&] {
+    step_.copy_(slot.bytes, true);
+    if (explicit_noise_) noise_.copy_(slot.noise, true);
+    queue_->mark(k);
+  });
+  queue_->replay(recording_);
+}
+
+StepState DeviceTrainer::counters() {
+  StepState s;
+  queue_->run([&] {
+    const at::Tensor host = state_.cpu();
+    std::memcpy(&s, host.const_data_ptr(), sizeof s);
+  });
+  return s;
+}
+
+void DeviceTrainer::put(const StepState& counters) {
+  at::Tensor bytes = at::empty({static_cast<int64_t>(sizeof counters)}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr(), &counters, sizeof counters);
+  queue_->run([&] { state_.copy_(bytes); });
+}
+
+void DeviceTrainer::reset_loss() {
+  StepState s = counters();
+  s.loss_sum = 0, s.loss_count = 0;
+  put(s);
+}
+
+void DeviceTrainer::profile() {
+  queue_->wait();
+  device_.profile(true);
+  queue_->run([&] { gradient(); });
+  queue_->replay(recording_);
+  queue_->wait();
+  device_.profile(false);
+}
+
+void DeviceTrainer::download(OptimiserState& state) {
+  queue_->run([&] {
+    state.parameters = parameters_.cpu(), state.ema = ema_.cpu();
+    state.first_moment = first_.cpu(), state.second_moment = second_.cpu();
+  });
+  state.updates = counters().updates;
+}
+
+double DeviceTrainer::peak_bytes() const { return device_.memory().peak_bytes; }
+
+void DeviceTrainer::wait() { queue_->wait(); }
+
+double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds) {
+  const TrainingDevice& device = training_device();
+  const DevicePrecision p = precision_by_name(precision);
+  device.configure(p.tf32, false);
+  const auto ops = device.image_ops(p.type);
+  const auto queue = device.queue();
+  const UNetLayers& layers = *network.unet();
+  const UNetOptions& o = layers.options;
+  at::Tensor master, compute, x, t, feature, out;
+  queue->run([&] {
+    master = state.parameters.to(ops->device()), compute = master.to(p.type);
+    x = ops->empty({rows, o.height, o.width, 8}).normal_();
+    t = ops->zeros_float({rows}).fill_(0.5);
+    if (o.feature > 0) feature = ops->zeros_float({rows, o.feature});
+  });
+  const auto evaluate = [&] {
+    UNetPass pass(layers, *ops, {master, compute}, false);
+    out = pass.forward(x, t, feature);
+  };
+  queue->run([&] { evaluate(), evaluate(), out.reset(); });
+  queue->wait();
+  const int recording = queue->record(evaluate);
+  for (int k = 0; k < 5; ++k) queue->replay(recording);
+  queue->wait();
+  const auto started = std::chrono::steady_clock::now();
+  for (int64_t k = 0; k < rounds; ++k) queue->replay(recording);
+  queue->wait();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count() / static_cast<double>(rounds);
+}
+
+}  // namespace htfm

@@ -1,0 +1,70 @@
+// Training on a device: the whole step is recorded once and replayed; the host only says which rows meet which clocks.
+#pragma once
+
+#include "htfm/net/unet_pass.h"
+#include "htfm/path/flow_matching.h"
+#include "htfm/train/device.h"
+#include "htfm/train/optimiser.h"
+
+namespace htfm {
+
+/// How a device computes.
+struct DevicePrecision {
+  at::ScalarType type = at::kBFloat16;
+  bool tf32 = false;  ///< float32 products with 10 bits of mantissa
+};
+/// bf16, tf32 or float32.
+DevicePrecision precision_by_name(const std::string& name);
+
+class DeviceTrainer {
+ public:
+  /// Uploads a state and the data (n x dim float32, channels x height x width each). `drawn`: the noise comes with the recipes instead of
+  /// being drawn on the device.
+  DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
+                const TrainConfig& config, bool drawn);
+  ~DeviceTrainer();
+
+  /// Starts one step on these rows: flip[i] says whether row i is mirrored (empty: none). Returns before it is done.
+  void step(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr);
+  /// Counters up to the last step; waits for it.
+  StepState counters();
+  void reset_loss();
+  /// Weights and moments back into the model's state.
+  void download(OptimiserState& state);
+  double peak_bytes() const;
+  /// One gradient without recording, marked for a profiler.
+  void profile();
+  /// Waits for all steps.
+  void wait();
+
+ private:
+  struct Slot;
+  void record();
+  void put(const StepState& counters);
+  void fill(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot);
+  UNetGradient gradient();
+
+  const UNetLayers& layers_;
+  const ParameterLayout& layout_;
+  const TrainingDevice& device_;
+  TrainConfig config_;
+  int64_t batch_;
+  std::vector<int64_t> image_;
+  DevicePrecision precision_;
+  std::unique_ptr<ImageOps> ops_;
+  std::unique_ptr<DeviceQueue> queue_;
+  bool explicit_noise_;
+  at::Tensor data_, step_, noise_, parameters_, ema_, first_, second_, shadow_, state_, loss_partial_, norm_partial_, table_, host_table_;
+  StepTensors step_tensors_;
+  at::Tensor feature_;
+  std::vector<GradientPlace> places_;
+  std::vector<at::Tensor> kept_;  // what the recording points at
+  int recording_ = -1;
+  std::vector<Slot> slots_;
+  int64_t steps_ = 0;
+};
+
+/// Milliseconds of one evaluation of a recorded forward pass.
+double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds);
+
+}  // namespace htfm

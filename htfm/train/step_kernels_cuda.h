@@ -1,0 +1,59 @@
+// Launchers of the kernels of a training step on a CUDA device: pairs, loss, and the update of all parameters.
+#pragma once
+
+#include "htfm/net/image_kernels_cuda.h"
+#include "htfm/train/step_types.h"
+
+namespace htfm::cuda {
+
+struct PairArgs {
+  Type type = Type::float32;
+  int rows = 0, channels = 0, padded = 0, height = 0, width = 0;
+  const float* data = nullptr;    ///< all rows, channels x height x width each
+  const StepHeader* header = nullptr;
+  const StepRow* row = nullptr;
+  const float* noise = nullptr;   ///< rows x dim where given; otherwise drawn from the header's key
+  void* input = nullptr;          ///< rows x height x width x padded
+  float* target = nullptr;        ///< rows x height x width x channels
+  float* time = nullptr;          ///< rows
+};
+void make_pairs(const PairArgs& args, cudaStream_t stream);
+
+struct LossArgs {
+  Type type = Type::float32;
+  int rows = 0, channels = 0, padded = 0, pixels = 0;
+  const float *output = nullptr, *target = nullptr;
+  const StepHeader* header = nullptr;
+  const StepRow* row = nullptr;
+  void* gradient = nullptr;    ///< rows x pixels x padded
+  double* partial = nullptr;   ///< kLossBlocks sums
+};
+constexpr int kLossBlocks = 256;
+void squared_error(const LossArgs& args, cudaStream_t stream);
+
+/// out[c] = sum over rows of x[row][c].
+void column_totals(const float* x, int64_t rows, int64_t columns, float* out, cudaStream_t stream);
+
+/// Up to kSegment consecutive parameters with their gradient.
+struct Segment {
+  const void* gradient;
+  int64_t offset;
+  int32_t count, bfloat16;
+  float decay;
+};
+constexpr int kSegment = 16384;
+
+struct UpdateArgs {
+  const Segment* segment = nullptr;
+  int segments = 0;
+  AdamConstants constants;
+  const StepHeader* header = nullptr;
+  const double* loss_partial = nullptr;
+  double* norm_partial = nullptr;  ///< one a segment
+  StepState* state = nullptr;
+  float *parameters = nullptr, *first = nullptr, *second = nullptr, *ema = nullptr;
+  void* shadow = nullptr;  ///< bfloat16 copy of the parameters; may be null
+};
+void update_parameters(const UpdateArgs& args, cudaStream_t stream);
+
+}  // namespace htfm::cuda

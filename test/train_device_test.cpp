@@ -1,0 +1,124 @@
+// The U-Net and its training on a CUDA device against PyTorch's golden values and against the CPU. Skipped where there is no device.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "htfm/base/error.h"
+#include "htfm/train/config.h"
+#include "htfm/train/device_trainer.h"
+#include "test/unet_golden.h"
+
+namespace htfm {
+namespace {
+
+bool have_device() {
+  try {
+    training_device();
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+at::Tensor pixels(const at::Tensor& rows, const UNetOptions& o, int64_t padded) {
+  at::Tensor x = rows.view({-1, o.channels, o.height, o.width}).permute({0, 2, 3, 1});
+  at::Tensor out = at::zeros({x.size(0), o.height, o.width, padded}, at::kFloat);
+  out.narrow(3, 0, o.channels).copy_(x);
+  return out;
+}
+
+// Output and gradient of the mean squared error on a device.
+struct DeviceResult {
+  at::Tensor output;
+  std::vector<float> gradient;
+};
+
+DeviceResult run(const UNetOptions& o, const std::vector<float>& parameters, const NetworkInput& in, const std::vector<float>& target,
+                 at::ScalarType type) {
+  ParameterLayout layout;
+  const UNetLayers layers(o, layout);
+  const TrainingDevice& device = training_device();
+  device.configure(false, false);
+  const auto ops = device.image_ops(type);
+  const auto queue = device.queue();
+  DeviceResult result;
+  queue->run([&] {
+    const at::Tensor master = at::from_blob(const_cast<float*>(parameters.data()), {layout.size()}, at::kFloat).to(ops->device());
+    UNetPass pass(layers, *ops, {master, master.to(type)}, true);
+    const at::Tensor feature = in.feature.defined() ? in.feature.to(ops->device()) : at::Tensor();
+    const at::Tensor out = pass.forward(pixels(in.x, o, 8).to(ops->device()).to(type), in.t.to(ops->device()), feature);
+    result.output = out.cpu().permute({0, 3, 1, 2}).contiguous();
+    at::Tensor d = at::empty_like(result.output);
+    MeanSquare loss(target);
+    loss(0, d.size(0), result.output.const_data_ptr<float>(), d.mutable_data_ptr<float>());
+    const UNetGradient g = pass.backward(pixels(d.view({d.size(0), -1}), o, 8).to(ops->device()).to(type));
+    result.gradient.assign(static_cast<size_t>(layout.size()), 0.0f);
+    for (const ParameterGradient& p : g.parameters) {
+      const at::Tensor host = p.value.to(at::kFloat).cpu().contiguous();
+      std::copy_n(host.const_data_ptr<float>(), host.numel(), result.gradient.data() + p.parameter);
+    }
+    const at::Tensor totals = device.column_totals(g.sums).cpu();
+    for (const UNetLayers::Column& c : layers.columns)
+      std::copy_n(totals.const_data_ptr<float>() + c.column, c.count, result.gradient.data() + c.parameter);
+  });
+  return result;
+}
+
+class DeviceGoldenTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(DeviceGoldenTest, EqualsPyTorch) {
+  if (!have_device()) GTEST_SKIP() << "no CUDA device";
+  const UNetGolden golden(GetParam());
+  ParameterLayout layout;
+  const UNetLayers layers(golden.options(), layout);
+  const std::vector<float> parameters = golden.parameters(layout);
+  const DeviceResult r = run(golden.options(), parameters, golden.input(), golden["target"], at::kFloat);
+  const std::vector<float>& expected = golden["output"];
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(r.output.const_data_ptr<float>()[i], expected[i], 1e-4) << i;
+  for (const ParameterInfo& p : layout.list())
+    EXPECT_LT(relative_error(golden["gradient." + p.name], r.gradient.data() + p.offset), 2e-4) << p.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, DeviceGoldenTest, testing::Values("feature", "plain", "film"));
+
+// Sizes as in the paper's network: every tiling of the norms, flash attention, float32 and bfloat16 against the CPU.
+TEST(Device, AgreesWithTheCpuAtFullWidth) {
+  if (!have_device()) GTEST_SKIP() << "no CUDA device";
+  UNetOptions o;
+  o.feature = 2;
+  const auto net = make_unet(o);
+  std::vector<float> parameters = UNetGolden::parameters(net->layout());
+  const int64_t n = 2;
+  NetworkInput in{at::empty({n, net->dim()}, at::kFloat), at::empty({n}, at::kFloat), at::empty({n, 2}, at::kFloat)};
+  std::vector<float> target(static_cast<size_t>(n * net->dim()));
+  fill_normal(Key(1), 0, in.x.numel(), in.x.mutable_data_ptr<float>());
+  fill_normal(Key(2), 0, in.feature.numel(), in.feature.mutable_data_ptr<float>());
+  fill_normal(Key(3), 0, static_cast<int64_t>(target.size()), target.data());
+  in.t.fill_(0.3);
+  const at::Tensor expected = net->forward(parameters.data(), in);
+  std::vector<float> gradient(parameters.size());
+  net->gradient(parameters.data(), in, MeanSquare(target), gradient.data());
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const bool exact = type == at::kFloat;
+    const DeviceResult r = run(o, parameters, in, target, type);
+    double worst = 0, size = 0;
+    for (int64_t i = 0; i < expected.numel(); ++i) {
+      worst = std::max<double>(worst, std::abs(r.output.const_data_ptr<float>()[i] - expected.const_data_ptr<float>()[i]));
+      size = std::max<double>(size, std::abs(expected.const_data_ptr<float>()[i]));
+    }
+    EXPECT_LT(worst, (exact ? 1e-4 : 0.1) * std::max(size, 1.0)) << "output of size " << size;
+    double largest = 0;
+    for (const ParameterInfo& p : net->layout().list()) {
+      const std::vector<float> own(gradient.begin() + p.offset, gradient.begin() + p.offset + p.size);
+      const double error = relative_error(own, r.gradient.data() + p.offset);
+      largest = std::max(largest, error);
+      EXPECT_LT(error, exact ? 2e-3 : 0.2) << p.name;
+    }
+    std::printf("%s: output off by %.2e of %.2f, gradients by %.2e\n", exact ? "float32" : "bf16", worst, size, largest);
+  }
+}
+
+}  // namespace
+}  // namespace htfm
