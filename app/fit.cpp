@@ -34,6 +34,7 @@ double seconds_since(Stopwatch::time_point start) { return std::chrono::duration
 
 std::vector<std::string> data_settings(const Options& o) {
   std::vector<std::string> out{"data.path=" + o.data,
+                               "data.kind=table",
                                "data.columns=" + o.columns,
                                "data.drop=" + o.drop,
                                "data.missing=" + o.missing,

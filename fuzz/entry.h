@@ -9,6 +9,7 @@
 #include "htfm/base/error.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/npy.h"
+#include "htfm/io/png.h"
 #include "htfm/io/safetensors.h"
 
 namespace htfm::fuzz {
@@ -28,7 +29,7 @@ inline bool same(const at::Tensor& a, const at::Tensor& b) {
 
 inline bool npy(std::string_view bytes) {
   bool accepted = false;
-  for (const NpyNumbers numbers : {NpyNumbers::floating, NpyNumbers::integer}) {
+  for (const NpyNumbers numbers : {NpyNumbers::floating, NpyNumbers::integer, NpyNumbers::pixels}) {
     at::Tensor tensor;
     try {
       tensor = read_npy(MemorySource(bytes, "fuzz.npy"), numbers);
@@ -86,6 +87,17 @@ inline bool safetensors(std::string_view bytes) {
     return std::all_of(content.tensors.begin(), content.tensors.end(),
                        [&](const auto& item) { return same(item.second, again.tensors.at(item.first)); });
   });
+  return true;
+}
+
+inline bool png(std::string_view bytes) {
+  at::Tensor image;
+  try {
+    image = parse_png(bytes, "fuzz.png");
+  } catch (const InputError&) {
+    return false;
+  }
+  must_hold([&] { return image.dim() == 3 && same(image, parse_png(format_png(image), "again.png")); });
   return true;
 }
 

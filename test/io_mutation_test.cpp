@@ -88,7 +88,7 @@ void expect_some(int64_t accepted) {
 TEST(Mutation, NpyIsAcceptedOrRefused) {
   std::vector<std::string> seeds;
   for (const char* name :
-       {"f4", "f8", "f8_version2", "f8_version3", "cube", "scalar", "vector", "no_rows", "i8", "fortran", "structured"}) {
+       {"f4", "f8", "f8_version2", "f8_version3", "cube", "scalar", "vector", "no_rows", "i8", "u1", "fortran", "structured"}) {
     seeds.push_back(test::slurp(test::golden(std::string(name) + ".npy")));
     ASSERT_FALSE(seeds.back().empty()) << name;
   }
@@ -140,6 +140,17 @@ TEST(Mutation, SafetensorsIsAcceptedOrRefused) {
                        "\\u0000",
                        "\xff"};
   expect_some(drive(fuzz::safetensors, seeds, words, kRounds, Key(3)));
+}
+
+// Checksums guard every chunk, so that few mutations pass; those that do end up in what libpng skips or tolerates.
+TEST(Mutation, PngIsAcceptedOrRefused) {
+  std::vector<std::string> seeds;
+  for (const char* name : {"grey", "rgb", "palette", "alpha", "sixteen"}) {
+    seeds.push_back(test::slurp(test::golden(std::string(name) + ".png")));
+    ASSERT_FALSE(seeds.back().empty()) << name;
+  }
+  const Words words = {"IHDR", "IDAT", "IEND", "PLTE", "tRNS", "gAMA", std::string_view("\0\0\0\1", 4)};
+  EXPECT_GT(drive(fuzz::png, seeds, words, kRounds, Key(4)), 0);
 }
 
 }  // namespace

@@ -62,6 +62,15 @@ TEST(WriteNpy, WritesTheBytesOfNumpy) {
     EXPECT_EQ(saved(read_npy(golden(name))), slurp(golden(name))) << name;
   }
   EXPECT_EQ(saved(read_npy(golden("i8.npy"), NpyNumbers::integer)), slurp(golden("i8.npy")));
+  EXPECT_EQ(saved(read_npy(golden("u1.npy"), NpyNumbers::pixels)), slurp(golden("u1.npy")));
+}
+
+TEST(ReadNpy, PixelsAreBytesOrFloats) {
+  expect_same(read_npy(golden("u1.npy"), NpyNumbers::pixels), at::arange(250, 256, at::kByte).view({3, 2}));
+  expect_same(read_npy(golden("f4.npy"), NpyNumbers::pixels), read_npy(golden("f4.npy")));
+  EXPECT_MENTIONS(input_error([] { read_npy(golden("i8.npy"), NpyNumbers::pixels); }), "expected uint8, float32 or float64");
+  EXPECT_MENTIONS(input_error([] { read_npy(golden("u1.npy")); }), "got '|u1' (uint8)");
+  EXPECT_EQ(read_npy_shape(golden("cube.npy")), (std::vector<int64_t>{2, 3, 4}));
 }
 
 TEST(WriteNpy, RoundTripsThroughAFile) {

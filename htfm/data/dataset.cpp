@@ -115,7 +115,17 @@ Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n) {
   return set;
 }
 
+Dataset image_dataset(const ImageSet& set) {
+  Dataset out{.rows = image_rows(set.pixels), .hash = set.hash, .origin = set.origin, .notes = set.notes};
+  out.image = set.shape();
+  out.labels = set.labels;
+  out.classes = set.classes;
+  return out;
+}
+
 Dataset file_dataset(const FileSpec& spec) {
+  const std::string kind = spec.kind == "auto" ? image_kind(spec.path) : spec.kind;
+  if (kind != "table") return image_dataset(read_images({spec.path, kind, spec.subset, spec.imbalance}));
   if (spec.missing != "refuse" && spec.missing != "drop")
     throw InputError("[data.missing] expected refuse or drop; got '{}'", spec.missing);
   const bool drop = spec.missing == "drop";
@@ -145,8 +155,10 @@ std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key ke
   std::sort(order.begin(), order.begin() + apart);
   std::sort(order.begin() + apart, order.end());
   const auto part = [&](int64_t first, int64_t count, const char* what) {
-    Dataset out{.names = data.names, .notes = data.notes};
-    out.rows = data.rows.index_select(0, at::from_blob(order.data() + first, {count}, at::kLong));
+    Dataset out{.names = data.names, .notes = data.notes, .image = data.image, .classes = data.classes};
+    const at::Tensor index = at::from_blob(order.data() + first, {count}, at::kLong);
+    out.rows = data.rows.index_select(0, index);
+    if (data.labels.defined()) out.labels = data.labels.index_select(0, index);
     out.hash = rows_hash(out.rows);
     out.origin = fmt::format("{}, {} of them {}", data.origin, count, what);
     return out;

@@ -1,22 +1,27 @@
-// The data set of a run: rows in memory, from a synthetic law or a file.
+// The data set of a run: rows in memory, from a synthetic law, a table or images.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "htfm/data/image_set.h"
 #include "htfm/data/synthetic.h"
 
 namespace htfm {
 
 struct Dataset {
-  at::Tensor rows = {};                 ///< n x dim, float64, as given
-  std::vector<std::string> names = {};  ///< of the columns; may be empty
-  std::string hash = {};                ///< XXH64 of the rows' bytes
-  std::string origin = {};              ///< what it is, for reports
-  std::vector<std::string> notes = {};  ///< what was left out on reading, a sentence each
+  at::Tensor rows = {};                   ///< n x dim: float64, as given; of images float32 in [-1,1]
+  std::vector<std::string> names = {};    ///< of the columns; may be empty
+  std::string hash = {};                  ///< XXH64 of the rows' bytes
+  std::string origin = {};                ///< what it is, for reports
+  std::vector<std::string> notes = {};    ///< what was left out on reading, a sentence each
+  std::optional<ImageShape> image = {};   ///< of a row, where rows are images
+  at::Tensor labels = {};                 ///< n whole numbers (int64), where the rows have classes
+  std::vector<std::string> classes = {};  ///< their names
 };
 
 Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n);
@@ -28,10 +33,17 @@ struct FileSpec {
   std::string missing = "refuse";       ///< rows with missing values: refuse or drop
   bool log_returns = false;             ///< rows become log(x_i / x_(i-1)), column by column
   std::string python = "python3";       ///< whose pyarrow reads Parquet
+  std::string kind = "table";           ///< table, a kind of images (ImageSpec), or auto: what the path holds
+  std::string subset = "all";           ///< of images: all or long-tail
+  double imbalance = 0.01;              ///< of the long tail
 };
 
-/// The rows of an .npy, .csv, .tsv or .parquet file. A first column that only numbers the rows is left out, unless columns are chosen.
+/// The rows of an .npy, .csv, .tsv or .parquet file, or images. A first column that only numbers the rows is left out, unless columns are
+/// chosen.
 Dataset file_dataset(const FileSpec& spec);
+
+/// Images as rows.
+Dataset image_dataset(const ImageSet& set);
 
 /// A random share of the rows (at least one, where the share is not 0) set apart: what stays, and what is held out, both in the rows'
 /// order.

@@ -22,7 +22,6 @@ double order_statistic(std::vector<double>& v, double p) {
 }
 
 ColumnTransform fit_column(const std::string& kind, std::vector<double> column, Key key) {
-  if (kind == "none") return ColumnTransform::affine(0, 1);
   if (kind == "table") return ColumnTransform::recognise(std::move(column), key);
   if (kind == "robust") {
     const double centre = order_statistic(column, 0.5);
@@ -42,19 +41,24 @@ ColumnTransform fit_column(const std::string& kind, std::vector<double> column, 
 void TableTransform::set(std::vector<ColumnTransform> list) {
   list_ = std::move(list);
   seen_.clear();
+  const std::vector<double> untouched = ColumnTransform().numbers();
+  identity_ = std::all_of(list_.begin(), list_.end(), [&](const ColumnTransform& t) { return t.numbers() == untouched; });
   for (size_t k = 0; k < list_.size(); ++k)
     if (!list_[k].constant) seen_.push_back(static_cast<int64_t>(k));
 }
 
 TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten) {
   const int64_t n = rows.size(0), columns = rows.size(1);
-  const double* x = rows.const_data_ptr<double>();
   std::vector<ColumnTransform> list(static_cast<size_t>(columns));
-  parallel_for(columns, [&](int64_t k) {
-    std::vector<double> column(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) column[i] = x[i * columns + k];
-    list[k] = fit_column(kind, std::move(column), key.child(static_cast<uint64_t>(k)));
-  });
+  if (kind != "none") {
+    const at::Tensor values = rows.to(at::kDouble);
+    const double* x = values.const_data_ptr<double>();
+    parallel_for(columns, [&](int64_t k) {
+      std::vector<double> column(static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; ++i) column[i] = x[i * columns + k];
+      list[k] = fit_column(kind, std::move(column), key.child(static_cast<uint64_t>(k)));
+    });
+  }
   TableTransform out;
   out.set(std::move(list));
   if (whiten && out.dim() > 0) {
@@ -75,8 +79,10 @@ at::Tensor TableTransform::apply(const at::Tensor& rows, Key key) const {
 at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
   const int64_t n = rows.size(0), dim = this->dim();
   if (rows.size(1) != columns()) throw InputError("[data] expected {} columns, got {}", columns(), rows.size(1));
+  if (identity_ && rows.scalar_type() == at::kFloat) return rows.contiguous();
   at::Tensor out = at::empty({n, dim}, at::kFloat);
-  const double* x = rows.const_data_ptr<double>();
+  const at::Tensor values = rows.to(at::kDouble).contiguous();
+  const double* x = values.const_data_ptr<double>();
   float* y = out.mutable_data_ptr<float>();
   parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
     for (int64_t k = 0; k < dim; ++k) {

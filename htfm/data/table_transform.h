@@ -22,7 +22,7 @@ class TableTransform {
   int64_t dim() const { return static_cast<int64_t>(seen_.size()); }  ///< columns that the model sees
   const std::vector<ColumnTransform>& list() const { return list_; }
 
-  /// n x columns float64 into n x dim float32; what is spread is a function of the key.
+  /// n x columns (float64, or float32 as images are) into n x dim float32; what is spread is a function of the key.
   at::Tensor apply(const at::Tensor& rows, Key key) const;
   /// n x dim float64 back into n x columns float64. Rows that are not finite stay so.
   at::Tensor invert(const at::Tensor& rows) const;
@@ -36,6 +36,7 @@ class TableTransform {
 
  private:
   void set(std::vector<ColumnTransform> list);
+  bool identity_ = false;  // every column is left as it is: float32 rows pass through
   std::vector<ColumnTransform> list_;
   at::Tensor columns_only(const at::Tensor& rows, Key key) const;
   std::vector<int64_t> seen_;

@@ -161,6 +161,19 @@ std::string describe(const NpyHeader& header) {
   return words.empty() ? in_quotes(header.descr) : fmt::format("{} ({})", in_quotes(header.descr), words);
 }
 
+bool wanted(at::ScalarType type, NpyNumbers numbers) {
+  if (numbers == NpyNumbers::integer) return type == at::kLong;
+  return type == at::kFloat || type == at::kDouble || (numbers == NpyNumbers::pixels && type == at::kByte);
+}
+
+const char* words(NpyNumbers numbers) {
+  switch (numbers) {
+    case NpyNumbers::floating: return "float32 or float64 ('<f4' or '<f8')";
+    case NpyNumbers::integer: return "int64 ('<i8')";
+    default: return "uint8, float32 or float64 ('|u1', '<f4' or '<f8')";
+  }
+}
+
 NpyHeader read_header(const Source& source, uint64_t& data_start) {
   const std::string& path = source.name();
   unsigned char start[12] = {};
@@ -208,12 +221,7 @@ at::Tensor read_npy(const Source& source, NpyNumbers numbers) {
   uint64_t data_start = 0;
   const NpyHeader header = read_header(source, data_start);
   const Dtype* dtype = header.structured ? nullptr : find_dtype_npy(header.descr);
-  const bool floating = numbers == NpyNumbers::floating;
-  const bool wanted = dtype && (floating ? dtype->type == at::kFloat || dtype->type == at::kDouble : dtype->type == at::kLong);
-  if (!wanted) {
-    throw InputError("[npy] {}: expected {}, got {}", path, floating ? "float32 or float64 ('<f4' or '<f8')" : "int64 ('<i8')",
-                     describe(header));
-  }
+  if (!dtype || !wanted(dtype->type, numbers)) throw InputError("[npy] {}: expected {}, got {}", path, words(numbers), describe(header));
   if (header.fortran_order) {
     throw InputError("[npy] {}: expected C order, got Fortran order (in Python: numpy.ascontiguousarray before saving)", path);
   }
@@ -233,10 +241,15 @@ at::Tensor read_npy(const Source& source, NpyNumbers numbers) {
 
 at::Tensor read_npy(const std::string& path, NpyNumbers numbers) { return read_npy(FileSource(path), numbers); }
 
+std::vector<int64_t> read_npy_shape(const std::string& path) {
+  uint64_t data_start = 0;
+  return read_header(FileSource(path), data_start).shape;
+}
+
 void write_npy(Sink& sink, const at::Tensor& tensor) {
   const at::ScalarType type = tensor.scalar_type();
-  if (type != at::kFloat && type != at::kDouble && type != at::kLong) {
-    throw InputError("[npy] expected float32, float64 or int64 to write, got {}", dtype_name(type));
+  if (type != at::kFloat && type != at::kDouble && type != at::kLong && type != at::kByte) {
+    throw InputError("[npy] expected float32, float64, int64 or uint8 to write, got {}", dtype_name(type));
   }
   const at::Tensor array = packed(tensor);
   std::string dictionary =

@@ -11,14 +11,17 @@
 namespace htfm {
 
 /// What a reader of an .npy file is prepared to get.
-enum class NpyNumbers { floating, integer };
+enum class NpyNumbers { floating, integer, pixels };
 
-/// Reads an array of float32 or float64 (or of int64), C order, little-endian. Anything else is an InputError that says
-/// what was expected and what the file holds.
+/// Reads an array of float32 or float64 (or of int64; or, for pixels, of uint8, float32 or float64), C order, little-endian. Anything
+/// else is an InputError that says what was expected and what the file holds.
 at::Tensor read_npy(const std::string& path, NpyNumbers numbers = NpyNumbers::floating);
 at::Tensor read_npy(const Source& source, NpyNumbers numbers = NpyNumbers::floating);
 
-/// Writes a float32, float64 or int64 tensor, byte for byte as numpy.save does; a file is written atomically.
+/// The shape of the array in a file, from its header alone.
+std::vector<int64_t> read_npy_shape(const std::string& path);
+
+/// Writes a float32, float64, int64 or uint8 tensor, byte for byte as numpy.save does; a file is written atomically.
 void write_npy(const std::string& path, const at::Tensor& tensor);
 void write_npy(Sink& sink, const at::Tensor& tensor);
 

@@ -19,7 +19,11 @@ struct DataConfig {
   int64_t n = 32000;
   int64_t dim = 2;
   double nu = 3;
-  std::string path;                ///< an .npy or .csv file
+  std::string path;                ///< a table or images
+  std::string kind = "auto";       ///< auto (by the path) | table | cifar10 | png | images
+  std::string subset = "all";      ///< all | long-tail, of images
+  double imbalance = 0.01;         ///< of the long tail
+  bool flip = false;               ///< images are mirrored at random
   std::string columns, drop;       ///< comma-separated columns of a table: only these, all but these
   std::string missing = "refuse";  ///< refuse | drop: rows with missing values
   bool log_returns = false;

@@ -59,7 +59,8 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
   const Key key(static_cast<uint64_t>(c.seed));
   if (c.data.path.empty()) return {load_dataset(c), {}};
   const DataConfig& d = c.data;
-  return split_rows(file_dataset({d.path, d.columns, d.drop, d.missing, d.log_returns, d.python}), d.holdout, key.child("holdout"));
+  return split_rows(file_dataset({d.path, d.columns, d.drop, d.missing, d.log_returns, d.python, d.kind, d.subset, d.imbalance}), d.holdout,
+                    key.child("holdout"));
 }
 
 Dataset load_dataset(const RunConfig& c) {

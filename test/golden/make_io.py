@@ -12,6 +12,7 @@ import json
 import pathlib
 import struct
 import sys
+import zlib
 
 import numpy as np
 
@@ -32,6 +33,7 @@ def make_npy():
     np.save(FOLDER / "cube.npy", numbers(6, 4, "<f4").reshape(2, 3, 4))
     np.save(FOLDER / "no_rows.npy", np.zeros((0, 3), "<f4"))
     np.save(FOLDER / "i8.npy", np.arange(-3, 4, dtype="<i8"))
+    np.save(FOLDER / "u1.npy", np.arange(250, 256, dtype="u1").reshape(3, 2))
     for version in (2, 3):
         with open(FOLDER / f"f8_version{version}.npy", "wb") as file:
             np.lib.format.write_array(file, numbers(3, 2, "<f8"), version=(version, 0))
@@ -68,6 +70,32 @@ def make_safetensors():
     }
     save_file(mixed, FOLDER / "mixed.safetensors")
     save_file({}, FOLDER / "nothing.safetensors")
+
+
+def make_png():
+    """Encoded here with zlib alone, so that reading is compared with another writer than libpng."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    def png(name, rows, colour, depth=8, extra=b""):
+        height, width = len(rows), 7
+        head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
+        data = b"".join(b"\0" + bytes(row) for row in rows)
+        (FOLDER / name).write_bytes(b"\x89PNG\r\n\x1a\n" + head + extra + chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b""))
+
+    def pixel(c, y, x):
+        """The tests know the formula."""
+        return (31 * c + 7 * y + 3 * x * x + 200) % 256
+
+    grey = [[pixel(0, y, x) for x in range(7)] for y in range(5)]
+    colour = [[pixel(c, y, x) for x in range(7) for c in range(3)] for y in range(5)]
+    palette = bytes(pixel(c, 0, x) for x in range(7) for c in range(3))
+    png("grey.png", grey, 0)
+    png("rgb.png", colour, 2)
+    png("palette.png", [[(x + y) % 7 for x in range(7)] for y in range(5)], 3, extra=chunk(b"PLTE", palette))
+    png("alpha.png", [[v for x in range(7) for v in (pixel(0, y, x), 128)] for y in range(5)], 4)
+    png("sixteen.png", [[v for x in range(7) for v in (pixel(0, y, x), 1)] for y in range(5)], 0, depth=16)
 
 
 def verify(paths):
@@ -123,6 +151,7 @@ def main():
         FOLDER.mkdir(exist_ok=True)
         make_npy()
         make_safetensors()
+        make_png()
         for path in FOLDER.iterdir():
             path.chmod(0o644)  # the safetensors package leaves its files to their owner alone
         print(f"{len(list(FOLDER.iterdir()))} files in {FOLDER}", file=sys.stderr)
