@@ -68,11 +68,11 @@ Json run(const UNetBench& o) {
   const StepState counters = trainer.counters();
   const double memory = trainer.peak_bytes() / (1 << 30);
   say(fmt::format("{}: {} parameters; training, batch {}, {}: {:.2f} ms a step over {} steps, peak {:.2f} GiB, mean loss {:.4f}",
-                  training_device().name(), network->layout().count(), o.batch, config.train.precision, ms, o.steps, memory,
+                  image_device().name(), network->layout().count(), o.batch, config.train.precision, ms, o.steps, memory,
                   counters.loss_sum / static_cast<double>(std::max<int64_t>(1, counters.loss_count))));
   const double evaluation = time_evaluation(*network, state, config.train.precision, o.sample_batch, 100);
   say(fmt::format("sampling, batch {}: {:.2f} ms an evaluation", o.sample_batch, evaluation));
-  return {{"device", training_device().name()},
+  return {{"device", image_device().name()},
           {"train_ms", ms},
           {"train_batch", o.batch},
           {"peak_gib", memory},

@@ -15,7 +15,7 @@ namespace {
 
 bool have_device() {
   try {
-    training_device();
+    image_device();
     return true;
   } catch (const InputError&) {
     return false;
@@ -39,7 +39,7 @@ DeviceResult run(const UNetOptions& o, const std::vector<float>& parameters, con
                  at::ScalarType type) {
   ParameterLayout layout;
   const UNetLayers layers(o, layout);
-  const TrainingDevice& device = training_device();
+  const ImageDevice& device = image_device();
   device.configure(false, false);
   const auto ops = device.image_ops(type);
   const auto queue = device.queue();
