@@ -34,8 +34,8 @@ at::Tensor noise_images(int64_t n, int64_t dim) {
 }
 
 Json run(const UNetBench& o) {
-  std::vector<std::string> settings{"net.kind=unet", "clock.family=stable", "clock.alpha=1.7", "train.lr=2e-4", "train.ema=0.9999",
-                                    fmt::format("train.batch={}", o.batch)};
+  std::vector<std::string> settings{"net.kind=unet", "clock.family=stable", "clock.alpha=1.7",
+                                    "train.lr=2e-4", "train.ema=0.9999",    fmt::format("train.batch={}", o.batch)};
   settings.insert(settings.end(), o.settings.begin(), o.settings.end());
   const RunConfig config = parse_config("", "bench", settings);
   const auto network = make_unet(config.net.unet);
@@ -72,8 +72,13 @@ Json run(const UNetBench& o) {
                   counters.loss_sum / static_cast<double>(std::max<int64_t>(1, counters.loss_count))));
   const double evaluation = time_evaluation(*network, state, config.train.precision, o.sample_batch, 100);
   say(fmt::format("sampling, batch {}: {:.2f} ms an evaluation", o.sample_batch, evaluation));
-  return {{"device", training_device().name()}, {"train_ms", ms}, {"train_batch", o.batch}, {"peak_gib", memory},
-          {"evaluation_ms", evaluation}, {"sample_batch", o.sample_batch}, {"precision", config.train.precision}};
+  return {{"device", training_device().name()},
+          {"train_ms", ms},
+          {"train_batch", o.batch},
+          {"peak_gib", memory},
+          {"evaluation_ms", evaluation},
+          {"sample_batch", o.sample_batch},
+          {"precision", config.train.precision}};
 }
 
 }  // namespace

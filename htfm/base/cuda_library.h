@@ -1,4 +1,5 @@
-// The library with the CUDA parts, loaded when a device is first asked for, so that the program starts fast and runs where there is no CUDA.
+// The library with the CUDA parts, loaded when a device is first asked for, so that the program starts fast and runs where there is no
+// CUDA.
 #pragma once
 
 namespace htfm {

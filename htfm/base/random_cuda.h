@@ -1,4 +1,5 @@
-// The random numbers of htfm/base/random.h on a CUDA device: the same key and index give the same number up to rounding. For .cu files only.
+// The random numbers of htfm/base/random.h on a CUDA device: the same key and index give the same number up to rounding. For .cu files
+// only.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Launchers of the fused image kernels, free of torch so that nvcc sees plain pointers. Images are n x pixels x channels; a stride of pixels
-// or samples is counted in elements, channels are dense.
+// Launchers of the fused image kernels, free of torch so that nvcc sees plain pointers. Images are n x pixels x channels; a stride of
+// pixels or samples is counted in elements, channels are dense.
 #pragma once
 
 #include <cuda_runtime_api.h>

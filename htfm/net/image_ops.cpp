@@ -46,8 +46,8 @@ at::Tensor ImageOps::plain_attention(const at::Tensor& qkv, int64_t heads, std::
   return join_heads(at::bmm(p, v), qkv, heads);
 }
 
-at::Tensor ImageOps::plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
-                                              const at::Tensor& sums, int64_t column) const {
+at::Tensor ImageOps::plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads,
+                                              const std::vector<at::Tensor>& saved, const at::Tensor& sums, int64_t column) const {
   const auto [q, k, v] = split_heads(qkv, heads);
   const at::Tensor& p = saved[0];
   const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = q.size(2);

@@ -40,8 +40,8 @@ class CudaImageOps final : public ImageOps {
 
   std::pair<at::Tensor, at::Tensor> conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
                                                   bool need_x) const override {
-    const auto [dx, dw, db] = at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1}, {1, 1},
-                                                       false, {0, 0}, 1, {need_x, true, false});
+    const auto [dx, dw, db] = at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1},
+                                                       {1, 1}, false, {0, 0}, 1, {need_x, true, false});
     return {need_x ? pixels_last(dx) : at::Tensor(), pixels_last(dw)};
   }
 
@@ -112,7 +112,8 @@ class CudaImageOps final : public ImageOps {
   at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
     if (!flash(qkv, heads)) return plain_attention(qkv, heads, saved);
     const auto [q, k, v] = split(qkv, heads);
-    auto [out, logsumexp, cum_q, cum_k, max_q, max_k, rng, unused, mask] = at::_scaled_dot_product_flash_attention(q, k, v, 0.0, false, false);
+    auto [out, logsumexp, cum_q, cum_k, max_q, max_k, rng, unused, mask] =
+        at::_scaled_dot_product_flash_attention(q, k, v, 0.0, false, false);
     if (saved) *saved = {out, logsumexp, rng, unused};
     return out.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), qkv.size(2), qkv.size(3) / 3});
   }
@@ -123,8 +124,8 @@ class CudaImageOps final : public ImageOps {
     const auto [q, k, v] = split(qkv, heads);
     const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
     const at::Tensor d = dy.view({n, tokens, heads, channels / heads}).transpose(1, 2);
-    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(d, q, k, v, saved[0], saved[1], {}, {}, tokens, tokens, 0.0, false,
-                                                                               saved[2], saved[3]);
+    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(d, q, k, v, saved[0], saved[1], {}, {}, tokens, tokens, 0.0,
+                                                                               false, saved[2], saved[3]);
     const auto dense = [](const at::Tensor& g) { return g.transpose(1, 2).contiguous(); };
     at::Tensor out = empty(qkv.sizes());
     gradient_sums({dense(dq), dense(dk), dense(dv)}, {}, out, out.sizes(), false, sums, column);
@@ -159,7 +160,8 @@ class CudaImageOps final : public ImageOps {
   void gradient_sums(const std::vector<at::Tensor>& parts, const at::Tensor& b, const at::Tensor& out, at::IntArrayRef shape, bool halve,
                      const at::Tensor& sums, int64_t column) const {
     cuda::GradientSumArgs a;
-    a.type = kernel_type(), a.samples = static_cast<int>(shape[0]), a.height = static_cast<int>(shape[1]), a.width = static_cast<int>(shape[2]);
+    a.type = kernel_type(), a.samples = static_cast<int>(shape[0]), a.height = static_cast<int>(shape[1]),
+    a.width = static_cast<int>(shape[2]);
     a.channels = static_cast<int>(shape[3]), a.halve = halve, a.b = values(b);
     for (size_t k = 0; k < parts.size(); ++k) a.parts[k] = values(parts[k]);
     if (out.defined()) a.out = out.mutable_data_ptr();

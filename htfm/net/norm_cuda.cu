@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(512) forward_kernel(NormForwardArgs a, int chu
     return raw;
   };
   const bool late_bias = fresh && !rounded;
-  const auto values = [&](const Vector<T>& raw, float (&value)[8]) {
+  const auto values = [&](const Vector<T>& raw, float(&value)[8]) {
     unpack(raw, value);
     if (late_bias)
 #pragma unroll
@@ -338,8 +338,8 @@ template <class Kernel, class Args>
 void launch(Kernel kernel, const Args& a, const Tiling& t, cudaStream_t stream) {
   const auto bytes = static_cast<size_t>(t.shared_floats) * sizeof(float);
   if (bytes > 48 * 1024) check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "norm");
-  kernel<<<dim3(static_cast<unsigned>(a.channels / t.chunk), static_cast<unsigned>(a.samples)), static_cast<unsigned>(t.threads), bytes, stream>>>(
-      a, t.chunk);
+  kernel<<<dim3(static_cast<unsigned>(a.channels / t.chunk), static_cast<unsigned>(a.samples)), static_cast<unsigned>(t.threads), bytes,
+           stream>>>(a, t.chunk);
   check(cudaGetLastError(), "norm");
 }
 

@@ -82,7 +82,8 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
     const Scales own = scales(area[i]);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
-    out.rows.push_back({times[i], s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out});
+    out.rows.push_back(
+        {times[i], s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out});
   }
   return out;
 }

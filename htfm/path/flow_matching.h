@@ -15,7 +15,8 @@ struct TrainingPairs {
   at::Tensor x, t, feature, target;
 };
 
-/// How one row of a batch is made: the network sees data_in x_1 + source_in x_0 at this time and should give data_target x_1 + source_target x_0.
+/// How one row of a batch is made: the network sees data_in x_1 + source_in x_0 at this time and should give data_target x_1 +
+/// source_target x_0.
 struct RowRecipe {
   double time, data_in, source_in, data_target, source_target;
 };

@@ -38,9 +38,9 @@ struct TrainConfig {
   double lr = 5e-3, weight_decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double clip = 1;  ///< largest gradient norm; 0: no clipping
   double ema = 0.99;
-  bool ema_warmup = false;          ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last
-  std::string precision = "bf16";   ///< on a device: bf16 | tf32 | float32
-  bool deterministic = false;       ///< on a device: the same bits in every run
+  bool ema_warmup = false;         ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last
+  std::string precision = "bf16";  ///< on a device: bf16 | tf32 | float32
+  bool deterministic = false;      ///< on a device: the same bits in every run
   int64_t batch = 1024, epochs = 100;
   int64_t warmup = 0;   ///< steps of linear warm-up
   double lr_decay = 1;  ///< factor of StepLR

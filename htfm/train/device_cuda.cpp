@@ -1,6 +1,4 @@
 // The training device behind htfm/train/device.h.
-#include "htfm/train/device.h"
-
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
@@ -8,12 +6,12 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
-
 #include <cuda_profiler_api.h>
 
 #include <cstring>
 
 #include "htfm/base/check_cuda.h"
+#include "htfm/train/device.h"
 #include "htfm/train/step_kernels_cuda.h"
 
 namespace htfm {

@@ -13,7 +13,7 @@ namespace htfm {
 
 namespace {
 
-constexpr size_t kSlots = 8;         // steps that the host may be ahead
+constexpr size_t kSlots = 8;          // steps that the host may be ahead
 constexpr int64_t kHeaderBytes = 64;  // keeps the rows aligned
 
 at::TensorOptions on_host() { return at::TensorOptions().dtype(at::kByte).pinned_memory(true); }
@@ -90,7 +90,8 @@ void DeviceTrainer::record() {
   std::map<int64_t, bool> decays;
   std::map<int64_t, int64_t> sizes;
   std::vector<GradientPlace> sizing;
-  for (const ParameterInfo& p : layout_.list()) sizing.push_back({nullptr, p.offset, p.size}), decays[p.offset] = p.decay, sizes[p.offset] = p.size;
+  for (const ParameterInfo& p : layout_.list())
+    sizing.push_back({nullptr, p.offset, p.size}), decays[p.offset] = p.decay, sizes[p.offset] = p.size;
   queue_->run([&] {
     const at::Tensor size = device_.segment_table(sizing);
     table_ = at::zeros(size.sizes(), size.options().device(ops_->device()));
@@ -107,11 +108,13 @@ void DeviceTrainer::record() {
     const auto decay = [&](int64_t parameter) { return decays.at(parameter) ? static_cast<float>(config_.weight_decay) : 0.0f; };
     for (const ParameterGradient& p : g.parameters) {
       kept_.push_back(p.value);
-      places_.push_back({p.value.const_data_ptr(), p.parameter, p.value.numel(), p.value.scalar_type() == at::kBFloat16, decay(p.parameter)});
+      places_.push_back(
+          {p.value.const_data_ptr(), p.parameter, p.value.numel(), p.value.scalar_type() == at::kBFloat16, decay(p.parameter)});
     }
     for (const UNetLayers::Column& c : layers_.columns)
       places_.push_back({totals.const_data_ptr<float>() + c.column, c.parameter, c.count, false, decay(c.parameter)});
-    device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_, ema_, shadow_}, constants);
+    device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_, ema_, shadow_},
+                   constants);
   });
   if (places_.size() != layout_.list().size()) throw Error("[unet] expected {} gradients, got {}", layout_.list().size(), places_.size());
   for (const GradientPlace& p : places_)
@@ -135,7 +138,8 @@ void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> ind
       const RowRecipe& r = recipe.rows[i];
       const double scale = std::sqrt(2 * area[i]);
       row.index = static_cast<int32_t>(index[i]), row.flip = flip.empty() ? 0 : flip[i];
-      row.time = static_cast<float>(r.time), row.data_in = static_cast<float>(r.data_in), row.noise_in = static_cast<float>(r.source_in * scale);
+      row.time = static_cast<float>(r.time), row.data_in = static_cast<float>(r.data_in),
+      row.noise_in = static_cast<float>(r.source_in * scale);
       row.data_target = static_cast<float>(r.data_target), row.noise_target = static_cast<float>(r.source_target * scale);
     }
     std::memcpy(bytes + kHeaderBytes + i * static_cast<int64_t>(sizeof row), &row, sizeof row);

@@ -63,7 +63,8 @@ __global__ void loss_kernel(LossArgs a) {
   const int64_t all = static_cast<int64_t>(a.rows) * a.pixels;
   const double factor = 2 * a.header->inverse_count;
   double sum = 0;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < all; i += static_cast<int64_t>(gridDim.x) * blockDim.x) {
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < all;
+       i += static_cast<int64_t>(gridDim.x) * blockDim.x) {
     const bool there = a.row[i / a.pixels].index >= 0;
     T* gradient = static_cast<T*>(a.gradient) + i * a.padded;
     for (int c = 0; c < a.padded; ++c) {

@@ -9,13 +9,13 @@ namespace htfm::cuda {
 struct PairArgs {
   Type type = Type::float32;
   int rows = 0, channels = 0, padded = 0, height = 0, width = 0;
-  const float* data = nullptr;    ///< all rows, channels x height x width each
+  const float* data = nullptr;  ///< all rows, channels x height x width each
   const StepHeader* header = nullptr;
   const StepRow* row = nullptr;
-  const float* noise = nullptr;   ///< rows x dim where given; otherwise drawn from the header's key
-  void* input = nullptr;          ///< rows x height x width x padded
-  float* target = nullptr;        ///< rows x height x width x channels
-  float* time = nullptr;          ///< rows
+  const float* noise = nullptr;  ///< rows x dim where given; otherwise drawn from the header's key
+  void* input = nullptr;         ///< rows x height x width x padded
+  float* target = nullptr;       ///< rows x height x width x channels
+  float* time = nullptr;         ///< rows
 };
 void make_pairs(const PairArgs& args, cudaStream_t stream);
 
@@ -25,8 +25,8 @@ struct LossArgs {
   const float *output = nullptr, *target = nullptr;
   const StepHeader* header = nullptr;
   const StepRow* row = nullptr;
-  void* gradient = nullptr;    ///< rows x pixels x padded
-  double* partial = nullptr;   ///< kLossBlocks sums
+  void* gradient = nullptr;   ///< rows x pixels x padded
+  double* partial = nullptr;  ///< kLossBlocks sums
 };
 constexpr int kLossBlocks = 256;
 void squared_error(const LossArgs& args, cudaStream_t stream);
