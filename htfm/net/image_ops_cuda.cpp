@@ -1,5 +1,6 @@
 // The image operations on a CUDA device: convolutions by cuDNN in channels-last order, products by cuBLAS, flash attention, and the fused
 // kernels of this folder for everything that would be a pass over memory of its own.
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
@@ -143,10 +144,8 @@ class CudaImageOps final : public ImageOps {
   }
 
  private:
-  static bool use_cudnn() {
-    static const bool on = std::getenv("HTFM_ATTENTION") != nullptr;
-    return on;
-  }
+  // cuDNN's attention is faster; the other one has a backward pass with a fixed order of additions.
+  static bool use_cudnn() { return !at::globalContext().deterministicAlgorithms(); }
   static int size(const at::Tensor& x, int64_t k) { return static_cast<int>(x.size(k)); }
   static cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
   cuda::Type kernel_type() const { return type_ == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }
