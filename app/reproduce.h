@@ -13,8 +13,8 @@ struct ReproduceOptions {
   std::string folder;
   int64_t seeds = 3;
   std::vector<std::string> settings;
-  std::string only;  ///< run only cells whose name contains this
-  std::string data;  ///< folder with the data, where an experiment needs some
+  std::string only;      ///< run only cells whose name contains this
+  std::string data;      ///< folder with the data, where an experiment needs some
   std::string features;  ///< a feature network (TorchScript), where images are scored
 };
 

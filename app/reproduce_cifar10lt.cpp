@@ -34,7 +34,8 @@ struct Run {
   int64_t nfe;
 };
 
-Json score_cell(const Cell& cell, const std::string& folder, const ImageReference& reference, at::Device device, const std::vector<Run>& runs) {
+Json score_cell(const Cell& cell, const std::string& folder, const ImageReference& reference, at::Device device,
+                const std::vector<Run>& runs) {
   const std::string run = folder + "/runs/" + cell.name;
   make_folder(folder + "/runs");
   const auto started = std::chrono::steady_clock::now();
@@ -50,8 +51,8 @@ Json score_cell(const Cell& cell, const std::string& folder, const ImageReferenc
     Json scores = reference.score(s.samples);
     scores["solver"] = r.solver, scores["nfe"] = s.evaluations, scores["diverged"] = s.diverged, scores["sample_seconds"] = s.seconds;
     say(fmt::format("{:<14} {:>6} NFE {:>3}: FD[{}] {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", cell.name, r.solver, r.nfe,
-                    reference.network().name(), scores["fd"].get<double>(), scores["precision"].get<double>(), scores["recall"].get<double>(),
-                    s.diverged));
+                    reference.network().name(), scores["fd"].get<double>(), scores["precision"].get<double>(),
+                    scores["recall"].get<double>(), s.diverged));
     j["runs"].push_back(scores);
   }
   return j;
@@ -68,15 +69,15 @@ Json reproduce_cifar10lt(const ReproduceOptions& o) {
     if (std::string(v.name).find(o.only) == std::string::npos) continue;
     for (int64_t k = 0; k < o.seeds; ++k) {
       // The paper's settings; 160 epochs are 20,000 steps.
-      std::vector<std::string> settings{"net.kind=unet",      fmt::format("data.path={}", o.data),
-                                        "data.kind=cifar10",  "data.flip=true",
-                                        "train.batch=100",    "train.lr=2e-4",
-                                        "train.warmup=500",   "train.lr_decay=0.99",
-                                        "train.ema=0.9999",   "train.ema_warmup=true",
-                                        "train.epochs=160",   "train.checkpoint_steps=10000",
-                                        "train.keep=1",       "train.log_steps=500",
+      std::vector<std::string> settings{"net.kind=unet",       fmt::format("data.path={}", o.data),
+                                        "data.kind=cifar10",   "data.flip=true",
+                                        "train.batch=100",     "train.lr=2e-4",
+                                        "train.warmup=500",    "train.lr_decay=0.99",
+                                        "train.ema=0.9999",    "train.ema_warmup=true",
+                                        "train.epochs=160",    "train.checkpoint_steps=10000",
+                                        "train.keep=1",        "train.log_steps=500",
                                         "sample.solver=euler", "sample.time_grid=clock",
-                                        "sample.n=12406",     fmt::format("seed={}", o.common.seed + k)};
+                                        "sample.n=12406",      fmt::format("seed={}", o.common.seed + k)};
       settings.insert(settings.end(), v.settings.begin(), v.settings.end());
       settings.insert(settings.end(), o.settings.begin(), o.settings.end());
       cells.push_back({fmt::format("{}-seed{}", v.name, o.common.seed + k), parse_config("", "reproduce", settings)});
@@ -85,12 +86,16 @@ Json reproduce_cifar10lt(const ReproduceOptions& o) {
   const Dataset data = load_dataset(cells.empty() ? parse_config("", "reproduce", {fmt::format("data.path={}", o.data)}) : cells[0].config);
   const ImageReference reference(data, o.features, device);
   const std::vector<Run> runs{{"euler", 20}, {"euler", 100}};
-  const std::vector<Json> results =
-      run_cells(cells, o.folder, [&](const Cell& c) { return score_cell(c, o.folder, reference, device, runs); }, true);
+  const std::vector<Json> results = run_cells(
+      cells, o.folder, [&](const Cell& c) { return score_cell(c, o.folder, reference, device, runs); }, true);
   report::Table table;
   table.caption = fmt::format("FD with {}; EMA weights, Euler.", reference.network().name());
-  table.columns = {{"model"}, {"NFE", report::Best::none, 0}, {"FD", report::Best::lowest, 3}, {"precision", report::Best::highest, 3},
-                   {"recall", report::Best::highest, 3}, {"images of each class, first to last"}};
+  table.columns = {{"model"},
+                   {"NFE", report::Best::none, 0},
+                   {"FD", report::Best::lowest, 3},
+                   {"precision", report::Best::highest, 3},
+                   {"recall", report::Best::highest, 3},
+                   {"images of each class, first to last"}};
   fmt::print("| model | solver | NFE | FD | precision | recall | images of each class |\n|---|---|---|---|---|---|---|\n");
   for (const Json& r : results)
     for (const Json& run : r["runs"]) {

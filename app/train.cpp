@@ -54,7 +54,8 @@ void add_train(CLI::App& app) {
       return;
     }
     if (o->folder.empty()) throw InputError("[-o] expected a folder for the run, got none");
-    const Model model = train_with_status(config, {.folder = o->folder, .device = o->common.network_device(config.net.kind), .resume = o->resume});
+    const Model model =
+        train_with_status(config, {.folder = o->folder, .device = o->common.network_device(config.net.kind), .resume = o->resume});
     print_figures(o->common, {{"run", o->folder},
                               {"clock", model.clock().describe()},
                               {"steps", model.step},

@@ -43,7 +43,8 @@ DeviceStates::~DeviceStates() { queue_->wait(); }
 
 void DeviceStates::begin(Key key, int64_t first, double* area) {
   const FlowMatching& flow = model_.flow();
-  const ClockSample clocks = flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.feature().needs_paths()});
+  const ClockSample clocks =
+      flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.feature().needs_paths()});
   std::copy_n(clocks.area.const_data_ptr<double>(), rows_, area);
   scales_.clear();
   for (int64_t i = 0; i < rows_; ++i) scales_.push_back(flow.scales(area[i]));
@@ -59,9 +60,7 @@ at::Tensor DeviceStates::send(const std::vector<double>& values, at::IntArrayRef
   return at::from_blob(const_cast<double*>(values.data()), shape, at::kDouble).to(ops_->device());
 }
 
-void DeviceStates::scale(const std::vector<double>& factor) {
-  combine(0, std::vector<Term>{{0, 1, factor.data()}});
-}
+void DeviceStates::scale(const std::vector<double>& factor) { combine(0, std::vector<Term>{{0, 1, factor.data()}}); }
 
 void DeviceStates::upload(int to, const double* x) {
   queue_->run([&] { registers_[static_cast<size_t>(to)].copy_(at::from_blob(const_cast<double*>(x), {rows_, dim_}, at::kDouble)); });
@@ -82,10 +81,10 @@ void DeviceStates::evaluate(int x, const double* t, int v) {
   for (int64_t i = 0; i < rows_; ++i) {
     double* c = coefficient.data() + 4 * i;
     if (angular_) {
-      c[0] = 1, c[1] = t[i] >= 1 ? 1.0 : flow.time_at(t[i] * M_PI / 2, scales(i)), c[2] = 0, c[3] = M_PI / 2;
+      c[0] = 1, c[1] = t[i] >= 1 ? 1.0 : flow.network_time(flow.time_at(t[i] * M_PI / 2, scales(i)), scales(i)), c[2] = 0, c[3] = M_PI / 2;
     } else {
       const Scaling s = flow.scaling(t[i], scales(i));
-      c[0] = s.in, c[1] = t[i], c[2] = s.skip, c[3] = s.out;
+      c[0] = s.in, c[1] = flow.network_time(t[i], scales(i)), c[2] = s.skip, c[3] = s.out;
     }
   }
   queue_->run([&] {

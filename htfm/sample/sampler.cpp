@@ -81,7 +81,8 @@ std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
     } else {
       SolverOptions solve = job.options.solve;
       std::vector<double> ratio;
-      for (int64_t i = 0; i < count && job.options.time_grid != TimeGrid::uniform; ++i) ratio.push_back(grid_ratio(model.flow(), own.scales(i)));
+      for (int64_t i = 0; i < count && job.options.time_grid != TimeGrid::uniform; ++i)
+        ratio.push_back(grid_ratio(model.flow(), own.scales(i)));
       if (!ratio.empty()) solve.source_scale = ratio.data();
       run = job.solver.run([&](const double* at, const double* t, double* v) { own.velocity(at, t, v); }, count, dim, solve, state);
     }

@@ -68,7 +68,8 @@ class ImageDevice {
   /// Sampling: states are rows x dim (channels x height x width), float64. out = sum of factor[k][row] in[k].
   virtual void combine(const at::Tensor& out, const std::vector<at::Tensor>& in, const at::Tensor& factor) const = 0;
   /// What the network is given: in x, at a time; coefficients are rows x 4 (in, time, skip, out), float64.
-  virtual void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input, const at::Tensor& time) const = 0;
+  virtual void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input,
+                             const at::Tensor& time) const = 0;
   /// velocity = skip x + out F, from the network's output F (rows x height x width x channels, float32).
   virtual void network_output(const at::Tensor& output, const at::Tensor& state, const at::Tensor& coefficient,
                               const at::Tensor& velocity) const = 0;

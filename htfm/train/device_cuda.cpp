@@ -139,7 +139,8 @@ class CudaImageDevice final : public ImageDevice {
     a.factor = factor.const_data_ptr<double>(), a.out = out.mutable_data_ptr<double>();
     cuda::combine(a, stream());
   }
-  void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input, const at::Tensor& time) const override {
+  void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input,
+                     const at::Tensor& time) const override {
     cuda::NetworkEndArgs a = network_end(state, coefficient, input.size(1) * input.size(2));
     a.type = input.scalar_type() == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16, a.padded = static_cast<int>(input.size(3));
     a.input = input.mutable_data_ptr(), a.time = time.mutable_data_ptr<float>();

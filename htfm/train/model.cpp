@@ -132,19 +132,19 @@ void Model::save(const std::string& path) const {
   transform_.put(file.tensors);
   if (best.defined()) put_parameters(layout, best, "best.", file.tensors);
   nlohmann::json info{{"step", step},
-                            {"skipped", skipped},
-                            {"updates", state.updates},
-                            {"dim", dim_},
-                            {"data_hash", data_hash_},
-                            {"data_origin", data_origin_},
-                            {"columns", names_},
-                            {"bad_in_a_row", bad_in_a_row},
-                            {"loss_sum", loss_sum},
-                            {"loss_count", loss_count},
-                            {"best_loss", best_loss},
-                            {"best_step", best_step},
-                            {"clock", {{"family", clock().family}, {"parameters", clock().parameters}, {"grid", clock().grid}}},
-                            {"clock_explanation", clock_explanation()}};
+                      {"skipped", skipped},
+                      {"updates", state.updates},
+                      {"dim", dim_},
+                      {"data_hash", data_hash_},
+                      {"data_origin", data_origin_},
+                      {"columns", names_},
+                      {"bad_in_a_row", bad_in_a_row},
+                      {"loss_sum", loss_sum},
+                      {"loss_count", loss_count},
+                      {"best_loss", best_loss},
+                      {"best_step", best_step},
+                      {"clock", {{"family", clock().family}, {"parameters", clock().parameters}, {"grid", clock().grid}}},
+                      {"clock_explanation", clock_explanation()}};
   if (image_) info["image"] = {image_->channels, image_->height, image_->width};
   if (!clock().table.empty()) file.tensors["clock.table"] = vector_tensor(clock().table);
   file.metadata["format"] = kFormat;
