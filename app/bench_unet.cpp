@@ -20,7 +20,7 @@ double milliseconds(Clock::time_point since) { return std::chrono::duration<doub
 
 struct UNetBench {
   Common common;
-  std::string python, peer = "bench/peers/peer_unet.py", modes = "graphs";
+  std::string python, peer = "bench/peers/unet.py", modes = "graphs";
   std::vector<std::string> settings;
   int64_t steps = 1000, batch = 100, sample_batch = 500, images = 12406;
   bool profile = false;
@@ -89,7 +89,7 @@ void add_bench_unet(CLI::App& bench) {
   c->footer("Example: htfm bench unet --python python3");
   c->add_option("--python", o->python, "Python with torch: runs the peer in the same run");
   c->add_option("--peer", o->peer, "The peer's script")->capture_default_str();
-  c->add_option("--modes", o->modes, "The peer's modes: fp32, bf16, compile, graphs, max")->capture_default_str();
+  c->add_option("--modes", o->modes, "The peer's modes: tf32, bf16, compile, graphs, max")->capture_default_str();
   c->add_option("--steps", o->steps, "Training steps that are timed")->capture_default_str();
   c->add_option("--batch", o->batch, "Images a training step")->capture_default_str();
   c->add_option("--sample-batch", o->sample_batch, "Images an evaluation")->capture_default_str();
