@@ -159,8 +159,9 @@ int64_t total_steps(const RunConfig& config, int64_t rows) {
   return config.train.epochs * ((trained + config.train.batch - 1) / config.train.batch);
 }
 
-Model train(const RunConfig& config, const TrainOptions& options) {
-  const Dataset data = load_dataset(config);
+Model train(const RunConfig& config, const TrainOptions& options) { return train(config, load_dataset(config), options); }
+
+Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
   const RunFolder folder(options.folder);
   const bool on_disk = !options.folder.empty();
   std::optional<FolderLock> lock;
