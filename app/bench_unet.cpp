@@ -20,7 +20,7 @@ double milliseconds(Clock::time_point since) { return std::chrono::duration<doub
 
 struct UNetBench {
   Common common;
-  std::string python, peer = "bench/peers/peer_unet.py", modes = "graphs";
+  std::string python, peer = "bench/peers/unet.py", modes = "graphs";
   std::vector<std::string> settings;
   int64_t steps = 1000, batch = 100, sample_batch = 500, images = 12406;
   bool profile = false;
@@ -68,11 +68,11 @@ Json run(const UNetBench& o) {
   const StepState counters = trainer.counters();
   const double memory = trainer.peak_bytes() / (1 << 30);
   say(fmt::format("{}: {} parameters; training, batch {}, {}: {:.2f} ms a step over {} steps, peak {:.2f} GiB, mean loss {:.4f}",
-                  training_device().name(), network->layout().count(), o.batch, config.train.precision, ms, o.steps, memory,
+                  image_device().name(), network->layout().count(), o.batch, config.train.precision, ms, o.steps, memory,
                   counters.loss_sum / static_cast<double>(std::max<int64_t>(1, counters.loss_count))));
   const double evaluation = time_evaluation(*network, state, config.train.precision, o.sample_batch, 100);
   say(fmt::format("sampling, batch {}: {:.2f} ms an evaluation", o.sample_batch, evaluation));
-  return {{"device", training_device().name()},
+  return {{"device", image_device().name()},
           {"train_ms", ms},
           {"train_batch", o.batch},
           {"peak_gib", memory},
@@ -89,7 +89,7 @@ void add_bench_unet(CLI::App& bench) {
   c->footer("Example: htfm bench unet --python python3");
   c->add_option("--python", o->python, "Python with torch: runs the peer in the same run");
   c->add_option("--peer", o->peer, "The peer's script")->capture_default_str();
-  c->add_option("--modes", o->modes, "The peer's modes: fp32, bf16, compile, graphs, max")->capture_default_str();
+  c->add_option("--modes", o->modes, "The peer's modes: tf32, bf16, compile, graphs, max")->capture_default_str();
   c->add_option("--steps", o->steps, "Training steps that are timed")->capture_default_str();
   c->add_option("--batch", o->batch, "Images a training step")->capture_default_str();
   c->add_option("--sample-batch", o->sample_batch, "Images an evaluation")->capture_default_str();

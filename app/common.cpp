@@ -11,6 +11,7 @@
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/train/device.h"
 
 namespace htfm::app {
 
@@ -27,6 +28,20 @@ void Common::apply(bool cuda) {
   if (device == "cuda" && !cuda)
     throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
   set_thread_count(threads);
+}
+
+at::Device Common::network_device(const std::string& kind) const {
+  if (device == "cpu" || (device == "auto" && kind != "unet")) return at::kCPU;
+  if (device == "cuda") {
+    image_device();  // says what is missing
+    return {at::kCUDA, 0};
+  }
+  try {
+    image_device();
+    return {at::kCUDA, 0};
+  } catch (const InputError&) {
+    return at::kCPU;
+  }
 }
 
 void ClockChoice::add(CLI::App& command, bool required) {

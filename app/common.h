@@ -26,6 +26,8 @@ struct Common {
   /// Applies threads and checks the device; to be called first in a command. `cuda`: the command can use one.
   void apply(bool cuda = false);
   /// The device to use where a command can use CUDA: auto is the CPU.
+  /// The device for a network of this kind: auto is a CUDA device for a U-Net where there is one, otherwise the CPU.
+  at::Device network_device(const std::string& kind) const;
   at::Device where() const { return device == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 

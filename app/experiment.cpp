@@ -11,14 +11,15 @@
 
 namespace htfm::app {
 
-std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work) {
+std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
+                            bool one_by_one) {
   make_folder(folder + "/cells");
   std::vector<Json> results(cells.size());
   std::mutex mutex;
   size_t done = 0;
   StatusLine status;
   const auto started = std::chrono::steady_clock::now();
-  parallel_for(static_cast<int64_t>(cells.size()), [&](int64_t i) {
+  const auto run = [&](int64_t i) {
     const Cell& cell = cells[static_cast<size_t>(i)];
     const std::string path = fmt::format("{}/cells/{}.json", folder, cell.name), hash = sha256(format_config(cell.config)).substr(0, 16);
     Json& result = results[static_cast<size_t>(i)];
@@ -35,7 +36,11 @@ std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& f
     ++done;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     status.show(fmt::format("{}/{} cells  last {}  {}", done, cells.size(), cell.name, duration_text(seconds)), done == cells.size());
-  });
+  };
+  if (one_by_one)
+    for (int64_t i = 0; i < static_cast<int64_t>(cells.size()); ++i) run(i);
+  else
+    parallel_for(static_cast<int64_t>(cells.size()), run);
   return results;
 }
 

@@ -16,9 +16,10 @@ struct Cell {
   RunConfig config;
 };
 
-/// Runs the cells, as many at a time as there are threads, and returns their results in order. Results lie in folder/cells; one that
-/// was made with the same configuration is read instead of computed.
-std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work);
+/// Runs the cells, as many at a time as there are threads unless `one_by_one`, and returns their results in order. Results lie in
+/// folder/cells; one that was made with the same configuration is read instead of computed.
+std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
+                            bool one_by_one = false);
 
 struct Spread {
   double mean = 0, deviation = 0;

@@ -29,6 +29,7 @@ const std::vector<Experiment>& experiments() {
       {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)", reproduce_tables},
       {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
+      {"cifar10lt", "CIFAR10-LT under clocks and signature orders (--data, --features)", reproduce_cifar10lt},
       {"solver", "solvers at matched budgets on the 2D mixture", reproduce_solver},
   };
   return list;
@@ -54,10 +55,11 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
   c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions, tables)");
-  c->add_option("--data", o->options.data, "Folder with the data (tables)");
+  c->add_option("--data", o->options.data, "Folder with the data (tables, cifar10lt)");
+  c->add_option("--features", o->options.features, "Feature network, a TorchScript file (cifar10lt)");
   o->options.common.add(*c);
   c->callback([o] {
-    o->options.common.apply();
+    o->options.common.apply(true);
     if (o->options.folder.empty()) o->options.folder = "reproduce-" + o->name;
     if (o->epochs > 0) o->options.settings.push_back(fmt::format("train.epochs={}", o->epochs));
     make_folder(o->options.folder);

@@ -13,8 +13,9 @@ struct ReproduceOptions {
   std::string folder;
   int64_t seeds = 3;
   std::vector<std::string> settings;
-  std::string only;  ///< run only cells whose name contains this
-  std::string data;  ///< folder with the data, where an experiment needs some
+  std::string only;      ///< run only cells whose name contains this
+  std::string data;      ///< folder with the data, where an experiment needs some
+  std::string features;  ///< a feature network (TorchScript), where images are scored
 };
 
 /// Table 1, 2D columns: seven clocks on the mixture, f1 at Euler, NFE 10.
@@ -34,6 +35,9 @@ Json reproduce_dimensions(const ReproduceOptions& options);
 
 /// Far quantiles of real tables, and of twins of them whose law is known, under four models.
 Json reproduce_tables(const ReproduceOptions& options);
+
+/// CIFAR10-LT under six clocks and signature orders.
+Json reproduce_cifar10lt(const ReproduceOptions& options);
 
 /// The configuration of the 2D experiments with settings on top, the user's last.
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& options);

@@ -41,7 +41,7 @@ void add_train(CLI::App& app) {
   c->add_flag("--keys", o->keys, "List every key with its type, default and meaning, and stop");
   o->common.add(*c);
   c->callback([o, config_option] {
-    o->common.apply();
+    o->common.apply(true);
     if (o->keys) {
       print_keys();
       return;
@@ -54,7 +54,8 @@ void add_train(CLI::App& app) {
       return;
     }
     if (o->folder.empty()) throw InputError("[-o] expected a folder for the run, got none");
-    const Model model = train_with_status(config, {.folder = o->folder, .resume = o->resume});
+    const Model model =
+        train_with_status(config, {.folder = o->folder, .device = o->common.network_device(config.net.kind), .resume = o->resume});
     print_figures(o->common, {{"run", o->folder},
                               {"clock", model.clock().describe()},
                               {"steps", model.step},
@@ -92,7 +93,7 @@ void add_sample(CLI::App& app) {
   o->clock.add(*c, false);
   o->common.add(*c);
   c->callback([o] {
-    o->common.apply();
+    o->common.apply(true);
     if (!o->output.ends_with(".npy") && !o->output.ends_with(".csv"))
       throw InputError("[-o] expected a file that ends in .npy or .csv, got '{}'", o->output);
     const Model model = Model::load(resolve_checkpoint(o->run));
@@ -117,6 +118,7 @@ void add_sample(CLI::App& app) {
     if (o->rtol > 0) options.solve.rtol = o->rtol;
     if (o->atol > 0) options.solve.atol = o->atol;
     options.averaged = o->weights == "ema";
+    options.device = o->common.network_device(model.config().net.kind);
     const SampleResult result = sample_with_status(model, options);
     if (o->output.ends_with(".csv"))
       write_csv(o->output, result.samples, model.column_names(), kCsvDigits);

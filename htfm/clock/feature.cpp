@@ -2,6 +2,9 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "htfm/base/error.h"
 #include "htfm/signature/clock_feature.h"
 #include "htfm/signature/standardise.h"
@@ -22,6 +25,18 @@ std::vector<int64_t> words_with_clock(int width, int depth) {
     at += level;
   }
   return out;
+}
+
+// From draws on a grid of one step, on which the law of the area is exact.
+double area_quantile(const Clock& clock, double level) {
+  constexpr int64_t draws = 1 << 18;
+  ClockSpec spec = clock.spec();
+  spec.grid = 1;
+  at::Tensor area = make_clock(spec)->sample(Key(0).child("area"), {.count = draws, .paths = false}).area;
+  double* a = area.mutable_data_ptr<double>();
+  const auto k = static_cast<int64_t>(level * static_cast<double>(draws));
+  std::nth_element(a, a + k, a + draws);
+  return a[k];
 }
 
 }  // namespace
@@ -85,6 +100,28 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec)
   if (end_) description_ += ", with T_1";
   if (area_) description_ += ", with the area";
   if (squash_) description_ += ", squashed";
+  if (spec.saturate && std::isfinite(clock.tail_exponent())) {
+    largest_area_ = area_quantile(clock, kSaturation);
+    description_ += ", saturated";
+  }
+}
+
+// T becomes T times a factor, and so do its end and area.
+ClockSample PathFeature::shown(const ClockSample& clocks) const {
+  const int64_t n = clocks.area.size(0);
+  const double* area = clocks.area.const_data_ptr<double>();
+  if (std::none_of(area, area + n, [&](double a) { return a > largest_area_; })) return clocks;
+  ClockSample out{clocks.area.clone(), clocks.end.clone(), clocks.paths.defined() ? clocks.paths.clone() : at::Tensor()};
+  for (int64_t i = 0; i < n; ++i) {
+    if (!(area[i] > largest_area_)) continue;
+    const double factor = largest_area_ / area[i];
+    out.area.mutable_data_ptr<double>()[i] = largest_area_;
+    out.end.mutable_data_ptr<double>()[i] *= factor;
+    if (!out.paths.defined()) continue;
+    double* path = out.paths.mutable_data_ptr<double>() + i * out.paths.size(1);
+    for (int64_t k = 0; k < out.paths.size(1); ++k) path[k] *= factor;
+  }
+  return out;
 }
 
 at::Tensor PathFeature::path_coordinates(const ClockSample& clocks) const {
@@ -109,7 +146,8 @@ at::Tensor PathFeature::path_coordinates(const ClockSample& clocks) const {
   return kind_ == Kind::logsignature ? logsignature(paths, order_, basis_, path_) : signature(paths, order_, path_);
 }
 
-at::Tensor PathFeature::operator()(const ClockSample& clocks) const {
+at::Tensor PathFeature::operator()(const ClockSample& drawn) const {
+  const ClockSample clocks = shown(drawn);
   const int64_t n = clocks.end.size(0);
   at::Tensor out = at::empty({n, size_}, at::kDouble);
   if (size_ == 0) return out;

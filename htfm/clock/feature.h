@@ -1,11 +1,17 @@
 // The path feature: what the network is told of a realised clock.
 #pragma once
 
+#include <limits>
+
 #include "htfm/clock/clock.h"
 #include "htfm/signature/signature.h"
 #include "htfm/signature/standardise.h"
 
 namespace htfm {
+
+/// Level of the area from which on a network is told no more of a clock than its shape: few larger ones are seen in training, and in the
+/// tail everything is the same but for its scale.
+inline constexpr double kSaturation = 0.9995;
 
 struct FeatureSpec {
   std::string kind = "auto";          ///< auto | none | log_slope | logsignature | signature
@@ -15,6 +21,7 @@ struct FeatureSpec {
   std::string convention = "linear";  ///< linear | jump | leadlag | constant
   bool end = false;                   ///< join T_1
   bool area = false;                  ///< join the logarithm of the area
+  bool saturate = false;              ///< clocks with an area beyond its kSaturation quantile are shown shrunk to it
   bool squash = false;                ///< after standardisation, z becomes sign(z) (sqrt(1 + 2|z|) - 1)
 };
 
@@ -31,12 +38,15 @@ class PathFeature {
   /// What the network is given: the standardised feature, float32. Squashed, a coordinate with exponential tails (the logarithm of a heavy
   /// clock) grows about like a normal one, and the largest clocks stay where the network has learned.
   at::Tensor standardised(const at::Tensor& raw, const RunningStandardiser& standardiser) const;
+  /// The area beyond which a clock is shown shrunk to it; infinity: none is.
+  double largest_area() const { return largest_area_; }
   /// One line for reports: "logsignature of order 1, log1p".
   const std::string& description() const { return description_; }
 
  private:
   enum class Kind { none, log_slope, signature, logsignature };
   enum class Transform { log1p, raw, per_path };
+  ClockSample shown(const ClockSample& clocks) const;
   at::Tensor path_coordinates(const ClockSample& clocks) const;
 
   Kind kind_;
@@ -45,6 +55,7 @@ class PathFeature {
   LogBasis basis_ = LogBasis::words;
   PathOptions path_;
   bool end_, area_, squash_, needs_paths_ = false;
+  double largest_area_ = std::numeric_limits<double>::infinity();
   int64_t size_ = 0, path_size_ = 0;
   std::vector<int64_t> clock_coordinates_;
   std::string description_;

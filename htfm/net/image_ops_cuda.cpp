@@ -1,7 +1,10 @@
 // The image operations on a CUDA device: convolutions by cuDNN in channels-last order, products by cuBLAS, flash attention, and the fused
 // kernels of this folder for everything that would be a pass over memory of its own.
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention_backward.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_backward.h>
 #include <ATen/ops/convolution.h>
@@ -112,6 +115,12 @@ class CudaImageOps final : public ImageOps {
   at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
     if (!flash(qkv, heads)) return plain_attention(qkv, heads, saved);
     const auto [q, k, v] = split(qkv, heads);
+    if (use_cudnn()) {
+      auto [out, logsumexp, cum_q, cum_k, max_q, max_k, seed, offset, mask] =
+          at::_scaled_dot_product_cudnn_attention(q, k, v, {}, saved != nullptr, 0.0, false, false);
+      if (saved) *saved = {out, logsumexp, seed, offset};
+      return out.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), qkv.size(2), qkv.size(3) / 3});
+    }
     auto [out, logsumexp, cum_q, cum_k, max_q, max_k, rng, unused, mask] =
         at::_scaled_dot_product_flash_attention(q, k, v, 0.0, false, false);
     if (saved) *saved = {out, logsumexp, rng, unused};
@@ -124,8 +133,10 @@ class CudaImageOps final : public ImageOps {
     const auto [q, k, v] = split(qkv, heads);
     const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
     const at::Tensor d = dy.view({n, tokens, heads, channels / heads}).transpose(1, 2);
-    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(d, q, k, v, saved[0], saved[1], {}, {}, tokens, tokens, 0.0,
-                                                                               false, saved[2], saved[3]);
+    const auto [dq, dk, dv] = use_cudnn() ? at::_scaled_dot_product_cudnn_attention_backward(
+                                                d, q, k, v, saved[0], saved[1], saved[2], saved[3], {}, {}, {}, tokens, tokens, 0.0, false)
+                                          : at::_scaled_dot_product_flash_attention_backward(d, q, k, v, saved[0], saved[1], {}, {}, tokens,
+                                                                                             tokens, 0.0, false, saved[2], saved[3]);
     const auto dense = [](const at::Tensor& g) { return g.transpose(1, 2).contiguous(); };
     at::Tensor out = empty(qkv.sizes());
     gradient_sums({dense(dq), dense(dk), dense(dv)}, {}, out, out.sizes(), false, sums, column);
@@ -133,6 +144,8 @@ class CudaImageOps final : public ImageOps {
   }
 
  private:
+  // cuDNN's attention is faster; the other one has a backward pass with a fixed order of additions.
+  static bool use_cudnn() { return !at::globalContext().deterministicAlgorithms(); }
   static int size(const at::Tensor& x, int64_t k) { return static_cast<int>(x.size(k)); }
   static cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
   cuda::Type kernel_type() const { return type_ == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }

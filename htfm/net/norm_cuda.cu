@@ -13,36 +13,66 @@ namespace htfm::cuda {
 namespace {
 
 constexpr int kMaxChunk = 512;  // channels a block
+constexpr int kThreads = 384;   // a block at the most
 constexpr float kEpsilon = 1e-5f;
 
-__device__ __forceinline__ float sigmoid(float z) { return 1.0f / (1.0f + __expf(-z)); }
+template <class T>
+__device__ __forceinline__ float sigmoid(float z) {
+  return 1.0f / (1.0f + __expf(-z));
+}
+// One instruction of the special unit instead of two, with 11 bits: more than the result keeps.
+template <>
+__device__ __forceinline__ float sigmoid<__nv_bfloat16>(float z) {
+  float t;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(t) : "f"(0.5f * z));
+  return 0.5f * t + 0.5f;
+}
+
+// Adds M values over the lanes that differ in the bits from `offset` up, and writes the totals. Each exchange halves what a lane looks
+// after.
+template <int M, class Write>
+__device__ __forceinline__ void fold(float* value, int offset, int base, Write&& write) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  if constexpr (M == 1) {
+    bool mine = true;
+    for (; offset < 32; offset *= 2) {
+      value[0] += __shfl_xor_sync(0xffffffffu, value[0], offset);
+      mine = mine && (lane & offset) == 0;
+    }
+    if (mine) write(base, value[0]);
+  } else {
+    if (offset >= 32) {
+#pragma unroll
+      for (int k = 0; k < M; ++k) write(base + k, value[k]);
+      return;
+    }
+    const bool upper = (lane & offset) != 0;
+#pragma unroll
+    for (int k = 0; k < M / 2; ++k) {
+      const float away = upper ? value[k] : value[k + M / 2], here = upper ? value[k + M / 2] : value[k];
+      value[k] = here + __shfl_xor_sync(0xffffffffu, away, offset);
+    }
+    fold<M / 2>(value, offset * 2, base + (upper ? M / 2 : 0), write);
+  }
+}
 
 // Sums over the rows of a block of `Count` values for each of 8 channels; total[value * chunk + channel] holds the result for all.
 // `scratch` has room for rows x chunk x Count floats where lanes of a warp cannot be folded, warps x chunk x Count otherwise.
 template <int Count>
 __device__ void block_sums(float (&value)[Count][8], int vectors, int chunk, float* scratch, float* total) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int v = static_cast<int>(threadIdx.x) % vectors;
   int rows;
-  const bool fold = vectors <= 32 && (vectors & (vectors - 1)) == 0;
-  if (fold) {
-    for (int offset = vectors; offset < 32; offset *= 2)
-#pragma unroll
-      for (int k = 0; k < Count; ++k)
-#pragma unroll
-        for (int j = 0; j < 8; ++j) value[k][j] += __shfl_xor_sync(0xffffffffu, value[k][j], offset);
+  if (vectors <= 32 && (vectors & (vectors - 1)) == 0) {
     rows = static_cast<int>(blockDim.x) / 32;
-    if (lane < vectors)
-#pragma unroll
-      for (int k = 0; k < Count; ++k)
-#pragma unroll
-        for (int j = 0; j < 8; ++j) scratch[(warp * Count + k) * chunk + lane * 8 + j] = value[k][j];
+    float* own = scratch + static_cast<int>(threadIdx.x) / 32 * Count * chunk + v * 8;
+    fold<Count * 8>(&value[0][0], vectors, 0, [&](int i, float sum) { own[i / 8 * chunk + i % 8] = sum; });
   } else {
     rows = static_cast<int>(blockDim.x) / vectors;
-    const int v = static_cast<int>(threadIdx.x) % vectors, row = static_cast<int>(threadIdx.x) / vectors;
+    float* own = scratch + static_cast<int>(threadIdx.x) / vectors * Count * chunk + v * 8;
 #pragma unroll
     for (int k = 0; k < Count; ++k)
 #pragma unroll
-      for (int j = 0; j < 8; ++j) scratch[(row * Count + k) * chunk + v * 8 + j] = value[k][j];
+      for (int j = 0; j < 8; ++j) own[k * chunk + j] = value[k][j];
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < Count * chunk; i += static_cast<int>(blockDim.x)) {
@@ -53,16 +83,17 @@ __device__ void block_sums(float (&value)[Count][8], int vectors, int chunk, flo
   __syncthreads();
 }
 
-// The mean over each group of what `total` holds a channel, put back to every channel of the group.
-__device__ void group_means(float* total, int chunk, int group, float inverse_count) {
-  const int groups = chunk / group;
-  for (int g = static_cast<int>(threadIdx.x); g < groups; g += static_cast<int>(blockDim.x)) {
-    float sum = 0;
-    for (int j = 0; j < group; ++j) sum += total[g * group + j];
-    sum *= inverse_count;
-    for (int j = 0; j < group; ++j) total[g * group + j] = sum;
-  }
-  __syncthreads();
+// The sum over the group of channel i.
+__device__ __forceinline__ float group_sum(const float* total, int i, int group) {
+  float sum = 0;
+  const int first = i / group * group;
+  for (int j = 0; j < group; ++j) sum += total[first + j];
+  return sum;
+}
+
+__device__ __forceinline__ void load_floats(const float* p, float (&out)[8]) {
+  const float4 low = *reinterpret_cast<const float4*>(p), high = *reinterpret_cast<const float4*>(p + 4);
+  out[0] = low.x, out[1] = low.y, out[2] = low.z, out[3] = low.w, out[4] = high.x, out[5] = high.y, out[6] = high.z, out[7] = high.w;
 }
 
 struct Tiling {
@@ -70,16 +101,16 @@ struct Tiling {
 };
 
 template <class T, int V>
-__global__ void __launch_bounds__(512) forward_kernel(NormForwardArgs a, int chunk) {
+__global__ void __launch_bounds__(kThreads, 2) forward_kernel(NormForwardArgs a, int chunk) {
   extern __shared__ float shared[];
   constexpr int kept = V > 0 ? V : 1;
   const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors, row = static_cast<int>(threadIdx.x) / vectors,
             rows = static_cast<int>(blockDim.x) / vectors, group = a.channels / a.groups;
   const int64_t n = blockIdx.y;
-  const int channel = static_cast<int>(blockIdx.x) * chunk + v * 8;
-  float* total = shared;
-  float* deviation = shared + chunk;
-  float* scratch = shared + 2 * chunk;
+  const int first_channel = static_cast<int>(blockIdx.x) * chunk, channel = first_channel + v * 8;
+  float* total = shared;                    // sums, squares
+  float* coefficient = shared + 2 * chunk;  // slope, offset
+  float* scratch = shared + 4 * chunk;
   const T* y = static_cast<const T*>(a.y);
   const T* residual = static_cast<const T*>(a.residual.data);
   T* x = static_cast<T*>(a.x.data);
@@ -116,13 +147,14 @@ __global__ void __launch_bounds__(512) forward_kernel(NormForwardArgs a, int chu
   };
 
   Vector<T> kept_values[kept];
-  float sum[1][8] = {};
   if constexpr (V > 0) {
 #pragma unroll
     for (int i = 0; i < V; ++i) {
       const int p = row + i * rows;
       if (p < a.pixels) kept_values[i] = load(p, true);
     }
+  } else if (fresh && x) {
+    for (int p = row; p < a.pixels; p += rows) load(p, true);
   }
   const auto each = [&](auto&& body) {
     if constexpr (V > 0) {
@@ -135,50 +167,60 @@ __global__ void __launch_bounds__(512) forward_kernel(NormForwardArgs a, int chu
       for (int p = row; p < a.pixels; p += rows) body(p, load(p, false));
     }
   };
-  if constexpr (V == 0) {
-    if (fresh && x)
-      for (int p = row; p < a.pixels; p += rows) load(p, true);
-  }
-  each([&](int, const Vector<T>& raw) {
-    float value[8];
-    values(raw, value);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) sum[0][j] += value[j];
-  });
   const float inverse_count = 1.0f / (static_cast<float>(a.pixels) * static_cast<float>(group));
-  block_sums<1>(sum, vectors, chunk, scratch, total);
-  group_means(total, chunk, group, inverse_count);
-  float mean[8];
+  if constexpr (V > 0) {
+    // Both moments at once: the values are bfloat16, so the difference of squares is exact enough in float32.
+    float sums[2][8] = {};
+    each([&](int, const Vector<T>& raw) {
+      float value[8];
+      values(raw, value);
 #pragma unroll
-  for (int j = 0; j < 8; ++j) mean[j] = total[v * 8 + j], sum[0][j] = 0;
-  each([&](int, const Vector<T>& raw) {
-    float value[8];
-    values(raw, value);
+      for (int j = 0; j < 8; ++j) sums[0][j] += value[j], sums[1][j] += value[j] * value[j];
+    });
+    block_sums<2>(sums, vectors, chunk, scratch, total);
+  } else {
+    float sums[1][8] = {}, mean[8];
+    each([&](int, const Vector<T>& raw) {
+      float value[8];
+      values(raw, value);
 #pragma unroll
-    for (int j = 0; j < 8; ++j) sum[0][j] += (value[j] - mean[j]) * (value[j] - mean[j]);
-  });
-  block_sums<1>(sum, vectors, chunk, scratch, deviation);
-  group_means(deviation, chunk, group, inverse_count);
-
-  float slope[8], offset[8];
+      for (int j = 0; j < 8; ++j) sums[0][j] += value[j];
+    });
+    block_sums<1>(sums, vectors, chunk, scratch, total);
 #pragma unroll
-  for (int j = 0; j < 8; ++j) {
-    const int c = channel + j;
-    const float inverse = rsqrtf(deviation[v * 8 + j] + kEpsilon);
-    float s = a.gamma[c], o = a.beta[c];
+    for (int j = 0; j < 8; ++j) mean[j] = group_sum(total, v * 8 + j, group) * inverse_count, sums[0][j] = 0;
+    each([&](int, const Vector<T>& raw) {
+      float value[8];
+      values(raw, value);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) sums[0][j] += (value[j] - mean[j]) * (value[j] - mean[j]);
+    });
+    block_sums<1>(sums, vectors, chunk, scratch, total + chunk);
+  }
+  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
+    const int c = first_channel + i;
+    const float mean = group_sum(total, i, group) * inverse_count, square = group_sum(total + chunk, i, group) * inverse_count;
+    const float inverse = rsqrtf((V > 0 ? fmaxf(square - mean * mean, 0.0f) : square) + kEpsilon);
+    float slope = a.gamma[c], offset = a.beta[c];
     if (a.modulation) {
       const float* m = a.modulation + n * a.modulation_row;
-      s *= 1 + m[c];
-      o = o * (1 + m[c]) + m[a.channels + c];
+      slope *= 1 + m[c];
+      offset = offset * (1 + m[c]) + m[a.channels + c];
     }
-    slope[j] = s * inverse;
-    offset[j] = o - mean[j] * slope[j];
-    if (late_bias) offset[j] += bias[j] * slope[j];
-    if (row == 0 && a.mean && c % group == 0) {
-      a.mean[n * a.groups + c / group] = mean[j];
+    coefficient[i] = slope * inverse;
+    coefficient[chunk + i] = offset - mean * slope * inverse;
+    if (a.mean && c % group == 0) {
+      a.mean[n * a.groups + c / group] = mean;
       a.inverse[n * a.groups + c / group] = inverse;
     }
   }
+  __syncthreads();
+  float slope[8], offset[8];
+  load_floats(coefficient + v * 8, slope);
+  load_floats(coefficient + chunk + v * 8, offset);
+  if (late_bias)
+#pragma unroll
+    for (int j = 0; j < 8; ++j) offset[j] += bias[j] * slope[j];
   T* out = static_cast<T*>(a.out) + n * a.pixels * static_cast<int64_t>(a.channels) + channel;
   each([&](int p, const Vector<T>& raw) {
     float value[8];
@@ -186,39 +228,27 @@ __global__ void __launch_bounds__(512) forward_kernel(NormForwardArgs a, int chu
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const float z = value[j] * slope[j] + offset[j];
-      value[j] = a.silu ? z * sigmoid(z) : z;
+      value[j] = a.silu ? z * sigmoid<T>(z) : z;
     }
     store_vector(out + static_cast<int64_t>(p) * a.channels, pack<T>(value));
   });
 }
 
-template <class T, int V>
-__global__ void __launch_bounds__(512) backward_kernel(NormBackwardArgs a, int chunk) {
+// With z = A x + B the gradient of the input is A dz + C x + D, channel by channel.
+template <class T, int V, int Threads>
+__global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kernel(NormBackwardArgs a, int chunk) {
   extern __shared__ float shared[];
   constexpr int kept = V > 0 ? V : 1;
   const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors, row = static_cast<int>(threadIdx.x) / vectors,
             rows = static_cast<int>(blockDim.x) / vectors, group = a.channels / a.groups;
   const int64_t n = blockIdx.y;
   const int first_channel = static_cast<int>(blockIdx.x) * chunk, channel = first_channel + v * 8;
-  float* total = shared;  // plain, weighted: 2 x chunk
-  float* scratch = shared + 2 * chunk;
+  float* total = shared;                    // of dz, of dz x; then of these over groups
+  float* coefficient = shared + 2 * chunk;  // A, B; then C, D
+  float* scratch = shared + 4 * chunk;
   const T* x = static_cast<const T*>(a.x.data) + n * a.x.sample + channel;
   const T* dy = static_cast<const T*>(a.gradient) + n * a.pixels * static_cast<int64_t>(a.channels) + channel;
 
-  // normed = x * inverse + centre, z = normed * slope + offset.
-  float inverse[8], centre[8], slope[8], offset[8];
-#pragma unroll
-  for (int j = 0; j < 8; ++j) {
-    const int c = channel + j, g = c / group;
-    inverse[j] = a.inverse[n * a.groups + g];
-    centre[j] = ((a.bias ? a.bias[c] : 0.0f) - a.mean[n * a.groups + g]) * inverse[j];
-    slope[j] = a.gamma[c], offset[j] = a.beta[c];
-    if (a.modulation) {
-      const float* m = a.modulation + n * a.modulation_row;
-      slope[j] *= 1 + m[c];
-      offset[j] = offset[j] * (1 + m[c]) + m[a.channels + c];
-    }
-  }
   Vector<T> kept_x[kept], kept_dy[kept];
   if constexpr (V > 0) {
 #pragma unroll
@@ -227,6 +257,24 @@ __global__ void __launch_bounds__(512) backward_kernel(NormBackwardArgs a, int c
       if (p < a.pixels) kept_x[i] = load_vector(x + p * a.x.pixel), kept_dy[i] = load_vector(dy + static_cast<int64_t>(p) * a.channels);
     }
   }
+  // The norm of channel i: normed = inverse x + centre.
+  const auto inverse_of = [&](int i) { return a.inverse[n * a.groups + (first_channel + i) / group]; };
+  const auto centre_of = [&](int i) {
+    const int c = first_channel + i;
+    return ((a.bias ? a.bias[c] : 0.0f) - a.mean[n * a.groups + c / group]) * inverse_of(i);
+  };
+  const auto scale_of = [&](int i) { return a.modulation ? 1 + a.modulation[n * a.modulation_row + first_channel + i] : 1.0f; };
+  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
+    const int c = first_channel + i;
+    const float scale = scale_of(i), slope = a.gamma[c] * scale;
+    const float offset = a.beta[c] * scale + (a.modulation ? a.modulation[n * a.modulation_row + a.channels + c] : 0.0f);
+    coefficient[i] = slope * inverse_of(i);
+    coefficient[chunk + i] = slope * centre_of(i) + offset;
+  }
+  __syncthreads();
+  float A[8], B[8];
+  load_floats(coefficient + v * 8, A);
+  load_floats(coefficient + chunk + v * 8, B);
   const auto each = [&](auto&& body) {
     if constexpr (V > 0) {
 #pragma unroll
@@ -241,7 +289,7 @@ __global__ void __launch_bounds__(512) backward_kernel(NormBackwardArgs a, int c
   };
   const auto gradient_of_z = [&](float z, float d) {
     if (!a.silu) return d;
-    const float s = sigmoid(z);
+    const float s = sigmoid<T>(z);
     return d * s * (1 + z * (1 - s));
   };
   float sums[2][8] = {};
@@ -251,17 +299,16 @@ __global__ void __launch_bounds__(512) backward_kernel(NormBackwardArgs a, int c
     unpack(raw_dy, d);
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
-      const float normed = value[j] * inverse[j] + centre[j], dz = gradient_of_z(normed * slope[j] + offset[j], d[j]);
+      const float dz = gradient_of_z(A[j] * value[j] + B[j], d[j]);
       sums[0][j] += dz;
-      sums[1][j] += dz * normed;
+      sums[1][j] += dz * value[j];
     }
   });
   block_sums<2>(sums, vectors, chunk, scratch, total);
   for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
     const int c = first_channel + i;
-    const float plain = total[i], weighted = total[chunk + i], gamma = a.gamma[c];
-    float scale = 1;
-    if (a.modulation) scale = 1 + a.modulation[n * a.modulation_row + c];
+    const float scale = scale_of(i), gamma = a.gamma[c], plain = total[i],
+                weighted = inverse_of(i) * total[chunk + i] + centre_of(i) * plain;
     float* out = a.sums + n * a.width;
     if (a.column_gamma >= 0) out[a.column_gamma + c] = weighted * scale;
     if (a.column_beta >= 0) out[a.column_beta + c] = plain * scale;
@@ -275,11 +322,16 @@ __global__ void __launch_bounds__(512) backward_kernel(NormBackwardArgs a, int c
   }
   __syncthreads();
   const float inverse_count = 1.0f / (static_cast<float>(a.pixels) * static_cast<float>(group));
-  group_means(total, chunk, group, inverse_count);
-  group_means(total + chunk, chunk, group, inverse_count);
-  float mean1[8], mean2[8], input[1][8] = {};
-#pragma unroll
-  for (int j = 0; j < 8; ++j) mean1[j] = total[v * 8 + j], mean2[j] = total[chunk + v * 8 + j];
+  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
+    const float mean1 = group_sum(total, i, group) * inverse_count, mean2 = group_sum(total + chunk, i, group) * inverse_count;
+    const float inverse = inverse_of(i);
+    coefficient[i] = -inverse * inverse * mean2;
+    coefficient[chunk + i] = -inverse * (mean1 + centre_of(i) * mean2);
+  }
+  __syncthreads();
+  float C[8], D[8], input[1][8] = {};
+  load_floats(coefficient + v * 8, C);
+  load_floats(coefficient + chunk + v * 8, D);
   const T* add0 = a.add[0].data ? static_cast<const T*>(a.add[0].data) + n * a.add[0].sample + channel : nullptr;
   const T* add1 = a.add[1].data ? static_cast<const T*>(a.add[1].data) + n * a.add[1].sample + channel : nullptr;
   const bool in_first = channel < a.split;
@@ -290,10 +342,7 @@ __global__ void __launch_bounds__(512) backward_kernel(NormBackwardArgs a, int c
     unpack(raw_x, value);
     unpack(raw_dy, d);
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const float normed = value[j] * inverse[j] + centre[j], dz = gradient_of_z(normed * slope[j] + offset[j], d[j]);
-      d[j] = inverse[j] * (dz * slope[j] - mean1[j] - normed * mean2[j]);
-    }
+    for (int j = 0; j < 8; ++j) d[j] = A[j] * gradient_of_z(A[j] * value[j] + B[j], d[j]) + C[j] * value[j] + D[j];
     if (add0) {
       unpack(load_vector(add0 + p * a.add[0].pixel), value);
 #pragma unroll
@@ -309,28 +358,27 @@ __global__ void __launch_bounds__(512) backward_kernel(NormBackwardArgs a, int c
     store_vector(out + p * out_channels, pack<T>(d));
   });
   if (a.column_input < 0) return;
-  __syncthreads();
   block_sums<1>(input, vectors, chunk, scratch, total);
   for (int i = static_cast<int>(threadIdx.x); i < chunk && first_channel + i < a.split; i += static_cast<int>(blockDim.x))
     a.sums[n * a.width + a.column_input + first_channel + i] = total[i];
 }
 
-// Whole groups and whole vectors of 8 channels a block, about 64 bytes a pixel at the least, as many values as its registers hold.
+// Whole groups and whole vectors of 8 channels a block; small blocks, so that several share a multiprocessor and one loads while another
+// stores.
 Tiling tile(int pixels, int channels, int groups, int counts) {
   const int group = channels / groups, unit = std::lcm(8, group);
   int chunk = unit;
   for (int c = unit; c <= std::min(channels, kMaxChunk); c += unit)
-    if (channels % c == 0 && (c <= 32 || static_cast<int64_t>(pixels) * (c / 8) <= 2048)) chunk = c;
-  const int vectors = chunk / 8, all = pixels * vectors;
-  int threads = all >= 2048 ? 512 : all >= 1024 ? 256 : 128;
-  // A multiple of both the warp and the vectors of a pixel.
-  const int step = std::lcm(32, vectors);
-  threads = std::max(step, threads / step * step);
-  if (threads > 512) throw std::runtime_error("[cuda] norm: no tiling for " + std::to_string(channels) + " channels");
+    if (channels % c == 0 && (c <= 16 || (c <= 64 && pixels * (c / 8) <= 2048))) chunk = c;
+  const int vectors = chunk / 8, all = pixels * vectors, wanted = all >= 2048 ? 8 : all >= 512 ? 4 : 2;
+  const int step = std::lcm(32, vectors);  // whole warps and whole pixels
+  int threads = std::max(step, (all / wanted + step - 1) / step * step);
+  threads = std::min(threads, kThreads / step * step);
+  if (threads == 0) throw std::runtime_error("[cuda] norm: no tiling for " + std::to_string(channels) + " channels");
   const int rows = threads / vectors;
   Tiling t{chunk, threads, (pixels + rows - 1) / rows, 0};
   const bool fold = vectors <= 32 && (vectors & (vectors - 1)) == 0;
-  t.shared_floats = 2 * chunk + (fold ? threads / 32 : rows) * chunk * counts;
+  t.shared_floats = 4 * chunk + (fold ? threads / 32 : rows) * chunk * counts;
   return t;
 }
 
@@ -346,7 +394,7 @@ void launch(Kernel kernel, const Args& a, const Tiling& t, cudaStream_t stream) 
 }  // namespace
 
 void norm_forward(const NormForwardArgs& a, cudaStream_t stream) {
-  const Tiling t = tile(a.pixels, a.channels, a.groups, 1);
+  const Tiling t = tile(a.pixels, a.channels, a.groups, 2);
   if (a.type == Type::float32) return launch(forward_kernel<float, 0>, a, t, stream);
   using B = __nv_bfloat16;
   if (t.per_thread <= 1) return launch(forward_kernel<B, 1>, a, t, stream);
@@ -359,13 +407,14 @@ void norm_forward(const NormForwardArgs& a, cudaStream_t stream) {
 
 void norm_backward(const NormBackwardArgs& a, cudaStream_t stream) {
   const Tiling t = tile(a.pixels, a.channels, a.groups, 2);
-  if (a.type == Type::float32) return launch(backward_kernel<float, 0>, a, t, stream);
+  if (a.type == Type::float32) return launch(backward_kernel<float, 0, kThreads>, a, t, stream);
   using B = __nv_bfloat16;
-  if (t.per_thread <= 1) return launch(backward_kernel<B, 1>, a, t, stream);
-  if (t.per_thread <= 2) return launch(backward_kernel<B, 2>, a, t, stream);
-  if (t.per_thread <= 4) return launch(backward_kernel<B, 4>, a, t, stream);
-  if (t.per_thread <= 8) return launch(backward_kernel<B, 8>, a, t, stream);
-  launch(backward_kernel<B, 0>, a, t, stream);
+  if (t.threads > 256 && t.per_thread <= 8) return launch(backward_kernel<B, 8, kThreads>, a, t, stream);
+  if (t.per_thread <= 1) return launch(backward_kernel<B, 1, 256>, a, t, stream);
+  if (t.per_thread <= 2) return launch(backward_kernel<B, 2, 256>, a, t, stream);
+  if (t.per_thread <= 4) return launch(backward_kernel<B, 4, 256>, a, t, stream);
+  if (t.per_thread <= 8) return launch(backward_kernel<B, 8, 256>, a, t, stream);
+  launch(backward_kernel<B, 0, kThreads>, a, t, stream);
 }
 
 }  // namespace htfm::cuda

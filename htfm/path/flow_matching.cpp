@@ -22,7 +22,8 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
       source_(*clock_, feature_),
       precondition_(spec.precondition),
       pareto_tail_(spec.pareto_tail),
-      data_scale_(std::move(data_scale)) {
+      data_scale_(1) {
+  set_data_scale(std::move(data_scale));
   find_named(couplings(), spec.coupling.kind, "coupling.kind");
   find_named(size_statistics(), spec.coupling.size.kind, "coupling.size");
 }
@@ -82,8 +83,8 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
     const Scales own = scales(area[i]);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
-    out.rows.push_back(
-        {times[i], s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out});
+    out.rows.push_back({network_time(times[i], own), s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out,
+                        (c.dbeta - s.skip * c.beta) / s.out});
   }
   return out;
 }

@@ -54,7 +54,11 @@ class FlowMatching {
   const PathFeature& feature() const { return feature_; }
   const SizeTail& size_tail() const { return sizes_->tail(); }
   const DataScale& data_scale() const { return data_scale_; }
-  void set_data_scale(DataScale scale) { data_scale_ = std::move(scale); }
+  void set_data_scale(DataScale scale) {
+    data_scale_ = std::move(scale);
+    largest_ =
+        std::isfinite(feature_.largest_area()) ? scales(feature_.largest_area()) : Scales{std::numeric_limits<double>::infinity(), 1};
+  }
 
   /// Prepares the coupling for a data set; before pairs() and fit_scale().
   void couple(const CoupledData& data);
@@ -79,6 +83,12 @@ class FlowMatching {
   /// Whether the network is preconditioned, so that the flow has angular coordinates: with y = c_in x and tan(angle) = alpha s_d / (beta
   /// s_0) it is dy/d angle = F(y), of order one for every clock, for angles from 0 to pi/2.
   bool angular() const { return precondition_; }
+  /// The time that the network is told: that of the same angle for the largest clock that it is shown, where this one is larger.
+  double network_time(double t, const Scales& s) const {
+    if (!precondition_ || !(s.source > largest_.source)) return t;
+    const Coefficients c = schedule_->at(t);
+    return c.beta > 0 ? schedule_->time_of(c.alpha / c.beta * (s.data / s.source) * (largest_.source / largest_.data)) : 1;
+  }
   /// The time at this angle for a clock with these scales.
   double time_at(double angle, const Scales& s) const { return schedule_->time_of(s.source / s.data * std::tan(angle)); }
 
@@ -92,6 +102,7 @@ class FlowMatching {
   std::unique_ptr<Coupling> coupling_;
   bool precondition_, pareto_tail_;
   DataScale data_scale_;
+  Scales largest_;  // of the largest clock that the network is shown
 };
 
 }  // namespace htfm

@@ -41,16 +41,20 @@ at::Tensor points_of_radius(Key key, const std::vector<double>& radius, int64_t 
 
 // Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function of it: its
 // median is the function at the median. So s_d needs no pairs, only the law of the radius.
+// Where both have power tails the knots go on far beyond the data: a generalised Pareto law is a power law only in the limit.
 DataScale scale_by_level(const Clock& clock, const SizeLaw& sizes, int64_t dim, const std::vector<double>& area_at_levels,
-                         const std::function<double(double)>& level_of_radius) {
+                         const std::function<double(double)>& survival_of_radius) {
   std::vector<double> x, y;
   const double middle = chi_median(dim);
-  for (const double area : area_at_levels) {
-    const double s0 = std::sqrt(2 * area), size = sizes.quantile(level_of_radius(s0 * middle));
-    if (!(size > 0) || !std::isfinite(s0) || (!x.empty() && !(std::log(s0) > x.back() + 1e-6))) continue;
+  const auto add = [&](double s0) {
+    const double size = sizes.upper_quantile(survival_of_radius(s0 * middle));
+    if (!(size > 0) || !std::isfinite(s0) || !std::isfinite(size) || (!x.empty() && !(std::log(s0) > x.back() + 1e-6))) return;
     x.push_back(std::log(s0));
     y.push_back(std::log(size / middle));
-  }
+  };
+  for (const double area : area_at_levels) add(std::sqrt(2 * area));
+  if (tail_slope(clock, sizes) > 0 && !x.empty())
+    for (double s0 = std::exp(x.back()) * 2; survival_of_radius(s0 * middle) > 1e-10; s0 *= 2) add(s0);
   if (x.empty()) throw InputError("[precondition.scale] expected data that are not all at their centre");
   if (x.size() == 1) return DataScale(std::exp(y[0]));
   const double slope = tail_slope(clock, sizes);
@@ -58,7 +62,7 @@ DataScale scale_by_level(const Clock& clock, const SizeLaw& sizes, int64_t dim, 
   return {std::move(x), std::move(y)};
 }
 
-constexpr int64_t kScaleDraws = 1 << 21;
+constexpr int64_t kScaleDraws = 1 << 21, kFarDraws = 400;
 
 // Sorted areas of a clock, drawn without paths: the law of the area is exact on a grid of one step.
 std::vector<double> drawn_areas(const Clock& clock, Key key) {
@@ -91,7 +95,7 @@ class Conjugate final : public Coupling {
     if (!sizes.size().is_distance()) return std::nullopt;
     std::vector<double> area = drawn_areas(source_.clock(), key_.child("scale").child("clock"));
     sort_values(area);
-    return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area), [&](double r) { return 1 - radius_.survival(r); });
+    return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area), [&](double r) { return radius_.survival(r); });
   }
 
  private:
@@ -111,9 +115,12 @@ class Pool final : public Coupling {
     std::vector<double> area = drawn_areas(source_.clock(), key.child("clock")), radius = radii(key, area.data(), kScaleDraws);
     sort_values(area);
     sort_values(radius);
+    // Beyond the last few hundred draws the radius follows its power law.
+    const double exponent = source_.clock().tail_exponent(), far = radius[kScaleDraws - kFarDraws];
     return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area), [&](double r) {
-      const auto below = std::upper_bound(radius.begin(), radius.end(), r) - radius.begin();
-      return (static_cast<double>(below) + 0.5) / (static_cast<double>(kScaleDraws) + 1);
+      if (r > far && std::isfinite(exponent)) return static_cast<double>(kFarDraws) / kScaleDraws * std::pow(r / far, -exponent);
+      const auto above = radius.end() - std::upper_bound(radius.begin(), radius.end(), r);
+      return (static_cast<double>(above) + 0.5) / (static_cast<double>(kScaleDraws) + 1);
     });
   }
 

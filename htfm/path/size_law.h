@@ -36,6 +36,9 @@ class SizeLaw {
   /// The size at level u: between ranks linear, in a fitted tail by its law.
   double quantile(double u) const;
 
+  /// The size that a share p of the data exceeds.
+  double upper_quantile(double p) const { return p < 1 - tail_.from ? tail_.fit.quantile(p) : quantile(1 - p); }
+
   /// Fits the tail where a threshold is found: with the index `expected` (that of the clock) unless the data reject it, or with their own.
   void fit_tail(double expected);
   const SizeTail& tail() const { return tail_; }

@@ -27,7 +27,7 @@ Block::Block(const Model& model, const float* weights, Key key, int64_t first, i
 void Block::velocity(const double* x, const double* t, double* v) {
   for (int64_t i = 0; i < rows_; ++i) {
     scaling_[i] = flow_.scaling(t[i], scales_[i]);
-    time_[i] = static_cast<float>(t[i]);
+    time_[i] = static_cast<float>(flow_.network_time(t[i], scales_[i]));
     for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) input_[k] = static_cast<float>(scaling_[i].in * x[k]);
   }
   evaluate();
@@ -36,7 +36,8 @@ void Block::velocity(const double* x, const double* t, double* v) {
 }
 
 void Block::angular_velocity(const double* y, const double* u, double* v) {
-  for (int64_t i = 0; i < rows_; ++i) time_[i] = u[i] >= 1 ? 1.0F : static_cast<float>(flow_.time_at(u[i] * M_PI / 2, scales_[i]));
+  for (int64_t i = 0; i < rows_; ++i)
+    time_[i] = u[i] >= 1 ? 1.0F : static_cast<float>(flow_.network_time(flow_.time_at(u[i] * M_PI / 2, scales_[i]), scales_[i]));
   for (int64_t k = 0; k < rows_ * dim_; ++k) input_[k] = static_cast<float>(y[k]);
   evaluate();
   for (int64_t k = 0; k < rows_ * dim_; ++k) v[k] = M_PI / 2 * static_cast<double>(output_[k]);

@@ -283,18 +283,25 @@ MultistepPlan fit_multistep(const Velocity& velocity, int64_t rows, int64_t dim,
   return best;
 }
 
-SolverRun run_multistep(const MultistepPlan& plan, const Velocity& velocity, int64_t rows, int64_t dim, double* y) {
-  const auto steps = static_cast<int64_t>(plan.weights.size()), size = rows * dim;
-  std::vector<std::vector<double>> slopes(static_cast<size_t>(kMultistepOrder), std::vector<double>(static_cast<size_t>(size)));
-  std::vector<double> time(static_cast<size_t>(rows));
+SolverRun run_multistep(const MultistepPlan& plan, States& states) {
+  const auto steps = static_cast<int64_t>(plan.weights.size());
+  std::vector<int> slopes;
+  for (int64_t j = 0; j < kMultistepOrder; ++j) slopes.push_back(states.add());
+  std::vector<double> time(static_cast<size_t>(states.rows()));
   for (int64_t n = 0; n < steps; ++n) {
     std::rotate(slopes.rbegin(), slopes.rbegin() + 1, slopes.rend());
     std::fill(time.begin(), time.end(), plan.times[n]);
-    velocity(y, time.data(), slopes[0].data());
-    for (size_t j = 0; j < plan.weights[n].size(); ++j)
-      for (int64_t k = 0; k < size; ++k) y[k] += plan.weights[n][j] * slopes[j][k];
+    states.evaluate(0, time.data(), slopes[0]);
+    std::vector<States::Term> terms{{0}};
+    for (size_t j = 0; j < plan.weights[n].size(); ++j) terms.push_back({slopes[j], plan.weights[n][j]});
+    states.combine(0, terms);
   }
   return {steps, steps};
+}
+
+SolverRun run_multistep(const MultistepPlan& plan, const Velocity& velocity, int64_t rows, int64_t dim, double* y) {
+  HostStates states(velocity, rows, dim, y);
+  return run_multistep(plan, states);
 }
 
 }  // namespace htfm

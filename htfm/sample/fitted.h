@@ -19,7 +19,8 @@ inline constexpr int64_t kMultistepOrder = 3;
 /// with at the end, in units in which the law of the end points is to be right.
 MultistepPlan fit_multistep(const Velocity& velocity, int64_t rows, int64_t dim, const double* y, const double* scale, int64_t steps);
 
-/// Moves y from u = 0 to 1 by the plan.
+/// Moves register 0, or y (rows x dim), from u = 0 to 1 by the plan.
+SolverRun run_multistep(const MultistepPlan& plan, States& states);
 SolverRun run_multistep(const MultistepPlan& plan, const Velocity& velocity, int64_t rows, int64_t dim, double* y);
 
 }  // namespace htfm

@@ -8,6 +8,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/sample/block.h"
+#include "htfm/sample/device_states.h"
 #include "htfm/sample/fitted.h"
 
 namespace htfm {
@@ -15,6 +16,15 @@ namespace htfm {
 namespace {
 
 constexpr int64_t kCalibrationRows = 512, kCalibrationBlock = 128;  // trajectories that the fitted solver is fitted to
+
+// In units of the median: the body of the data is of order one.
+std::vector<double> in_median_units(std::vector<double> scale) {
+  std::vector<double> sorted = scale;
+  const auto middle = sorted.begin() + static_cast<int64_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  for (double& s : scale) s /= *middle;
+  return scale;
+}
 
 // The plan of the fitted solver for a model: the same for every seed.
 MultistepPlan calibrate(const Model& model, const float* weights, int64_t steps) {
@@ -27,14 +37,109 @@ MultistepPlan calibrate(const Model& model, const float* weights, int64_t steps)
     blocks.back()->to_angular(own);
     for (int64_t i = 0; i < part; ++i) scale[b * part + i] = blocks.back()->scales(i).data;
   }
-  // In units of the median scale: the body of the data is of order one.
-  std::vector<double> sorted = scale;
-  std::nth_element(sorted.begin(), sorted.begin() + rows / 2, sorted.end());
-  for (double& s : scale) s /= sorted[static_cast<size_t>(rows / 2)];
+  scale = in_median_units(std::move(scale));
   const Velocity velocity = [&](const double* at, const double* u, double* v) {
     parallel_for(parts, [&](int64_t b) { blocks[b]->angular_velocity(at + b * part * dim, u + b * part, v + b * part * dim); });
   };
   return fit_multistep(velocity, rows, dim, y.data(), scale.data(), steps);
+}
+
+// The ratio of source to data scale, in units of a clock in the middle: what the grid by clock goes by.
+double grid_ratio(const FlowMatching& flow, const FlowMatching::Scales& s) { return s.source / s.data * flow.data_scale().typical(); }
+
+// What all blocks of a call share.
+struct Job {
+  const Model& model;
+  const SampleOptions& options;
+  const SolverInfo& solver;
+  const at::Tensor& weights;
+  Key key;
+  bool fitted, angular;
+  double *x, *area;  // all samples
+  std::function<void(int64_t count)> done;
+};
+
+struct BlockRun {
+  SolverRun run;
+  int64_t rows = 0;
+};
+
+std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
+  const Model& model = job.model;
+  const int64_t n = job.options.n, dim = model.dim(), rows = model.network().evaluation_rows(), blocks = (n + rows - 1) / rows;
+  std::vector<BlockRun> runs(static_cast<size_t>(blocks));
+  parallel_for(blocks, [&](int64_t block) {
+    const int64_t first = block * rows, count = std::min(rows, n - first);
+    double* state = job.x + first * dim;
+    Block own(model, job.weights.const_data_ptr<float>(), job.key, first, count, job.area + first, state);
+    SolverRun run;
+    if (job.angular) {
+      const Velocity angular = [&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); };
+      own.to_angular(state);
+      run = job.fitted ? run_multistep(plan, angular, count, dim, state) : job.solver.run(angular, count, dim, job.options.solve, state);
+      own.from_angular(state);
+    } else {
+      SolverOptions solve = job.options.solve;
+      std::vector<double> ratio;
+      for (int64_t i = 0; i < count && job.options.time_grid != TimeGrid::uniform; ++i)
+        ratio.push_back(grid_ratio(model.flow(), own.scales(i)));
+      if (!ratio.empty()) solve.source_scale = ratio.data();
+      run = job.solver.run([&](const double* at, const double* t, double* v) { own.velocity(at, t, v); }, count, dim, solve, state);
+    }
+    runs[static_cast<size_t>(block)] = {run, count};
+    job.done(count);
+  });
+  return runs;
+}
+
+// The plan is fitted to the block's rows of another key.
+MultistepPlan calibrate_on_device(DeviceStates& states, int64_t dim, int64_t steps) {
+  const int64_t rows = states.rows();
+  std::vector<double> area(static_cast<size_t>(rows)), y(static_cast<size_t>(rows * dim)), scale(static_cast<size_t>(rows)), inverse(scale);
+  states.begin(Key(0).child("calibration"), 0, area.data());
+  for (int64_t i = 0; i < rows; ++i) inverse[i] = 1 / states.scales(i).source, scale[i] = states.scales(i).data;
+  states.scale(inverse);
+  states.download(0, y.data());
+  const int v = states.add();
+  return fit_multistep(
+      [&](const double* at, const double* u, double* out) {
+        states.upload(0, at);
+        states.evaluate(0, u, v);
+        states.download(v, out);
+      },
+      rows, dim, y.data(), in_median_units(std::move(scale)).data(), steps);
+}
+
+std::vector<BlockRun> run_on_device(const Job& job, MultistepPlan& plan) {
+  const int64_t n = job.options.n, dim = job.model.dim(), rows = std::min(n, job.options.device_rows);
+  DeviceStates states(job.model, job.weights, rows, job.options.precision);
+  states.set_angular(job.angular);
+  if (job.fitted) plan = calibrate_on_device(states, dim, job.options.solve.nfe);
+  std::vector<BlockRun> runs;
+  std::vector<double> area(static_cast<size_t>(rows)), x(static_cast<size_t>(rows * dim)), factor(area), ratio(area);
+  for (int64_t first = 0; first < n; first += rows) {
+    const int64_t count = std::min(rows, n - first);  // the rest of the last block is not looked at
+    states.begin(job.key, first, area.data());
+    SolverOptions solve = job.options.solve;
+    if (job.angular) {
+      for (int64_t i = 0; i < rows; ++i) factor[i] = 1 / states.scales(i).source;
+      states.scale(factor);
+    } else if (job.options.time_grid != TimeGrid::uniform) {
+      for (int64_t i = 0; i < rows; ++i) ratio[i] = grid_ratio(job.model.flow(), states.scales(i));
+      solve.source_scale = ratio.data();
+    }
+    const SolverRun run = job.fitted ? run_multistep(plan, states) : job.solver.solve(states, solve);
+    if (job.angular) {
+      for (int64_t i = 0; i < rows; ++i) factor[i] = states.scales(i).data;
+      states.scale(factor);
+    }
+    states.download(0, x.data());
+    std::copy_n(x.data(), count * dim, job.x + first * dim);
+    std::copy_n(area.data(), count, job.area + first);
+    runs.push_back({run, count});
+    job.done(count);
+  }
+  return runs;
 }
 
 }  // namespace
@@ -65,9 +170,8 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   if (options.solve.nfe < solver.least_nfe)
     throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", solver.least_nfe, solver.name, options.solve.nfe);
   const auto started = std::chrono::steady_clock::now();
-  const int64_t n = options.n, dim = model.dim(), rows = model.network().evaluation_rows(), blocks = (n + rows - 1) / rows;
-  const float* weights = (options.averaged ? model.weights() : model.state.parameters).const_data_ptr<float>();
-  const Key key = Key(options.seed).child("sample");
+  const int64_t n = options.n, dim = model.dim();
+  const at::Tensor& weights = options.averaged ? model.weights() : model.state.parameters;
   const FlowMatching& flow = model.flow();
   const bool fitted = options.solver == "fitted";
   if (fitted && !flow.angular()) throw InputError("[sample.solver] expected precondition.enabled = true for the solver fitted, got false");
@@ -76,46 +180,32 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   at::Tensor states = at::empty({n, dim}, at::kDouble);
   result.area = at::empty({n}, at::kDouble);
   double* x = states.mutable_data_ptr<double>();
-  double* area = result.area.mutable_data_ptr<double>();
-  std::vector<SolverRun> runs(static_cast<size_t>(blocks));
   std::mutex report_mutex;
-  int64_t done = 0;
-
+  int64_t finished = 0;
+  const Job job{model,
+                options,
+                solver,
+                weights,
+                Key(options.seed).child("sample"),
+                fitted,
+                fitted || (options.time_grid == TimeGrid::angle && flow.angular()),
+                x,
+                result.area.mutable_data_ptr<double>(),
+                [&](int64_t count) {
+                  if (!options.report) return;
+                  std::lock_guard lock(report_mutex);
+                  options.report(finished += count, n);
+                }};
   MultistepPlan plan;
-  if (fitted) {
-    plan = calibrate(model, weights, options.solve.nfe);
-    result.plan_error = plan.error, result.plain_error = plan.plain_error;
-  }
-  parallel_for(blocks, [&](int64_t block) {
-    const int64_t first = block * rows, count = std::min(rows, n - first);
-    double* state = x + first * dim;
-    Block own(model, weights, key, first, count, area + first, state);
-    SolverRun& run = runs[static_cast<size_t>(block)];
-    if (fitted || (options.time_grid == TimeGrid::angle && flow.angular())) {
-      const Velocity angular = [&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); };
-      own.to_angular(state);
-      run = fitted ? run_multistep(plan, angular, count, dim, state) : solver.run(angular, count, dim, options.solve, state);
-      own.from_angular(state);
-    } else {
-      SolverOptions solve = options.solve;
-      std::vector<double> ratio(static_cast<size_t>(options.time_grid == TimeGrid::uniform ? 0 : count));
-      for (size_t i = 0; i < ratio.size(); ++i)
-        ratio[i] = own.scales(static_cast<int64_t>(i)).source / own.scales(static_cast<int64_t>(i)).data * flow.data_scale().typical();
-      if (!ratio.empty()) solve.source_scale = ratio.data();
-      run = solver.run([&](const double* at, const double* t, double* v) { own.velocity(at, t, v); }, count, dim, solve, state);
-    }
-    if (options.report) {
-      std::lock_guard lock(report_mutex);
-      options.report(done += count, n);
-    }
-  });
+  if (fitted && options.device.is_cpu()) plan = calibrate(model, weights.const_data_ptr<float>(), options.solve.nfe);
+  const std::vector<BlockRun> runs = options.device.is_cpu() ? run_on_host(job, plan) : run_on_device(job, plan);
+  result.plan_error = plan.error, result.plain_error = plan.plain_error;
 
   double evaluations = 0;
-  for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t count = std::min(rows, n - block * rows);
-    evaluations += static_cast<double>(runs[block].evaluations * count);
-    result.most_evaluations = std::max(result.most_evaluations, runs[block].evaluations);
-    if (!runs[block].complete) result.incomplete += count;
+  for (const BlockRun& b : runs) {
+    evaluations += static_cast<double>(b.run.evaluations * b.rows);
+    result.most_evaluations = std::max(result.most_evaluations, b.run.evaluations);
+    if (!b.run.complete) result.incomplete += b.rows;
   }
   result.evaluations = evaluations / static_cast<double>(n);
   for (int64_t i = 0; i < n; ++i) {

@@ -20,6 +20,9 @@ struct SampleOptions {
   std::string solver = "euler";
   SolverOptions solve;
   TimeGrid time_grid = TimeGrid::angle;
+  at::Device device = at::kCPU;
+  int64_t device_rows = 500;                                 ///< samples that a device moves together
+  std::string precision = "bf16";                            ///< of a device
   bool averaged = true;                                      ///< EMA weights, or the raw ones
   std::function<void(int64_t done, int64_t n)> report = {};  ///< called from time to time, by one thread at a time
 };

@@ -1,8 +1,10 @@
 #include "htfm/sample/solver.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/sample/fitted.h"
 
@@ -30,92 +32,88 @@ class Grid {
   const SolverOptions& o_;
 };
 
-// Buffers of one run, and the moves that the fixed-step solvers are made of.
+// The times of a step, and the moves that the fixed-step solvers are made of.
 struct Stepper {
-  Stepper(const Velocity& velocity, int64_t row_count, int64_t row_size, int64_t steps, const SolverOptions& o)
-      : v(velocity),
-        rows(row_count),
-        dim(row_size),
-        grid(steps, row_count, o),
-        t(static_cast<size_t>(row_count)),
-        next(t),
-        h(t),
-        k1(static_cast<size_t>(row_count * row_size)),
-        k2(k1),
-        y(k1) {}
-  const Velocity& v;
-  int64_t rows, dim;
+  Stepper(States& states, int64_t steps, const SolverOptions& o)
+      : s(states), rows(states.rows()), grid(steps, rows, o), t(static_cast<size_t>(rows)), next(t), h(t), k1(s.add()) {}
+  States& s;
+  int64_t rows;
   Grid grid;
-  std::vector<double> t, next, h, k1, k2, y;
+  std::vector<double> t, next, h;
+  int k1;
 
   void begin(int64_t i) {
     grid.fill(i, t);
     grid.fill(i + 1, next);
     for (int64_t r = 0; r < rows; ++r) h[r] = next[r] - t[r];
   }
-  // x + factor h k into out.
-  void advance(const double* x, double factor, const std::vector<double>& k, double* out) const {
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t j = r * dim; j < (r + 1) * dim; ++j) out[j] = x[j] + factor * h[r] * k[j];
-  }
-  void midpoint(double* x) {
-    v(x, t.data(), k1.data());
-    advance(x, 0.5, k1, y.data());
+  void slope(int x, const std::vector<double>& at, int k) { s.evaluate(x, at.data(), k); }
+  // out = state + factor h k.
+  void advance(double factor, int k, int out) { s.combine(out, std::array{States::Term{0}, States::Term{k, factor, h.data()}}); }
+  // With its first slope in k1.
+  void midpoint(int k2, int y) {
+    slope(0, t, k1);
+    advance(0.5, k1, y);
     for (int64_t r = 0; r < rows; ++r) t[r] += h[r] / 2;
-    v(y.data(), t.data(), k2.data());
-    advance(x, 1, k2, x);
+    slope(y, t, k2);
+    advance(1, k2, 0);
   }
 };
 
-SolverRun euler(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
+SolverRun euler(States& states, const SolverOptions& o) {
   const int64_t steps = o.nfe;
-  Stepper s(v, rows, dim, steps, o);
+  Stepper s(states, steps, o);
   for (int64_t i = 0; i < steps; ++i) {
     s.begin(i);
-    v(x, s.t.data(), s.k1.data());
-    s.advance(x, 1, s.k1, x);
+    s.slope(0, s.t, s.k1);
+    s.advance(1, s.k1, 0);
   }
   return {steps, steps};
 }
 
-SolverRun heun(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
+SolverRun heun(States& states, const SolverOptions& o) {
   const int64_t steps = o.nfe / 2;
-  Stepper s(v, rows, dim, steps, o);
+  Stepper s(states, steps, o);
+  const int k2 = states.add(), y = states.add();
   for (int64_t i = 0; i < steps; ++i) {
     s.begin(i);
-    v(x, s.t.data(), s.k1.data());
-    s.advance(x, 1, s.k1, s.y.data());
-    v(s.y.data(), s.next.data(), s.k2.data());
-    s.advance(x, 0.5, s.k1, x);
-    s.advance(x, 0.5, s.k2, x);
+    s.slope(0, s.t, s.k1);
+    s.advance(1, s.k1, y);
+    s.slope(y, s.next, k2);
+    states.combine(0, std::array{States::Term{0}, States::Term{s.k1, 0.5, s.h.data()}, States::Term{k2, 0.5, s.h.data()}});
   }
   return {2 * steps, steps};
 }
 
-SolverRun midpoint(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
+SolverRun midpoint(States& states, const SolverOptions& o) {
   const int64_t steps = o.nfe / 2;
-  Stepper s(v, rows, dim, steps, o);
+  Stepper s(states, steps, o);
+  const int k2 = states.add(), y = states.add();
   for (int64_t i = 0; i < steps; ++i) {
     s.begin(i);
-    s.midpoint(x);
+    s.midpoint(k2, y);
   }
   return {2 * steps, steps};
 }
 
 // Adams and Bashforth of order 2 with variable steps; the first step by midpoint, whose slope at its beginning is kept.
-SolverRun ab2(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
+SolverRun ab2(States& states, const SolverOptions& o) {
   const int64_t steps = o.paper_count ? o.nfe / 2 : o.nfe - 1;
-  Stepper s(v, rows, dim, steps, o);
+  Stepper s(states, steps, o);
+  int before = states.add();
+  const int y = states.add();
   s.begin(0);
-  s.midpoint(x);
-  std::vector<double> before = s.k1, last_h = s.h;
+  s.midpoint(before, y);
+  std::swap(s.k1, before);
+  std::vector<double> last_h = s.h, newest(s.h), older(s.h);
   for (int64_t i = 1; i < steps; ++i) {
     s.begin(i);
-    v(x, s.t.data(), s.k1.data());
-    for (int64_t r = 0; r < rows; ++r) {
+    s.slope(0, s.t, s.k1);
+    for (int64_t r = 0; r < s.rows; ++r) {
       const double half = s.h[r] / last_h[r] / 2;
-      for (int64_t j = r * dim; j < (r + 1) * dim; ++j) x[j] += s.h[r] * ((1 + half) * s.k1[j] - half * before[j]);
+      newest[r] = s.h[r] * (1 + half), older[r] = -s.h[r] * half;
     }
+    states.combine(0, std::array{States::Term{0}, States::Term{s.k1, 1, newest.data()}, States::Term{before, 1, older.data()}});
     std::swap(s.k1, before);
     last_h = s.h;
   }
@@ -123,7 +121,7 @@ SolverRun ab2(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions&
 }
 
 // Dormand and Prince 5(4), first same as last. The rows share their steps; the error of a step is that of its worst row.
-SolverRun dopri5(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
+SolverRun dopri5(States& states, const SolverOptions& o) {
   static constexpr double c[7] = {0, 1. / 5, 3. / 10, 4. / 5, 8. / 9, 1, 1};
   static constexpr double a[7][6] = {{},
                                      {1. / 5},
@@ -133,11 +131,12 @@ SolverRun dopri5(const Velocity& v, int64_t rows, int64_t dim, const SolverOptio
                                      {9017. / 3168, -355. / 33, 46732. / 5247, 49. / 176, -5103. / 18656},
                                      {35. / 384, 0, 500. / 1113, 125. / 192, -2187. / 6784, 11. / 84}};
   static constexpr double e[7] = {71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40};
-  const int64_t n = rows * dim;
-  std::vector<std::vector<double>> k(7, std::vector<double>(static_cast<size_t>(n)));
-  std::vector<double> y(static_cast<size_t>(n)), time(static_cast<size_t>(rows), 0.0);
+  int k[7];
+  for (int& register_of : k) register_of = states.add();
+  const int y = states.add(), error = states.add();
+  std::vector<double> time(static_cast<size_t>(states.rows()), 0.0);
   SolverRun run;
-  v(x, time.data(), k[0].data());
+  states.evaluate(0, time.data(), k[0]);
   ++run.evaluations;
   double t = 0, h = 0.02;
   while (t < 1) {
@@ -148,31 +147,21 @@ SolverRun dopri5(const Velocity& v, int64_t rows, int64_t dim, const SolverOptio
     const bool last = t + h >= 1 - 1e-12;
     if (last) h = 1 - t;
     for (int s = 1; s < 7; ++s) {
-      for (int64_t i = 0; i < n; ++i) {
-        double sum = 0;
-        for (int r = 0; r < s; ++r) sum += a[s][r] * k[r][i];
-        y[i] = x[i] + h * sum;
-      }
+      std::vector<States::Term> terms{{0}};
+      for (int r = 0; r < s; ++r) terms.push_back({k[r], h * a[s][r]});
+      states.combine(y, terms);
       std::fill(time.begin(), time.end(), t + c[s] * h);
-      v(y.data(), time.data(), k[s].data());
+      states.evaluate(y, time.data(), k[s]);
     }
     run.evaluations += 6;
-    double worst = 0;
-    for (int64_t row = 0; row < rows; ++row) {
-      double sum = 0;
-      for (int64_t i = row * dim; i < (row + 1) * dim; ++i) {
-        double error = 0;
-        for (int s = 0; s < 7; ++s) error += e[s] * k[s][i];
-        const double scale = o.atol + o.rtol * std::max(std::abs(x[i]), std::abs(y[i]));
-        sum += (h * error / scale) * (h * error / scale);
-      }
-      const double norm = std::sqrt(sum / static_cast<double>(dim));
-      // A row that is not finite any more cannot be helped by smaller steps.
-      if (std::isfinite(norm)) worst = std::max(worst, norm);
-    }
+    std::vector<States::Term> terms;
+    for (int s = 0; s < 7; ++s) terms.push_back({k[s], h * e[s]});
+    states.combine(error, terms);
+    // A row that is not finite any more cannot be helped by smaller steps, and does not count.
+    const double worst = states.worst_error(error, 0, y, o.atol, o.rtol);
     if (worst <= 1) {
       t = last ? 1 : t + h;
-      std::copy(y.begin(), y.end(), x);
+      states.combine(0, std::array{States::Term{y}});
       std::swap(k[0], k[6]);
       ++run.steps;
     }
@@ -181,11 +170,8 @@ SolverRun dopri5(const Velocity& v, int64_t rows, int64_t dim, const SolverOptio
   return run;
 }
 
-// A plan fitted to these very rows; the sampler fits one for all of its blocks instead.
-SolverRun fitted(const Velocity& v, int64_t rows, int64_t dim, const SolverOptions& o, double* x) {
-  const std::vector<double> scale(static_cast<size_t>(rows), 1.0);
-  return run_multistep(fit_multistep(v, rows, dim, x, scale.data(), o.nfe), v, rows, dim, x);
-}
+// Needs a plan: the sampler fits one for all of its blocks.
+SolverRun fitted(States&, const SolverOptions&) { throw Error("[sample.solver] expected a plan for the solver fitted, got none"); }
 
 }  // namespace
 
@@ -199,6 +185,16 @@ std::span<const SolverInfo> solvers() {
       {"dopri5", "order 5(4) with error control (rtol, atol); nfe is the most it may spend", 7, dopri5},
   };
   return list;
+}
+
+SolverRun SolverInfo::run(const Velocity& velocity, int64_t rows, int64_t dim, const SolverOptions& options, double* x) const {
+  if (name == "fitted") {  // a plan fitted to these very rows
+    const std::vector<double> scale(static_cast<size_t>(rows), 1.0);
+    const MultistepPlan plan = fit_multistep(velocity, rows, dim, x, scale.data(), options.nfe);
+    return run_multistep(plan, velocity, rows, dim, x);
+  }
+  HostStates states(velocity, rows, dim, x);
+  return solve(states, options);
 }
 
 const SolverInfo& find_solver(const std::string& name) { return find_named(solvers(), name, "sample.solver"); }

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/sample/states.h"
 
-/// v = velocity(x, t) for all rows, each at its own time; one call is one evaluation.
-using Velocity = std::function<void(const double* x, const double* t, double* v)>;
+namespace htfm {
 
 struct SolverOptions {
   int64_t nfe = 10;       ///< budget: fixed-step solvers take as many steps as it allows; dopri5 gives up beyond it
@@ -31,8 +30,10 @@ struct SolverRun {
 struct SolverInfo {
   std::string name, summary;
   int64_t least_nfe;
-  /// Moves x (rows x dim) from t = 0 to t = 1.
-  std::function<SolverRun(const Velocity& velocity, int64_t rows, int64_t dim, const SolverOptions& options, double* x)> run;
+  /// Moves register 0 from t = 0 to t = 1.
+  std::function<SolverRun(States& states, const SolverOptions& options)> solve;
+  /// The same for x (rows x dim) on the host.
+  SolverRun run(const Velocity& velocity, int64_t rows, int64_t dim, const SolverOptions& options, double* x) const;
 };
 
 std::span<const SolverInfo> solvers();

@@ -204,6 +204,9 @@ Bindings::Bindings(RunConfig& c) {
   add("feature.convention", c.feature.convention, "linear, jump, leadlag, constant");
   add("feature.end", c.feature.end, "join T_1");
   add("feature.area", c.feature_area, "join the logarithm of the area: on, off, or auto (where a coupling makes the data depend on it)");
+  add("feature.saturate", c.feature_saturate,
+      "show clocks beyond the 0.9995 quantile of the area shrunk to it: on, off, or auto (where they are coupled and the data scale "
+      "follows them)");
   add("feature.squash", c.feature_squash,
       "grow like a square root beyond a deviation: on, off, or auto (where a coupling makes the largest clocks matter)");
   add("path.schedule", c.path.name, "straight, vp, ve, polynomial");
@@ -339,6 +342,7 @@ void validate(RunConfig& c) {
   one_of("precondition.scale", c.scale, {"constant", "clock"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
   one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
+  one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
   FlowMatchingSpec spec = c.flow();
   if (family.from_data) spec.clock = {"inverse-gamma", {{"nu", 2.0}}, c.clock.grid};  // until the data are there
   const FlowMatching flow(spec);  // throws where clock, feature, schedule or coupling are wrong
@@ -356,6 +360,7 @@ FlowMatchingSpec RunConfig::flow() const {
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);
   spec.feature.squash = feature_squash == "on" || (feature_squash == "auto" && coupled);
+  spec.feature.saturate = feature_saturate == "on" || (feature_saturate == "auto" && coupled && scale == "clock" && precondition);
   return spec;
 }
 

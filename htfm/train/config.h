@@ -78,8 +78,9 @@ struct RunConfig {
   ClockSpec clock;
   FeatureSpec feature;
   ScheduleSpec path;
-  std::string feature_squash = "auto";  ///< on, off, or auto, where a coupling makes the largest clocks matter
-  std::string feature_area = "auto";    ///< join the area: on, off, or auto, where a coupling makes the data depend on it
+  std::string feature_saturate = "auto";  ///< show no clock larger than nearly all: on, off, or auto, where a coupling makes them matter
+  std::string feature_squash = "auto";    ///< on, off, or auto, where a coupling makes the largest clocks matter
+  std::string feature_area = "auto";      ///< join the area: on, off, or auto, where a coupling makes the data depend on it
   CouplingSpec coupling;
   bool precondition = true;
   std::string scale = "constant";  ///< s_d of the preconditioning: constant or clock

@@ -4,6 +4,6 @@
 
 namespace htfm {
 
-const TrainingDevice& training_device() { return cuda_object<TrainingDevice>("htfm_cuda_training_device"); }
+const ImageDevice& image_device() { return cuda_object<ImageDevice>("htfm_cuda_image_device"); }
 
 }  // namespace htfm

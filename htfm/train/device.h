@@ -1,4 +1,4 @@
-// What the CUDA library offers for training and sampling images: the operations of networks, graphs of recorded work, and the kernels of a
+// What a device offers for training and sampling images: the operations of networks, graphs of recorded work, and the kernels of a
 // step. The library is loaded when a device is first asked for.
 #pragma once
 
@@ -44,9 +44,9 @@ struct GradientPlace {
   float decay = 0;
 };
 
-class TrainingDevice {
+class ImageDevice {
  public:
-  virtual ~TrainingDevice() = default;
+  virtual ~ImageDevice() = default;
   virtual std::unique_ptr<ImageOps> image_ops(at::ScalarType type) const = 0;
   virtual std::unique_ptr<DeviceQueue> queue() const = 0;
   /// Pairs of data rows (all: n x dim on the device; channels x height x width each) and noise; `noise` rows x dim or undefined.
@@ -65,6 +65,14 @@ class TrainingDevice {
   /// Clipping, AdamW and EMA over all parameters; a step that is not finite is counted and left out.
   virtual void update(const UpdateTensors& tensors, const AdamConstants& constants) const = 0;
   virtual int64_t segments(const at::Tensor& table) const = 0;
+  /// Sampling: states are rows x dim (channels x height x width), float64. out = sum of factor[k][row] in[k].
+  virtual void combine(const at::Tensor& out, const std::vector<at::Tensor>& in, const at::Tensor& factor) const = 0;
+  /// What the network is given: in x, at a time; coefficients are rows x 4 (in, time, skip, out), float64.
+  virtual void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input,
+                             const at::Tensor& time) const = 0;
+  /// velocity = skip x + out F, from the network's output F (rows x height x width x channels, float32).
+  virtual void network_output(const at::Tensor& output, const at::Tensor& state, const at::Tensor& coefficient,
+                              const at::Tensor& velocity) const = 0;
   /// Settings of the libraries: TF32 in float32 products, and the same bits in every run.
   virtual void configure(bool tf32, bool deterministic) const = 0;
   struct Memory {
@@ -78,6 +86,6 @@ class TrainingDevice {
 };
 
 /// The device of this machine; InputError where the CUDA library or a device is missing.
-const TrainingDevice& training_device();
+const ImageDevice& image_device();
 
 }  // namespace htfm

@@ -64,7 +64,7 @@ class CudaQueue final : public DeviceQueue {
   std::vector<at::cuda::CUDAEvent> events_;
 };
 
-class CudaTrainingDevice final : public TrainingDevice {
+class CudaImageDevice final : public ImageDevice {
  public:
   std::unique_ptr<ImageOps> image_ops(at::ScalarType type) const override { return make_cuda_image_ops(type); }
   std::unique_ptr<DeviceQueue> queue() const override { return std::make_unique<CudaQueue>(); }
@@ -131,6 +131,28 @@ class CudaTrainingDevice final : public TrainingDevice {
     cuda::update_parameters(a, stream());
   }
 
+  void combine(const at::Tensor& out, const std::vector<at::Tensor>& in, const at::Tensor& factor) const override {
+    if (in.size() > cuda::kTerms) throw std::runtime_error("[cuda] too many terms");
+    cuda::CombineArgs a;
+    a.rows = out.size(0), a.dim = out.size(1), a.terms = static_cast<int>(in.size());
+    for (size_t k = 0; k < in.size(); ++k) a.in[k] = in[k].const_data_ptr<double>();
+    a.factor = factor.const_data_ptr<double>(), a.out = out.mutable_data_ptr<double>();
+    cuda::combine(a, stream());
+  }
+  void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input,
+                     const at::Tensor& time) const override {
+    cuda::NetworkEndArgs a = network_end(state, coefficient, input.size(1) * input.size(2));
+    a.type = input.scalar_type() == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16, a.padded = static_cast<int>(input.size(3));
+    a.input = input.mutable_data_ptr(), a.time = time.mutable_data_ptr<float>();
+    cuda::network_input(a, stream());
+  }
+  void network_output(const at::Tensor& output, const at::Tensor& state, const at::Tensor& coefficient,
+                      const at::Tensor& velocity) const override {
+    cuda::NetworkEndArgs a = network_end(state, coefficient, output.size(1) * output.size(2));
+    a.output = output.const_data_ptr<float>(), a.velocity = velocity.mutable_data_ptr<double>();
+    cuda::network_output(a, stream());
+  }
+
   void configure(bool tf32, bool deterministic) const override {
     at::Context& c = at::globalContext();
     c.setAllowTF32CuDNN(tf32);
@@ -151,6 +173,12 @@ class CudaTrainingDevice final : public TrainingDevice {
   std::string name() const override { return at::cuda::getCurrentDeviceProperties()->name; }
 
  private:
+  static cuda::NetworkEndArgs network_end(const at::Tensor& state, const at::Tensor& coefficient, int64_t pixels) {
+    cuda::NetworkEndArgs a;
+    a.rows = static_cast<int>(state.size(0)), a.pixels = static_cast<int>(pixels), a.channels = static_cast<int>(state.size(1) / pixels);
+    a.state = state.const_data_ptr<double>(), a.coefficient = coefficient.const_data_ptr<double>();
+    return a;
+  }
   static const StepHeader* header(const StepTensors& s) { return static_cast<const StepHeader*>(s.header.const_data_ptr()); }
   static const StepRow* row(const StepTensors& s) { return static_cast<const StepRow*>(s.rows.const_data_ptr()); }
 };
@@ -158,13 +186,13 @@ class CudaTrainingDevice final : public TrainingDevice {
 }  // namespace
 }  // namespace htfm
 
-extern "C" const htfm::TrainingDevice* htfm_cuda_training_device(const char** reason) {
+extern "C" const htfm::ImageDevice* htfm_cuda_image_device(const char** reason) {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   if (status != cudaSuccess || devices == 0) {
     *reason = status == cudaSuccess ? "none found" : cudaGetErrorString(status);
     return nullptr;
   }
-  static const htfm::CudaTrainingDevice device;
+  static const htfm::CudaImageDevice device;
   return &device;
 }

@@ -36,7 +36,7 @@ DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state
                              const TrainConfig& config, bool drawn)
     : layers_(*network.unet()),
       layout_(network.layout()),
-      device_(training_device()),
+      device_(image_device()),
       config_(config),
       batch_(std::min(config.batch, rows.size(0))),
       image_{layers_.options.channels, layers_.options.height, layers_.options.width},
@@ -212,7 +212,7 @@ double DeviceTrainer::peak_bytes() const { return device_.memory().peak_bytes; }
 void DeviceTrainer::wait() { queue_->wait(); }
 
 double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds) {
-  const TrainingDevice& device = training_device();
+  const ImageDevice& device = image_device();
   const DevicePrecision p = precision_by_name(precision);
   device.configure(p.tf32, false);
   const auto ops = device.image_ops(p.type);

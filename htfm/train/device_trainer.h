@@ -46,7 +46,7 @@ class DeviceTrainer {
 
   const UNetLayers& layers_;
   const ParameterLayout& layout_;
-  const TrainingDevice& device_;
+  const ImageDevice& device_;
   TrainConfig config_;
   int64_t batch_;
   std::vector<int64_t> image_;

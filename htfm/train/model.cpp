@@ -75,7 +75,7 @@ Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
 }
 
 Model::Model(const RunConfig& config, const Dataset& data)
-    : config_(config), names_(data.names), data_hash_(data.hash), data_origin_(data.origin) {
+    : config_(config), names_(data.names), image_(data.image), data_hash_(data.hash), data_origin_(data.origin) {
   transform_ =
       TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"), config.data.whiten);
   if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
@@ -104,6 +104,14 @@ FlowMatchingSpec Model::flow_spec() const {
 
 void Model::build(DataScale scale) {
   flow_ = std::make_unique<FlowMatching>(flow_spec(), std::move(scale));
+  if (config_.net.kind == "unet") {
+    if (!image_ || image_->size() != dim_) throw InputError("[net.kind] expected images for unet, got rows of {} values", dim_);
+    UNetOptions options = config_.net.unet;
+    options.channels = image_->channels, options.height = image_->height, options.width = image_->width;
+    options.feature = flow_->feature().size();
+    network_ = make_unet(options);
+    return;
+  }
   MlpOptions options = config_.net.mlp;
   options.dim = dim_;
   options.feature = flow_->feature().size();
@@ -123,20 +131,21 @@ void Model::save(const std::string& path) const {
   file.tensors["standardiser.m2"] = statistics.m2;
   transform_.put(file.tensors);
   if (best.defined()) put_parameters(layout, best, "best.", file.tensors);
-  const nlohmann::json info{{"step", step},
-                            {"skipped", skipped},
-                            {"updates", state.updates},
-                            {"dim", dim_},
-                            {"data_hash", data_hash_},
-                            {"data_origin", data_origin_},
-                            {"columns", names_},
-                            {"bad_in_a_row", bad_in_a_row},
-                            {"loss_sum", loss_sum},
-                            {"loss_count", loss_count},
-                            {"best_loss", best_loss},
-                            {"best_step", best_step},
-                            {"clock", {{"family", clock().family}, {"parameters", clock().parameters}, {"grid", clock().grid}}},
-                            {"clock_explanation", clock_explanation()}};
+  nlohmann::json info{{"step", step},
+                      {"skipped", skipped},
+                      {"updates", state.updates},
+                      {"dim", dim_},
+                      {"data_hash", data_hash_},
+                      {"data_origin", data_origin_},
+                      {"columns", names_},
+                      {"bad_in_a_row", bad_in_a_row},
+                      {"loss_sum", loss_sum},
+                      {"loss_count", loss_count},
+                      {"best_loss", best_loss},
+                      {"best_step", best_step},
+                      {"clock", {{"family", clock().family}, {"parameters", clock().parameters}, {"grid", clock().grid}}},
+                      {"clock_explanation", clock_explanation()}};
+  if (image_) info["image"] = {image_->channels, image_->height, image_->width};
   if (!clock().table.empty()) file.tensors["clock.table"] = vector_tensor(clock().table);
   file.metadata["format"] = kFormat;
   file.metadata["config"] = format_config(config_);
@@ -171,6 +180,10 @@ Model Model::load(const std::string& path) {
     m.data_hash_ = info.at("data_hash");
     m.data_origin_ = info.at("data_origin");
     m.names_ = info.at("columns").get<std::vector<std::string>>();
+    if (info.contains("image")) {
+      const auto shape = info.at("image").get<std::array<int64_t, 3>>();
+      m.image_ = ImageShape{shape[0], shape[1], shape[2]};
+    }
     m.clock_.spec = m.config_.clock;
     if (info.contains("clock")) {
       const nlohmann::json& clock = info.at("clock");

@@ -43,6 +43,8 @@ class Model {
   const TableTransform& transform() const { return transform_; }
   const std::vector<std::string>& column_names() const { return names_; }
   int64_t dim() const { return network_->dim(); }
+  /// The shape of a row where rows are images.
+  const std::optional<ImageShape>& image() const { return image_; }
   const DataScale& data_scale() const { return flow_->data_scale(); }
   /// Prepares training on the data set that the model was made for.
   void couple(const Dataset& data);
@@ -78,6 +80,7 @@ class Model {
   TableTransform transform_;
   std::vector<std::string> names_;
   int64_t dim_ = 0;
+  std::optional<ImageShape> image_;
   std::string data_hash_, data_origin_;
 };
 

@@ -56,4 +56,28 @@ struct UpdateArgs {
 };
 void update_parameters(const UpdateArgs& args, cudaStream_t stream);
 
+constexpr int kTerms = 8;
+/// out = sum of factor[k][row] in[k]; rows x dim.
+struct CombineArgs {
+  int64_t rows = 0, dim = 0;
+  int terms = 0;
+  const double* in[kTerms] = {};
+  const double* factor = nullptr;  ///< terms x rows
+  double* out = nullptr;
+};
+void combine(const CombineArgs& args, cudaStream_t stream);
+
+struct NetworkEndArgs {
+  Type type = Type::float32;
+  int rows = 0, channels = 0, padded = 0, pixels = 0;
+  const double* state = nullptr;
+  const double* coefficient = nullptr;  ///< rows x (in, time, skip, out)
+  void* input = nullptr;                ///< rows x pixels x padded
+  float* time = nullptr;
+  const float* output = nullptr;  ///< rows x pixels x channels
+  double* velocity = nullptr;
+};
+void network_input(const NetworkEndArgs& args, cudaStream_t stream);
+void network_output(const NetworkEndArgs& args, cudaStream_t stream);
+
 }  // namespace htfm::cuda

@@ -12,34 +12,14 @@
 #include "htfm/io/file.h"
 #include "htfm/io/json_lines.h"
 #include "htfm/io/tensorboard.h"
+#include "htfm/train/engine.h"
+#include "htfm/train/optimiser.h"
 
 namespace htfm {
 
 namespace {
 
 using Stopwatch = std::chrono::steady_clock;
-
-// Mean over all coordinates of the squared error.
-class SquaredError final : public SampleLoss {
- public:
-  explicit SquaredError(const at::Tensor& target)
-      : target_(target.const_data_ptr<float>()), dim_(target.size(1)), inverse_(1.0 / static_cast<double>(target.numel())) {}
-  double operator()(int64_t first, int64_t rows, const float* output, float* gradient) const override {
-    const float* target = target_ + first * dim_;
-    double sum = 0;
-    for (int64_t i = 0; i < rows * dim_; ++i) {
-      const double d = static_cast<double>(output[i]) - target[i];
-      sum += d * d;
-      gradient[i] = static_cast<float>(2 * inverse_ * d);
-    }
-    return sum * inverse_;
-  }
-
- private:
-  const float* target_;
-  int64_t dim_;
-  double inverse_;
-};
 
 at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index) {
   const auto n = static_cast<int64_t>(index.size()), dim = rows.size(1);
@@ -83,6 +63,13 @@ class Validation {
   std::vector<int64_t> index_;
   at::Tensor rows_;
 };
+
+// Which rows of a batch are mirrored.
+std::vector<uint8_t> flips(Key key, size_t rows) {
+  std::vector<uint8_t> out(rows);
+  for (size_t i = 0; i < rows; ++i) out[i] = key.uniform(i) < 0.5 ? 1 : 0;
+  return out;
+}
 
 // Whether validation has not become better for long enough.
 bool out_of_patience(const Model& model) {
@@ -208,26 +195,15 @@ Model train(const RunConfig& config, const TrainOptions& options) {
   places.resize(static_cast<size_t>(rows - apart));
   Batches batches(key.child("order"), set.rows, std::move(places), config.train.batch);
   const int64_t steps = total_steps(config, rows), first_step = model.step;
-  const Optimiser optimiser(model.network().layout(), config.train);
-  std::vector<float> gradient(static_cast<size_t>(model.network().layout().size()));
+  const Optimiser optimiser(model.network().layout(), config.train);  // for the learning rate
+  const std::unique_ptr<Engine> engine = make_engine(model, set, options.device);
   const auto started = Stopwatch::now();
-  double norm = 0;
 
   while (model.step < steps && !out_of_patience(model)) {
     const int64_t step = model.step;
-    const TrainingPairs pairs = model.flow().pairs(key.child(static_cast<uint64_t>(step)), batches.at_step(step), model.standardiser);
-    const double loss = model.network().gradient(model.state.parameters.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature},
-                                                 SquaredError(pairs.target), gradient.data());
-    norm = optimiser.norm(gradient.data());
-    if (std::isfinite(loss) && std::isfinite(norm)) {
-      optimiser.update(step, gradient.data(), norm, model.state);
-      model.loss_sum += loss, ++model.loss_count, model.bad_in_a_row = 0;
-    } else {
-      ++model.skipped;
-      if (++model.bad_in_a_row >= config.train.max_bad_steps)
-        throw Error("[train] step {}: loss or gradient not finite in {} steps in a row; the last good checkpoint is {}", step + 1,
-                    model.bad_in_a_row, on_disk && !folder.list().empty() ? folder.list().back().path : "none");
-    }
+    const Key own = key.child(static_cast<uint64_t>(step));
+    const DataBatch batch = batches.at_step(step);
+    engine->step(model, own, batch, config.data.flip ? flips(own.child("flip"), batch.index.size()) : std::vector<uint8_t>());
     ++model.step;
 
     std::optional<double> validated;
@@ -236,24 +212,32 @@ Model train(const RunConfig& config, const TrainOptions& options) {
       if (*validated < model.best_loss || (!model.best.defined() && std::isfinite(*validated)))
         model.best = model.state.ema.clone(), model.best_loss = *validated, model.best_step = model.step;
     }
-    const bool last = model.step == steps || out_of_patience(model);
-    if (validated || last || model.step % config.train.log_steps == 0) {
+    const bool last = model.step == steps || out_of_patience(model), log = last || model.step % config.train.log_steps == 0,
+               save = on_disk && (last || model.step % config.train.checkpoint_steps == 0);
+    if (log || save || options.device.is_cpu()) {
+      engine->count(model);
+      if (model.bad_in_a_row >= config.train.max_bad_steps)
+        throw Error("[train] step {}: loss or gradient not finite in {} steps in a row; the last good checkpoint is {}", model.step,
+                    model.bad_in_a_row, on_disk && !folder.list().empty() ? folder.list().back().path : "none");
+    }
+    if (validated || log) {
       const double seconds = std::chrono::duration<double>(Stopwatch::now() - started).count();
       const TrainProgress progress{model.step,
                                    steps,
                                    model.loss_count > 0 ? model.loss_sum / static_cast<double>(model.loss_count) : std::nan(""),
-                                   norm,
+                                   engine->norm(),
                                    optimiser.learning_rate(step),
                                    model.skipped,
                                    seconds,
                                    static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
                                    last,
                                    validated};
-      model.loss_sum = 0, model.loss_count = 0;
+      engine->forget_loss(model);
       if (record) record->write(progress);
       if (options.report) options.report(progress);
     }
-    if (on_disk && (last || model.step % config.train.checkpoint_steps == 0)) {
+    if (last || save) engine->store(model);
+    if (save) {
       record->sync();
       model.save(folder.checkpoint(model.step));
       folder.prune(config.train.keep, config.train.keep_every);

@@ -24,6 +24,7 @@ struct TrainProgress {
 
 struct TrainOptions {
   std::string folder = {};                                ///< empty: nothing is written
+  at::Device device = at::kCPU;                           ///< where the steps are taken
   bool resume = false;                                    ///< go on from the newest checkpoint in the folder, or start where there is none
   std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
   std::function<void(const Model&)> started = {};         ///< called once before the first step

@@ -46,7 +46,7 @@ class Attention(nn.Module):
     def forward(self, x):
         n, c, h, w = x.shape
         q, k, v = self.qkv(self.norm(x)).reshape(n, 3, self.heads, c // self.heads, h * w).transpose(-1, -2).unbind(1)
-        a = (q @ k.transpose(-1, -2) / math.sqrt(c // self.heads)).softmax(-1) @ v
+        a = F.scaled_dot_product_attention(q, k, v)
         return x + self.out(a.transpose(-1, -2).reshape(n, c, h, w))
 
 
@@ -55,7 +55,7 @@ class UNet(nn.Module):
 
     def __init__(self, c):
         super().__init__()
-        self.c, base, mult = c, c["base"], [c["mult0"], c["mult1"], c["mult2"]][: c["levels"]]
+        self.c, base, mult = c, c["base"], [c[f"mult{k}"] for k in range(c["levels"])]
         wide, e = 4 * base, 4 * base + (c["path_embedding"] if c["feature"] else 0)
         self.time = nn.ModuleDict({"1": nn.Linear(base, wide), "2": nn.Linear(wide, wide)})
         if c["feature"]:
@@ -104,7 +104,7 @@ class UNet(nn.Module):
 
     def forward(self, x, t, feature):
         c, half = self.c, self.c["base"] // 2
-        angle = 1000 * t[:, None] * torch.exp(-math.log(10000) * torch.arange(half, dtype=t.dtype) / half)
+        angle = 1000 * t[:, None] * torch.exp(-math.log(10000) * torch.arange(half, dtype=t.dtype, device=t.device) / half)
         e = self.time["2"](F.silu(self.time["1"](torch.cat([angle.sin(), angle.cos()], 1))))
         if c["feature"]:
             path = self.path["2"](F.silu(self.path["1"](feature)))

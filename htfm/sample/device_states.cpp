@@ -1,0 +1,121 @@
+#include "htfm/sample/device_states.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/maximum.h>
+
+#include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/train/device_trainer.h"
+
+namespace htfm {
+
+DeviceStates::DeviceStates(const Model& model, const at::Tensor& weights, int64_t rows, const std::string& precision)
+    : model_(model), device_(image_device()), rows_(rows), dim_(model.dim()) {
+  const UNetLayers* layers = model.network().unet();
+  if (!layers) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", model.config().net.kind);
+  const DevicePrecision p = precision_by_name(precision);
+  device_.configure(p.tf32, model.config().train.deterministic);
+  ops_ = device_.image_ops(p.type);
+  queue_ = device_.queue();
+  const UNetOptions& o = layers->options;
+  const int64_t m = ops_->channel_multiple();
+  queue_->run([&] {
+    master_ = weights.to(ops_->device());
+    compute_ = master_.to(p.type);
+    input_ = ops_->empty({rows, o.height, o.width, (o.channels + m - 1) / m * m}).zero_();
+    time_ = ops_->zeros_float({rows});
+    if (o.feature > 0) feature_ = ops_->zeros_float({rows, o.feature});
+    registers_.push_back(at::empty({rows, dim_}, at::TensorOptions().dtype(at::kDouble).device(ops_->device())));
+  });
+  const auto evaluate_network = [&, layers] {
+    UNetPass pass(*layers, *ops_, {master_, compute_}, false);
+    output_ = pass.forward(input_, time_, feature_);
+  };
+  queue_->run([&] { evaluate_network(), evaluate_network(), output_.reset(); });
+  recording_ = queue_->record(evaluate_network);
+}
+
+DeviceStates::~DeviceStates() { queue_->wait(); }
+
+void DeviceStates::begin(Key key, int64_t first, double* area) {
+  const FlowMatching& flow = model_.flow();
+  const ClockSample clocks =
+      flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.feature().needs_paths()});
+  std::copy_n(clocks.area.const_data_ptr<double>(), rows_, area);
+  scales_.clear();
+  for (int64_t i = 0; i < rows_; ++i) scales_.push_back(flow.scales(area[i]));
+  used_ = 1;
+  queue_->run([&] {
+    if (feature_.defined()) feature_.copy_(flow.feature().standardised(flow.feature()(clocks), model_.standardiser));
+    registers_[0].copy_(sample_source(key.child("source"), clocks.area.to(ops_->device()), dim_, first));
+  });
+  queue_->wait();
+}
+
+at::Tensor DeviceStates::send(const std::vector<double>& values, at::IntArrayRef shape) {
+  return at::from_blob(const_cast<double*>(values.data()), shape, at::kDouble).to(ops_->device());
+}
+
+void DeviceStates::scale(const std::vector<double>& factor) { combine(0, std::vector<Term>{{0, 1, factor.data()}}); }
+
+void DeviceStates::upload(int to, const double* x) {
+  queue_->run([&] { registers_[static_cast<size_t>(to)].copy_(at::from_blob(const_cast<double*>(x), {rows_, dim_}, at::kDouble)); });
+}
+
+void DeviceStates::download(int from, double* x) {
+  queue_->run([&] { at::from_blob(x, {rows_, dim_}, at::kDouble).copy_(at_register(from)); });
+}
+
+int DeviceStates::add() {
+  if (used_ == registers_.size()) queue_->run([&] { registers_.push_back(at::empty_like(registers_[0])); });
+  return static_cast<int>(used_++);
+}
+
+void DeviceStates::evaluate(int x, const double* t, int v) {
+  const FlowMatching& flow = model_.flow();
+  std::vector<double> coefficient(static_cast<size_t>(4 * rows_));
+  for (int64_t i = 0; i < rows_; ++i) {
+    double* c = coefficient.data() + 4 * i;
+    if (angular_) {
+      c[0] = 1, c[1] = t[i] >= 1 ? 1.0 : flow.network_time(flow.time_at(t[i] * M_PI / 2, scales(i)), scales(i)), c[2] = 0, c[3] = M_PI / 2;
+    } else {
+      const Scaling s = flow.scaling(t[i], scales(i));
+      c[0] = s.in, c[1] = flow.network_time(t[i], scales(i)), c[2] = s.skip, c[3] = s.out;
+    }
+  }
+  queue_->run([&] {
+    const at::Tensor sent = send(coefficient, {rows_, 4});
+    device_.network_input(at_register(x), sent, input_, time_);
+    queue_->replay(recording_);
+    device_.network_output(output_, at_register(x), sent, at_register(v));
+  });
+}
+
+void DeviceStates::combine(int out, std::span<const Term> terms) {
+  std::vector<double> factor;
+  std::vector<at::Tensor> in;
+  for (const Term& t : terms) {
+    in.push_back(at_register(t.from));
+    for (int64_t i = 0; i < rows_; ++i) factor.push_back(t.factor ? t.constant * t.factor[i] : t.constant);
+  }
+  queue_->run([&] { device_.combine(at_register(out), in, send(factor, {static_cast<int64_t>(terms.size()), rows_})); });
+}
+
+double DeviceStates::worst_error(int e, int a, int b, double atol, double rtol) {
+  double worst = 0;
+  queue_->run([&] {
+    const at::Tensor scale = at::maximum(at_register(a).abs(), at_register(b).abs()) * rtol + atol;
+    const at::Tensor norm = (at_register(e) / scale).square().mean(1).sqrt().cpu();
+    for (int64_t i = 0; i < rows_; ++i) {
+      const double own = norm.const_data_ptr<double>()[i];
+      if (std::isfinite(own)) worst = std::max(worst, own);
+    }
+  });
+  return worst;
+}
+
+}  // namespace htfm

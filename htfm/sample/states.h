@@ -1,0 +1,52 @@
+// Where the states of a batch of rows live while a solver moves them: on the host, or on a device. A solver names registers, each rows x
+// dim values; register 0 is the state itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace htfm {
+
+/// v = velocity(x, t) for all rows, each at its own time; one call is one evaluation.
+using Velocity = std::function<void(const double* x, const double* t, double* v)>;
+
+class States {
+ public:
+  virtual ~States() = default;
+  virtual int64_t rows() const = 0;
+  /// One more register, to be written before it is read.
+  virtual int add() = 0;
+  /// v = velocity of x at a time for each row.
+  virtual void evaluate(int x, const double* t, int v) = 0;
+  /// One term of a sum: a register times `constant`, and times a factor for each row where given.
+  struct Term {
+    int from;
+    double constant = 1;
+    const double* factor = nullptr;
+  };
+  /// out = the sum of the terms; out may be one of them.
+  virtual void combine(int out, std::span<const Term> terms) = 0;
+  /// The largest over rows of the root mean square of e / (atol + rtol max(|a|, |b|)); rows that are not finite do not count.
+  virtual double worst_error(int e, int a, int b, double atol, double rtol) = 0;
+};
+
+class HostStates final : public States {
+ public:
+  /// Moves x (rows x dim) in place.
+  HostStates(const Velocity& velocity, int64_t rows, int64_t dim, double* x);
+  int64_t rows() const override { return rows_; }
+  int add() override;
+  void evaluate(int x, const double* t, int v) override;
+  void combine(int out, std::span<const Term> terms) override;
+  double worst_error(int e, int a, int b, double atol, double rtol) override;
+
+ private:
+  const Velocity& velocity_;
+  int64_t rows_, dim_;
+  std::vector<std::vector<double>> own_;
+  std::vector<double*> registers_;
+};
+
+}  // namespace htfm

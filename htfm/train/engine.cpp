@@ -1,0 +1,109 @@
+#include "htfm/train/engine.h"
+
+#include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/train/device_trainer.h"
+
+namespace htfm {
+
+namespace {
+
+// Mean of |output - target|^2 over all elements of a batch.
+class SquaredError final : public SampleLoss {
+ public:
+  explicit SquaredError(const at::Tensor& target)
+      : target_(target.const_data_ptr<float>()), dim_(target.size(1)), inverse_(1 / static_cast<double>(target.numel())) {}
+  double operator()(int64_t first, int64_t rows, const float* output, float* gradient) const override {
+    const float* target = target_ + first * dim_;
+    double sum = 0;
+    for (int64_t i = 0; i < rows * dim_; ++i) {
+      const double d = static_cast<double>(output[i]) - target[i];
+      sum += d * d;
+      gradient[i] = static_cast<float>(2 * inverse_ * d);
+    }
+    return sum * inverse_;
+  }
+
+ private:
+  const float* target_;
+  int64_t dim_;
+  double inverse_;
+};
+
+// Mirrors images (rows of channels x height x width) from left to right.
+void mirror(at::Tensor& rows, const ImageShape& shape, std::span<const uint8_t> flip) {
+  float* x = rows.mutable_data_ptr<float>();
+  for (size_t i = 0; i < flip.size(); ++i)
+    for (int64_t line = 0; flip[i] != 0 && line < shape.channels * shape.height; ++line) {
+      float* from = x + static_cast<int64_t>(i) * shape.size() + line * shape.width;
+      std::reverse(from, from + shape.width);
+    }
+}
+
+class CpuEngine final : public Engine {
+ public:
+  explicit CpuEngine(const Model& model)
+      : optimiser_(model.network().layout(), model.config().train), gradient_(static_cast<size_t>(model.network().layout().size())) {}
+
+  void step(Model& model, Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
+    at::Tensor rows = batch.rows;
+    if (!flip.empty()) mirror(rows = rows.clone(), *model.image(), flip);
+    const TrainingPairs pairs = model.flow().pairs(key, {rows, batch.index, batch.position}, model.standardiser);
+    const double loss = model.network().gradient(model.state.parameters.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature},
+                                                 SquaredError(pairs.target), gradient_.data());
+    norm_ = optimiser_.norm(gradient_.data());
+    if (std::isfinite(loss) && std::isfinite(norm_)) {
+      optimiser_.update(model.step, gradient_.data(), norm_, model.state);
+      model.loss_sum += loss, ++model.loss_count, model.bad_in_a_row = 0;
+    } else {
+      ++model.skipped, ++model.bad_in_a_row;
+    }
+  }
+
+ private:
+  Optimiser optimiser_;
+  std::vector<float> gradient_;
+};
+
+class DeviceEngine final : public Engine {
+ public:
+  DeviceEngine(const Model& model, const CoupledData& set)
+      : optimiser_(model.network().layout(), model.config().train), drawn_(model.config().coupling.kind != "independent") {
+    StepState counters;
+    counters.updates = model.state.updates, counters.skipped = model.skipped, counters.bad_in_a_row = model.bad_in_a_row;
+    counters.loss_sum = model.loss_sum, counters.loss_count = model.loss_count;
+    trainer_ = std::make_unique<DeviceTrainer>(model.network(), model.state, counters, set.rows, model.config().train, drawn_);
+  }
+  void step(Model& model, Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
+    trainer_->step(model.flow().recipe(key, batch, model.standardiser, drawn_), batch.index, flip, optimiser_.learning_rate(model.step));
+  }
+  void count(Model& model) override {
+    const StepState s = trainer_->counters();
+    model.skipped = s.skipped, model.bad_in_a_row = s.bad_in_a_row, model.loss_sum = s.loss_sum, model.loss_count = s.loss_count;
+    norm_ = s.norm;
+  }
+  void forget_loss(Model& model) override {
+    trainer_->reset_loss();
+    Engine::forget_loss(model);
+  }
+  void store(Model& model) override { trainer_->download(model.state); }
+
+ private:
+  Optimiser optimiser_;
+  bool drawn_;  // the coupling looks at the points of the source, so the host draws them
+  std::unique_ptr<DeviceTrainer> trainer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const Model& model, const CoupledData& set, at::Device device) {
+  if (device.is_cpu()) return std::make_unique<CpuEngine>(model);
+  const RunConfig& c = model.config();
+  if (!model.network().unet()) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", c.net.kind);
+  if (c.data.tail != "empirical") throw InputError("[data.tail] expected empirical on a device, got {}", c.data.tail);
+  if (c.train.validation > 0) throw InputError("[train.validation] expected 0 on a device, got {}", c.train.validation);
+  return std::make_unique<DeviceEngine>(model, set);
+}
+
+}  // namespace htfm
