@@ -1,9 +1,13 @@
 // htfm bench: our speed, and the ratio against what a user would pick instead where that is installed.
 #include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
 #include <fmt/format.h>
 
+#include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 #include "app/common.h"
@@ -11,6 +15,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/npy.h"
+#include "htfm/metric/frechet.h"
 #include "htfm/metric/metric.h"
 #include "htfm/path/assignment.h"
 #include "htfm/sample/sampler.h"
@@ -25,6 +30,18 @@ double seconds_of(const std::function<void()>& f) {
   const auto t = std::chrono::steady_clock::now();
   f();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+// Of this process: what others do on the machine does not count.
+double processor_seconds(const std::function<void()>& f) {
+  const auto now = [] {
+    timespec t{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  };
+  const double start = now();
+  f();
+  return now() - start;
 }
 
 // Median seconds of a call, over rounds of at least `least` seconds each.
@@ -182,6 +199,45 @@ void bench_scores(Bench& b) {
         prd_rivals);
 }
 
+// Features like pooled activations: not negative, with a covariance whose spectrum is a power law.
+at::Tensor bench_features(Key key, int64_t n, int64_t dim, float shift) {
+  at::Tensor mix = at::empty({dim, dim}, at::kFloat), z = at::empty({n, dim}, at::kFloat);
+  fill_normal(Key(7), 0, dim * dim, mix.mutable_data_ptr<float>());
+  fill_normal(key, 0, n * dim, z.mutable_data_ptr<float>());
+  for (int64_t i = 0; i < dim; ++i) mix.select(0, i).mul_(10 * std::pow(1 + i, -0.6) / std::sqrt(dim));
+  return at::mm(z.add_(shift), mix).add_(0.1).clamp_min_(0);
+}
+
+void bench_frechet(Bench& b) {
+  set_thread_count(1);
+  constexpr int64_t n = 12406, dim = 2048;
+  const at::Tensor real = bench_features(Key(1), n, dim, 0), fake = bench_features(Key(2), n, dim, 0.05F);
+  const PeerFolder folder;
+  write_npy(folder.file("real.npy"), real);
+  write_npy(folder.file("fake.npy"), fake);
+  FeatureMoments m[2];
+  const auto collect = [&](const at::Tensor& x) {
+    MomentCollector all;
+    for (const at::Tensor& part : x.split(500)) all.add(part);
+    return all.moments();
+  };
+  const double moments = processor_seconds([&] { m[0] = collect(real), m[1] = collect(fake); });
+  double value = 0;
+  const auto root_once = [&] { value = frechet_distance(m[0], m[1]).value; };
+  root_once();
+  std::array<double, 5> times;
+  for (double& t : times) t = processor_seconds(root_once);
+  std::sort(times.begin(), times.end());
+  std::vector<PeerLine> moments_rivals, root_rivals;
+  for (const Json& j : b.run_peer("frechet.py", fmt::format("--real '{}' --fake '{}'", folder.file("real.npy"), folder.file("fake.npy")))) {
+    const std::string difference = j.contains("value") ? fmt::format("(differs by {:.1e})", j["value"].get<double>() - value) : "";
+    (j.value("case", "") == "root" ? root_rivals : moments_rivals).push_back(peer_line(j, j.value("seconds", 0.0), difference));
+  }
+  b.add("frechet", fmt::format("mean and covariance, 2 x {} x {}, 1 thread", n, dim), moments, fmt::format("{:.2f} s", moments),
+        moments_rivals);
+  b.add("frechet", fmt::format("distance from these (value {:.6f})", value), times[2], fmt::format("{:.2f} s", times[2]), root_rivals);
+}
+
 // The whole training step and the sampling of the 2D job.
 void bench_job(Bench& b) {
   for (const int threads : {1, 2})
@@ -261,9 +317,9 @@ void add_bench(CLI::App& app) {
   c->add_option("--python", o->bench.python, "Python that has the peers' packages; without it only our own side runs");
   c->add_option("--peers", o->bench.peers, "Folder of the peers' scripts")->default_val("bench/peers");
   if (const char* python = std::getenv("HTFM_PEERS_PYTHON")) o->bench.python = python;
-  c->add_option("--only", o->only, "stable, signature, scores, assignment, coupling, job")
+  c->add_option("--only", o->only, "stable, signature, scores, frechet, assignment, coupling, job")
       ->delimiter(',')
-      ->check(CLI::IsMember({"stable", "signature", "scores", "assignment", "coupling", "job"}));
+      ->check(CLI::IsMember({"stable", "signature", "scores", "frechet", "assignment", "coupling", "job"}));
   add_bench_unet(*c);
   o->common.add(*c);
   c->callback([o, c] {
@@ -278,6 +334,7 @@ void add_bench(CLI::App& app) {
     if (wanted("stable")) bench_stable(o->bench);
     if (wanted("signature")) bench_signature(o->bench);
     if (wanted("scores")) bench_scores(o->bench);
+    if (wanted("frechet")) bench_frechet(o->bench);
     if (wanted("assignment")) bench_assignment(o->bench);
     if (wanted("coupling")) bench_couplings(o->bench);
     if (wanted("job")) bench_job(o->bench);

@@ -85,6 +85,7 @@ void add_sample(CLI::App& app);
 void add_fit(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_tails(CLI::App& app);
+void add_grid(CLI::App& app);
 void add_report(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_info(CLI::App& app);

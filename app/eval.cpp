@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/common.h"
+#include "app/image_eval.h"
 #include "htfm/base/error.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/table.h"
@@ -38,22 +39,39 @@ void add_eval(CLI::App& app) {
     std::string real, fake;
     std::vector<std::string> metrics;
     MetricOptions metric;
+    ImageEvalOptions image;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("eval", "Score samples against data");
-  c->footer("Example: htfm eval --real r.npy --fake s.npy --metrics f1_prd,w1_sliced");
-  c->add_option("--real", o->real, "Data (.npy or .csv)")->required();
+  c->footer(
+      "Examples: htfm eval --real r.npy --fake s.npy --metrics f1_prd,w1_sliced\n"
+      "          htfm eval --real cifar10-lt --fake s.npy --features net.pt --reference-cache ref.safetensors");
+  c->add_option("--real", o->real, "Data (.npy or .csv); images with --features")->required();
   c->add_option("--fake", o->fake, "Samples (.npy or .csv)")->required();
   std::vector<std::string> names;
   for (const MetricInfo& m : metric_infos()) names.emplace_back(m.name);
   c->add_option("--metrics", o->metrics, "Comma-separated; all where not given")->delimiter(',')->check(CLI::IsMember(names));
-  c->add_option("-k", o->metric.k, "Neighbours of f1_knn")->check(CLI::PositiveNumber)->capture_default_str();
+  CLI::Option* k =
+      c->add_option("-k", o->metric.k, "Neighbours of f1_knn (10), of precision and recall of images (3)")->check(CLI::PositiveNumber);
   c->add_option("--bootstrap", o->metric.bootstrap.rounds, "Resamples for the intervals of tail scores; 0: none")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
+  o->image.reference.add(*c);
+  c->add_option("--split", o->image.split, "Images: what to call the reference beside the scores")->capture_default_str();
+  c->add_option("--inception", o->image.inception,
+                "Images: SHA-256 of the 2015 Inception network; the distance is called FID only where --features is that file");
+  c->add_option("--about", o->image.about, "Images: what `htfm sample --json` printed, to stand beside the scores");
   o->common.add(*c);
-  c->callback([o] {
-    o->common.apply();
+  c->callback([o, k] {
+    const bool images = !o->image.reference.features.empty();
+    o->common.apply(images);
+    if (images) {
+      if (!o->metrics.empty()) throw InputError("[--metrics] expected no list with --features: images have scores of their own");
+      o->image.reference.real.path = o->real, o->image.fake = o->fake;
+      if (k->count() > 0) o->image.k = o->metric.k;
+      print_figures(o->common, eval_images(o->image, o->common));
+      return;
+    }
     const at::Tensor real = read_table(o->real).values, fake = read_samples(o->fake);
     o->metric.set_seed(static_cast<uint64_t>(o->common.seed));
     const MetricReport report = compute_metrics(o->metrics, real, fake, o->metric);

@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   add_fit(app);
   add_eval(app);
   add_tails(app);
+  add_grid(app);
   add_report(app);
   add_reproduce(app);
   add_info(app);

@@ -169,6 +169,23 @@ TEST(ImageArray, ChannelsFirstOrLastBytesOrFloats) {
   EXPECT_MENTIONS(input_error([&] { read(at::zeros({2, 4}, at::kByte)); }), "got shape (2, 4)");
 }
 
+TEST(ImageSamples, RowsOrImagesOfTheShapeAsked) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.npy";
+  const auto read = [&](const at::Tensor& x, std::optional<ImageShape> shape) {
+    write_npy(path, x);
+    return read_image_samples(path, shape);
+  };
+  const at::Tensor x = at::arange(2 * 3 * 4 * 4).to(at::kFloat).view({2, 3, 4, 4});
+  EXPECT_TRUE(read(x.flatten(1), ImageShape{3, 4, 4}).equal(x));
+  EXPECT_TRUE(read(x.flatten(1), {}).equal(x)) << "48 = 3 x 4 x 4";
+  EXPECT_TRUE(read(x.to(at::kByte), ImageShape{3, 4, 4}).equal(x.to(at::kByte)));
+  EXPECT_EQ(read(at::zeros({5, 49}), {}).sizes(), at::IntArrayRef({5, 1, 7, 7}));
+  EXPECT_MENTIONS(input_error([&] { read(at::zeros({5, 50}), {}); }), "expected rows of 3 s s or s s numbers");
+  EXPECT_MENTIONS(input_error([&] { read(at::zeros({5, 49}), ImageShape{3, 4, 4}); }), "expected rows of 3 x 4 x 4 = 48 numbers, got 49");
+  EXPECT_MENTIONS(input_error([&] { read(x, ImageShape{3, 5, 5}); }), "expected images of 3 x 5 x 5, got 3 x 4 x 4");
+}
+
 TEST(Bytes, SurviveTheWayThroughRows) {
   const at::Tensor all = at::arange(256).to(at::kByte).view({1, 1, 16, 16});
   const at::Tensor rows = image_rows(all);

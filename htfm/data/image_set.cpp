@@ -48,6 +48,15 @@ at::Tensor channels_first(const at::Tensor& array, const std::string& path) {
                    shape_text(array.sizes()));
 }
 
+// A row's length as a square image: 3 s s, or s s.
+ImageShape square_shape(int64_t length, const std::string& path) {
+  for (const int64_t channels : {3, 1}) {
+    const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(length) / static_cast<double>(channels))));
+    if (side > 0 && channels * side * side == length) return {channels, side, side};
+  }
+  throw InputError("[images] {}: expected rows of 3 s s or s s numbers where the shape of an image is not given, got {}", path, length);
+}
+
 void check_range(const at::Tensor& pixels, const std::string& path) {
   check_finite(pixels, path);
   const double low = pixels.min().item<double>(), high = pixels.max().item<double>();
@@ -131,6 +140,20 @@ ImageSet read_image_array(const std::string& path) {
   set_hash(set);
   set.origin = fmt::format("{}, {} images", path, set.size());
   return set;
+}
+
+at::Tensor read_image_samples(const std::string& path, const std::optional<ImageShape>& shape) {
+  at::Tensor x = read_npy(path, NpyNumbers::pixels);
+  if (x.dim() == 2 && x.numel() > 0) {
+    const ImageShape own = shape ? *shape : square_shape(x.size(1), path);
+    if (x.size(1) != own.size())
+      throw InputError("[images] {}: expected rows of {} = {} numbers, got {}", path, own.text(), own.size(), x.size(1));
+    return x.view({x.size(0), own.channels, own.height, own.width});
+  }
+  x = channels_first(x, path);
+  const ImageShape own{x.size(1), x.size(2), x.size(3)};
+  if (shape && own != *shape) throw InputError("[images] {}: expected images of {}, got {}", path, shape->text(), own.text());
+  return x;
 }
 
 at::Tensor image_rows(const at::Tensor& pixels) {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,10 @@ ImageSet long_tail(const ImageSet& set, double imbalance = 0.01, int64_t head = 
 
 /// Images in an .npy array: n x c x h x w or n x h x w x c with c = 1 or 3, or n x h x w; uint8, or floats in [-1,1]. No labels.
 ImageSet read_image_array(const std::string& path);
+
+/// Samples in an .npy array as n x c x h x w: images as in read_image_array, or rows n x (c h w); uint8 or floats, of any size and not
+/// necessarily finite. `shape`: that of an image; without it rows are square, in colour where their length allows.
+at::Tensor read_image_samples(const std::string& path, const std::optional<ImageShape>& shape = {});
 
 /// Rows as networks see them: n x (c h w) float32, bytes p as p / 127.5 - 1.
 at::Tensor image_rows(const at::Tensor& pixels);

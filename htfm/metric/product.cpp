@@ -9,20 +9,39 @@
 namespace htfm {
 namespace {
 
-constexpr int64_t kRows = 256, kColumns = 256;  // of a tile
+constexpr int64_t kTile = 512;
 
-/// Calls task(first row, rows, first column, columns) for each tile of n x m.
+struct Tile {
+  int64_t i, rows, j, columns;
+};
+
+/// The tiles of n x m in side x side pieces; of the lower triangle alone, those on the diagonal in smaller ones.
+std::vector<Tile> tiles(int64_t n, int64_t m, Part part, int64_t side = kTile) {
+  std::vector<Tile> out;
+  for (int64_t i = 0; i < n; i += side)
+    for (int64_t j = 0; j < m; j += side) {
+      const Tile tile{i, std::min(side, n - i), j, std::min(side, m - j)};
+      if (part == Part::lower && j > i) continue;
+      if (part == Part::all || j < i || side < kTile) {
+        out.push_back(tile);
+        continue;
+      }
+      for (const Tile& t : tiles(tile.rows, tile.columns, part, side / 2)) out.push_back({i + t.i, t.rows, j + t.j, t.columns});
+    }
+  return out;
+}
+
+/// Calls task(tile) for each of them, LibTorch on one thread.
 template <class Task>
 void for_tiles(int64_t n, int64_t m, Part part, const Task& task) {
-  const int64_t down = (n + kRows - 1) / kRows, across = (m + kColumns - 1) / kColumns;
-  parallel_for(down * across, [&](int64_t k) {
-    const int64_t i = k / across * kRows, j = k % across * kColumns;
-    const int64_t rows = std::min(kRows, n - i), columns = std::min(kColumns, m - j);
-    if (part == Part::lower && j > i + rows - 1) return;
+  const std::vector<Tile> all = tiles(n, m, part);
+  parallel_for(static_cast<int64_t>(all.size()), [&](int64_t k) {
     const OneThread one;
-    task(i, rows, j, columns);
+    task(all[static_cast<size_t>(k)]);
   });
 }
+
+at::Tensor cut(const at::Tensor& x, const Tile& t) { return x.narrow(0, t.i, t.rows).narrow(1, t.j, t.columns); }
 
 }  // namespace
 
@@ -31,22 +50,19 @@ void add_product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b
     out.addmm_(a, b);
     return;
   }
-  for_tiles(out.size(0), out.size(1), part, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
-    out.narrow(0, i, rows).narrow(1, j, columns).addmm_(a.narrow(0, i, rows), b.narrow(1, j, columns));
-  });
+  for_tiles(out.size(0), out.size(1), part,
+            [&](const Tile& t) { cut(out, t).addmm_(a.narrow(0, t.i, t.rows), b.narrow(1, t.j, t.columns)); });
 }
 
 at::Tensor congruence(const at::Tensor& l, const at::Tensor& s) {
   const int64_t d = l.size(0);
   at::Tensor right = at::zeros({d, d}, s.options()), out = at::zeros({d, d}, s.options());
-  // Column tile j of l begins at row j.
-  for_tiles(d, d, Part::all, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
-    const at::Tensor own = l.narrow(0, j, d - j).narrow(1, j, columns);
-    right.narrow(0, i, rows).narrow(1, j, columns).addmm_(s.narrow(0, i, rows).narrow(1, j, d - j), own);
+  // Columns j and on of l begin at row j.
+  for_tiles(d, d, Part::all, [&](const Tile& t) {
+    cut(right, t).addmm_(cut(s, {t.i, t.rows, t.j, d - t.j}), cut(l, {t.j, d - t.j, t.j, t.columns}));
   });
-  for_tiles(d, d, Part::lower, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
-    const at::Tensor own = l.narrow(0, i, d - i).narrow(1, i, rows).t();
-    out.narrow(0, i, rows).narrow(1, j, columns).addmm_(own, right.narrow(0, i, d - i).narrow(1, j, columns));
+  for_tiles(d, d, Part::lower, [&](const Tile& t) {
+    cut(out, t).addmm_(cut(l, {t.i, d - t.i, t.i, t.rows}).t(), cut(right, {t.i, d - t.i, t.j, t.columns}));
   });
   return out;
 }

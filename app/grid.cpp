@@ -1,0 +1,77 @@
+// htfm grid: samples of images side by side as a PNG file.
+#include <fmt/format.h>
+
+#include "app/common.h"
+#include "app/image_eval.h"
+#include "htfm/base/error.h"
+#include "htfm/io/png.h"
+#include "htfm/report/image_grid.h"
+
+namespace htfm::app {
+
+namespace {
+
+struct Options {
+  Common common;
+  std::string samples, output;
+  int64_t columns = 10, rows = 10;
+  report::GridStyle style;
+  std::vector<int64_t> shape;
+  ImageReferenceOptions reference;
+};
+
+// Samples by the class of their nearest real image.
+at::Tensor by_class(const Options& o, Json& figures) {
+  const ImageReference real = load_reference(o.reference, o.common.where());
+  if (!real.images.labels.defined())
+    throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
+  const SampledImages samples = load_samples(o.samples, real.images.shape());
+  const Nearest nearest =
+      nearest_features(real.reference.features.to(o.common.where()), (*real.network)(samples.pixels, o.reference.batch));
+  const auto classes = static_cast<int64_t>(real.images.classes.size());
+  const auto cells = report::class_columns(real.images.labels.index_select(0, nearest.index), nearest.distance, classes, o.rows);
+  figures["columns"] = real.images.classes;
+  figures["features_sha256"] = real.network->hash();
+  return report::image_grid(samples.pixels, cells, o.style);
+}
+
+}  // namespace
+
+void add_grid(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("grid", "Draw samples of images side by side");
+  c->footer(
+      "Examples: htfm grid s.npy -o grid.png --columns 20\n"
+      "          htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
+  c->add_option("samples", o->samples, "Samples (.npy): rows or images, floats in [-1,1] or uint8")->required();
+  c->add_option("-o,--output", o->output, "File to write (.png)")->required();
+  c->add_option("--columns", o->columns, "Images a row")->check(CLI::Range(1, 1000))->capture_default_str();
+  c->add_option("--rows", o->rows, "Rows at the most")->check(CLI::Range(1, 1000))->capture_default_str();
+  c->add_option("--gap", o->style.gap, "White pixels between images")->check(CLI::Range(0, 100))->capture_default_str();
+  c->add_option("--scale", o->style.scale, "Times each pixel is repeated")->check(CLI::Range(1, 32))->capture_default_str();
+  c->add_option("--shape", o->shape, "Channels, height and width of a row; square where not given")->expected(3)->delimiter(',');
+  c->add_option("--real", o->reference.real.path, "Real images with labels: one column a class, by the nearest of them");
+  o->reference.add(*c);
+  o->common.add(*c);
+  c->callback([o] {
+    o->common.apply(!o->reference.features.empty());
+    if (!o->output.ends_with(".png")) throw InputError("[-o] expected a file that ends in .png, got '{}'", o->output);
+    if (o->reference.real.path.empty() != o->reference.features.empty())
+      throw InputError("[--features] expected --real and --features together: they make one column a class");
+    Json figures{{"samples", o->samples}, {"file", o->output}};
+    at::Tensor grid;
+    if (!o->reference.features.empty()) {
+      grid = by_class(*o, figures);
+    } else {
+      std::optional<ImageShape> shape;
+      if (!o->shape.empty()) shape = ImageShape{o->shape[0], o->shape[1], o->shape[2]};
+      const at::Tensor pixels = load_samples(o->samples, shape).pixels;
+      grid = report::image_grid(pixels.narrow(0, 0, std::min(pixels.size(0), o->columns * o->rows)), o->columns, o->style);
+    }
+    write_png(o->output, grid);
+    figures["pixels"] = fmt::format("{} x {}", grid.size(2), grid.size(1));
+    print_figures(o->common, figures);
+  });
+}
+
+}  // namespace htfm::app
