@@ -55,10 +55,14 @@ ImageReference load_reference(const ImageReferenceOptions& o, at::Device device)
 }
 
 SampledImages load_samples(const std::string& path, const std::optional<ImageShape>& shape) {
-  const ByteImages bytes = to_bytes(read_image_samples(path, shape));
+  return sampled_images(read_image_samples(path, shape), path);
+}
+
+SampledImages sampled_images(const at::Tensor& samples, const std::string& where) {
+  const ByteImages bytes = to_bytes(samples);
   SampledImages out{bytes.pixels, bytes.not_finite.sum().item<int64_t>()};
   if (out.nonfinite > 0) out.pixels = bytes.pixels.index_select(0, bytes.not_finite.logical_not().nonzero().view({-1}));
-  if (out.pixels.size(0) == 0) throw InputError("[--fake] {}: expected finite images, got none in {}", path, out.nonfinite);
+  if (out.pixels.size(0) == 0) throw InputError("[--fake] {}: expected finite images, got none in {}", where, out.nonfinite);
   out.clipped_share = static_cast<double>(bytes.clipped) / static_cast<double>(out.pixels.numel());
   return out;
 }

@@ -34,6 +34,8 @@ struct SampledImages {
   int64_t nonfinite = 0;
   double clipped_share = 0;  ///< of the values
 };
+/// `samples`: images of any kind that to_bytes takes; `where` is for messages.
+SampledImages sampled_images(const at::Tensor& samples, const std::string& where);
 SampledImages load_samples(const std::string& path, const std::optional<ImageShape>& shape);
 
 /// `htfm eval` with --features.
