@@ -121,7 +121,7 @@ void add_sample(CLI::App& app) {
     options.device = o->common.network_device(model.config().net.kind);
     const SampleResult result = sample_with_status(model, options);
     if (o->output.ends_with(".csv"))
-      write_csv(o->output, result.samples, model.column_names(), kCsvDigits);
+      write_csv(o->output, result.samples, model.column_names(), model.transform().digits());
     else
       write_npy(o->output, result.samples);
     if (!o->area.empty()) write_npy(o->area, result.area);

@@ -186,6 +186,8 @@ Bindings::Bindings(RunConfig& c) {
   add("data.normalise", c.data.normalise,
       "none, zscore, robust (median and interquartile range) or table (each column by its kind), column by column");
   add("data.whiten", c.data.whiten, "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
+  add("data.tail_index", c.data.tail_index, 0, 1000,
+      "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
   std::string families;

@@ -31,6 +31,7 @@ struct DataConfig {
   double holdout = 0;              ///< share of a file's rows that is set apart
   std::string normalise = "none";  ///< none | zscore | robust | table, column by column
   bool whiten = false;             ///< turn and stretch by a robust scatter matrix afterwards
+  double tail_index = 0;           ///< sides of columns with clearly another tail index are brought to this one; 0: none
   std::string tail = "empirical";  ///< empirical | pareto: the largest sizes as they are, or smoothed and continued by a Pareto law
 };
 

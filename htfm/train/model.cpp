@@ -76,8 +76,8 @@ Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
 
 Model::Model(const RunConfig& config, const Dataset& data)
     : config_(config), names_(data.names), image_(data.image), data_hash_(data.hash), data_origin_(data.origin) {
-  transform_ =
-      TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"), config.data.whiten);
+  transform_ = TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"),
+                                   config.data.whiten, config.data.tail_index);
   if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   const CoupledData set = coupled(data);
   dim_ = set.rows.size(1);
