@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/baseline/methods.h"
 #include "htfm/net/mlp.h"
 #include "htfm/net/unet.h"
-#include "htfm/path/flow_matching.h"
 
 namespace htfm {
 
@@ -75,6 +75,7 @@ struct NetConfig {
 struct RunConfig {
   int64_t seed = 0;
   std::string method = "htfm";
+  MethodOptions method_options;
   DataConfig data;
   ClockSpec clock;
   FeatureSpec feature;
@@ -91,6 +92,8 @@ struct RunConfig {
   SampleConfig sample;
 
   FlowMatchingSpec flow() const;
+  /// The method for a clock that may come from the data.
+  std::unique_ptr<Method> make_method(const ClockSpec& chosen, DataScale own_scale = DataScale()) const;
 };
 
 /// One key, for `--help`, the documents and error messages.
