@@ -129,7 +129,7 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
     for (const ScoredRun& r : runs)
       panels.push_back({.title = r.name, .points = r.sampled.samples, .note = fmt::format("f1_prd {:.3f}", r.scores["f1_prd"])});
     page.section("Samples").figure(report::scatter_panels(panels, {.label = "Data and samples of each model"}),
-                                   fmt::format("Data and samples in one window, thinned. {} at {:.0f} network evaluations.",
+                                   fmt::format("Data and samples in one window, thinned. Solver: {}, {:.0f} network evaluations a sample.",
                                                runs.front().options.solver, runs.front().sampled.evaluations));
   }
 
