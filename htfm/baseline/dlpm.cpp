@@ -31,7 +31,10 @@ namespace {
 class Dlpm final : public Baseline {
  public:
   Dlpm(const ClockSpec& clock, const MethodOptions& o, DataScale scale, const std::string& name)
-      : Baseline(stable_noise(clock, name), o, std::move(scale), LossKind::root), alpha_(stable_index(clock)), schedule_(o.steps, alpha_) {
+      :  // The sampler without noise follows E[eps | x], which only the squared loss gives; the root's minimiser is a median.
+        Baseline(stable_noise(clock, name), o, std::move(scale), name == "dlpm" ? LossKind::root : LossKind::squared),
+        alpha_(stable_index(clock)),
+        schedule_(o.steps, alpha_) {
     const MethodSampler dlpm{"dlpm", "stochastic", 1, [this](States&s, const SampleRequest&q) { return stochastic(s, q); }},
         dlim{"dlim", "eta of the noise drawn anew, none for eta = 0", 1,
              [this](States&s, const SampleRequest&q) { return implicit(s, q); }};

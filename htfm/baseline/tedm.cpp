@@ -42,7 +42,7 @@ class TEdm final : public Baseline {
   SolverRun run(States& states, const SampleRequest& q, bool heun) const {
     const int64_t levels = heun ? (q.nfe + 1) / 2 : q.nfe;  // and then 0
     SolverRun out;
-    const int k1 = states.add(), k2 = states.add(), y = states.add();
+    const int k1 = states.add(), k2 = states.add(), y = states.add(), input = states.add();
     std::vector<double> time(static_cast<size_t>(states.rows()));
     draw_noise(states, 0, q.key, q.first, q.area);
     states.combine(0, std::array{States::Term{0, kLargest}});
@@ -54,8 +54,8 @@ class TEdm final : public Baseline {
     const auto slope = [&](int x, double sigma, int k) {
       const Level c = at(sigma);
       std::fill(time.begin(), time.end(), c.time);
-      states.combine(k, std::array{States::Term{x, c.in}});
-      states.evaluate(k, time.data(), k);
+      states.combine(input, std::array{States::Term{x, c.in}});
+      states.evaluate(input, time.data(), k);
       ++out.evaluations;
       states.combine(k, std::array{States::Term{x, (1 - c.skip) / sigma}, States::Term{k, -c.out / sigma}});
     };

@@ -225,7 +225,7 @@ Bindings::Bindings(RunConfig& c) {
   add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
   add("baseline.loss", c.method_options.loss,
-      "auto (root of dlpm and dlim, smooth-l1 of lim, squared), squared, root, smooth-l1, median (of means)");
+      "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");
   add("baseline.sampler", c.method_options.sampler,
       "auto (the first), dlpm and dlim: dlpm, dlim; lim: sde, ode; tflow and tedm: heun, euler");
   add("baseline.steps", c.method_options.steps, 2, 1'000'000, "dlpm, dlim: T of training");
