@@ -56,7 +56,8 @@ Json score_samples(const ImageReference& real, const at::Tensor& samples, const 
   for (const ClassCoverage& c : scores.classes) counts.push_back(c.fake), recall.push_back(c.recall);
   j["class_fake"] = counts, j["class_recall"] = recall;
   if (!picture.empty()) {
-    const auto cells = report::class_columns(real.images.labels.index_select(0, scores.neighbours.nearest), scores.neighbours.distance, classes, 10);
+    const auto cells =
+        report::class_columns(real.images.labels.index_select(0, scores.neighbours.nearest), scores.neighbours.distance, classes, 10);
     write_png(picture, report::image_grid(fake.pixels, cells));
   }
   return j;
@@ -105,7 +106,8 @@ Json reproduce_cifar10lt(const ReproduceOptions& o) {
       cells.push_back({fmt::format("{}-seed{}", v.name, o.common.seed + k), parse_config("", "reproduce", settings)});
     }
   }
-  const ImageReference reference = load_reference({.real = {.path = o.data, .kind = "cifar10"}, .features = o.features, .cache = {}}, device);
+  const ImageReference reference =
+      load_reference({.real = {.path = o.data, .kind = "cifar10"}, .features = o.features, .cache = {}}, device);
   const std::vector<Run> runs{{"euler", 20}, {"euler", 100}};
   const std::vector<Json> results = run_cells(
       cells, o.folder, [&](const Cell& c) { return score_cell(c, o.folder, reference, device, runs); }, true);
