@@ -43,8 +43,8 @@ void add_grid(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("grid", "Draw samples of images side by side");
   c->footer(
-      "Examples: htfm grid s.npy -o grid.png --columns 20\n"
-      "          htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
+      "Example: htfm grid s.npy -o grid.png --columns 20\n"
+      "         htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
   c->add_option("samples", o->samples, "Samples (.npy): rows or images, floats in [-1,1] or uint8")->required();
   c->add_option("-o,--output", o->output, "File to write (.png)")->required();
   c->add_option("--columns", o->columns, "Images a row")->check(CLI::Range(1, 1000))->capture_default_str();
