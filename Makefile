@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 TESTS = ctest --preset $(1) --parallel $(JOBS) $(ARGS)
 
-.PHONY: build demo test bench debug asan tsan format format-check tidy setup clean help
+.PHONY: build demo test test-gpu bench debug asan tsan format format-check tidy setup clean help
 .DEFAULT_GOAL := build
 
 help:         ## what can be made
@@ -20,6 +20,9 @@ demo: setup   ## build, then run the demonstration (ARGS="-o DIR")
 
 test: build   ## build, then run all tests (ARGS="-R clock")
 	@$(call TESTS,release)
+
+test-gpu: build ## build, then run the tests that need a CUDA device
+	@HTFM_REQUIRE_CUDA=1 build/sample_device_test $(ARGS)
 
 bench: setup  ## build, fetch the peers once a user, then run the benchmarks
 	@script/packages bench

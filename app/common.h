@@ -60,9 +60,6 @@ class StatusLine {
   std::chrono::steady_clock::time_point next_{};
 };
 
-/// Significant digits of samples in a CSV: what the network's float32 can tell.
-inline constexpr int kCsvDigits = 9;
-
 /// "1 min 20 s".
 std::string duration_text(double seconds);
 

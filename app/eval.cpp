@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 
 #include "app/common.h"
-#include "app/image_scores.h"
+#include "app/image_eval.h"
 #include "htfm/base/error.h"
-#include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/table.h"
 #include "htfm/metric/metric.h"
@@ -32,42 +31,6 @@ void add_values(Json& j, const MetricReport& report, bool json) {
   }
 }
 
-struct ImageOptions {
-  ImageSpec real;
-  ReferenceOptions reference;
-  std::string features, split = "train", about;
-  int k = 3;
-};
-
-Json eval_images(const ImageOptions& o, const std::string& fake, const Common& common) {
-  const Json about = o.about.empty() ? Json() : Json::parse(read_file(o.about), nullptr, false);
-  if (!about.is_null() && !about.is_object())
-    throw InputError("[--about] {}: expected a JSON object, as `htfm sample --json` prints it", o.about);
-  const at::Device device = common.network_device("unet");
-  const Dataset data = image_dataset(read_images(o.real));
-  for (const std::string& note : data.notes) say(note);
-  const at::Tensor samples = read_image_samples(fake, data.image);
-  Json j{{"real", o.real.path}, {"fake", fake}, {"split", o.split}};
-  j.update(ImageReference(data, o.features, device, o.reference).score(samples, o.k));
-  if (!about.is_null()) j["samples"] = about;
-  return j;
-}
-
-// The same for the eye: the distance once, a line a class.
-Json readable(Json j) {
-  for (const char* key : {"fd", "fd_name"}) j.erase(key);
-  if (!j.contains("class_names")) return j;
-  Json classes = Json::object();
-  const double share = j["n_fake"].get<double>() / j["n_real"].get<double>();
-  for (size_t c = 0; c < j["class_names"].size(); ++c)
-    classes[j["class_names"][c].get<std::string>()] =
-        fmt::format("real {:>6}  fake {:>6} ({:.0f} expected)  recall {:.4f}", j["class_real"][c].get<int64_t>(),
-                    j["class_fake"][c].get<int64_t>(), share * j["class_real"][c].get<double>(), j["class_recall"][c].get<double>());
-  for (const char* key : {"class_names", "class_real", "class_fake", "class_recall"}) j.erase(key);
-  j["classes"] = classes;
-  return j;
-}
-
 }  // namespace
 
 void add_eval(CLI::App& app) {
@@ -76,7 +39,7 @@ void add_eval(CLI::App& app) {
     std::string real, fake;
     std::vector<std::string> metrics;
     MetricOptions metric;
-    ImageOptions image;
+    ImageEvalOptions image;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("eval", "Score samples against data");
@@ -93,23 +56,20 @@ void add_eval(CLI::App& app) {
   c->add_option("--bootstrap", o->metric.bootstrap.rounds, "Resamples for the intervals of tail scores; 0: none")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
-  c->add_option("--features", o->image.features, "Images: the feature network, a TorchScript file, 0 to 255 in, n x d out");
   o->image.reference.add(*c);
-  add_image_choice(*c, o->image.real);
   c->add_option("--split", o->image.split, "Images: what to call the reference beside the scores")->capture_default_str();
-  c->add_option("--inception", o->image.reference.inception,
+  c->add_option("--inception", o->image.inception,
                 "Images: SHA-256 of the 2015 Inception network; the distance is called FID only where --features is that file");
   c->add_option("--about", o->image.about, "Images: what `htfm sample --json` printed, to stand beside the scores");
   o->common.add(*c);
   c->callback([o, k] {
-    const bool images = !o->image.features.empty();
+    const bool images = !o->image.reference.features.empty();
     o->common.apply(images);
     if (images) {
       if (!o->metrics.empty()) throw InputError("[--metrics] expected no list with --features: images have scores of their own");
-      o->image.real.path = o->real;
+      o->image.reference.real.path = o->real, o->image.fake = o->fake;
       if (k->count() > 0) o->image.k = o->metric.k;
-      const Json j = eval_images(o->image, o->fake, o->common);
-      print_figures(o->common, o->common.json ? j : readable(j));
+      print_figures(o->common, eval_images(o->image, o->common));
       return;
     }
     const at::Tensor real = read_table(o->real).values, fake = read_samples(o->fake);

@@ -6,6 +6,7 @@
 #include "app/common.h"
 #include "app/fit_report.h"
 #include "app/progress.h"
+#include "app/table_file.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/csv.h"
@@ -21,25 +22,27 @@ using Stopwatch = std::chrono::steady_clock;
 
 struct Options {
   Common common;
-  std::string data, folder, columns, drop, missing = "drop", python = "python3";
+  TableFile file;
+  std::string folder;
   std::vector<std::string> settings;
   double holdout = 0.3, minutes = 0;
-  int64_t samples = 10000, judged = 200000;
-  bool log_returns = false, resume = false, compare = true;
+  int64_t samples = 10000;
+  bool resume = false, compare = true;
 };
 
-constexpr double kMinutes = 2;  // where none are given
+constexpr double kMinutes = 2;      // where none are given
+constexpr double kJudged = 200000;  // rows drawn to be compared; fewer in less than two minutes, and of many columns
 
 double seconds_since(Stopwatch::time_point start) { return std::chrono::duration<double>(Stopwatch::now() - start).count(); }
 
 std::vector<std::string> data_settings(const Options& o) {
-  std::vector<std::string> out{"data.path=" + o.data,
+  std::vector<std::string> out{"data.path=" + o.file.path,
                                "data.kind=table",
-                               "data.columns=" + o.columns,
-                               "data.drop=" + o.drop,
-                               "data.missing=" + o.missing,
-                               "data.python=" + o.python,
-                               fmt::format("data.log_returns={}", o.log_returns),
+                               "data.columns=" + o.file.columns,
+                               "data.drop=" + o.file.drop,
+                               "data.missing=" + o.file.missing,
+                               "data.python=" + o.file.python,
+                               fmt::format("data.log_returns={}", o.file.log_returns),
                                fmt::format("data.holdout={}", o.holdout)};
   if (o.common.seed_given) out.push_back(fmt::format("seed={}", o.common.seed));
   return out;
@@ -61,7 +64,9 @@ void fit_to_time(RunConfig& config, int64_t rows, double seconds, bool lengthen,
   const double steps = static_cast<double>(total_steps(config, rows)), possible = seconds * training_rate(config, rows);
   if (possible < steps) {
     config.train.epochs = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(config.train.epochs) * possible / steps));
-    say(fmt::format("{}: {} of {:.0f} steps fit into the time", name, total_steps(config, rows), steps));
+    const auto left = static_cast<double>(total_steps(config, rows));
+    config.train.ema = std::min(config.train.ema, std::max(0.0, 1 - 10 / left));  // an average over the last tenth, not from the start
+    say(fmt::format("{}: {:.0f} of {:.0f} steps fit into the time", name, left, steps));
   } else if (lengthen) {
     config.train.epochs = static_cast<int64_t>(static_cast<double>(config.train.epochs) * std::min(4.0, possible / steps));
   }
@@ -75,12 +80,18 @@ void take_up(const std::string& folder, RunConfig& config) {
   if (std::filesystem::exists(run.config())) config = load_config(run.config());
 }
 
+// Levels that so many rows can judge: at least half a row is expected to lie beyond each.
+std::vector<double> levels_for(int64_t rows) {
+  std::vector<double> out = kTableLevels;
+  while (out.size() > 1 && (1 - out.back()) * static_cast<double>(rows) < 0.5) out.pop_back();
+  return out;
+}
+
 void say_plan(const TablePlan& plan) {
   for (const std::string& note : plan.train.notes) say("reading: " + note);
-  const auto& list = plan.transform.list();
-  for (size_t k = 0; k < list.size(); ++k) {
-    const bool named = k < plan.train.names.size() && !plan.train.names[k].empty();
-    if (k < 30) say(fmt::format("{}: {}", named ? plan.train.names[k] : fmt::format("column {}", k + 1), list[k].describe()));
+  for (int64_t k = 0; k < std::min<int64_t>(30, plan.transform.columns()); ++k) {
+    const bool named = k < static_cast<int64_t>(plan.train.names.size()) && !plan.train.names[k].empty();
+    say(fmt::format("{}: {}", named ? plan.train.names[k] : fmt::format("column {}", k + 1), plan.transform.describe(k)));
   }
   say(fmt::format("{} rows to train on, {} held out", plan.train.rows.size(0), plan.held_out.rows.size(0)));
   say("clock: " + plan.clock.explanation);
@@ -97,6 +108,8 @@ void run_fit(Options& o) {
   say_plan(plan);
   const int64_t rows = plan.train.rows.size(0);
   const double budget = 60 * (o.minutes > 0 ? o.minutes : kMinutes);
+  const double wide = std::min(1.0, 16 / static_cast<double>(plan.transform.dim()));
+  const auto judged = static_cast<int64_t>(kJudged * std::clamp(wide * budget / (60 * kMinutes), 0.1, 1.0));
   if (!o.resume || !RunFolder(o.folder).exists()) {
     fit_to_time(plan.model, rows, 0.45 * budget, o.minutes > 0, "model");
     if (o.compare) fit_to_time(plan.gaussian, rows, 0.2 * budget, o.minutes > 0, "comparison");
@@ -105,7 +118,7 @@ void run_fit(Options& o) {
 
   const Model model = train_with_status(plan.model, {.folder = o.folder, .resume = o.resume}, "training");
   SampleOptions options = sample_options(plan.model);
-  options.n = std::max(o.samples, o.judged);
+  options.n = std::max(o.samples, judged);
   const SampleResult drawn = sample_with_status(model, options, "sampling");
   fit.models.push_back({"HTFM", drawn.samples});
   fit.steps = model.step, fit.best_step = model.best_step, fit.weights_hash = model.weights_hash();
@@ -114,23 +127,23 @@ void run_fit(Options& o) {
     const Model gaussian =
         train_with_status(plan.gaussian, {.folder = gaussian_folder(o), .resume = true}, "Gaussian flow matching, to compare");
     SampleOptions plain = sample_options(plan.gaussian);
-    plain.n = o.judged;
+    plain.n = judged;
     fit.models.push_back({"Gaussian FM", sample_with_status(gaussian, plain, "sampling it").samples});
     if (rows > plan.train.rows.size(1))
-      fit.models.push_back({"Student-t", fit_student_t(plan.train.rows).sample(Key(options.seed).child("student"), o.judged)});
+      fit.models.push_back({"Student-t", fit_student_t(plan.train.rows).sample(Key(options.seed).child("student"), judged)});
     fit.models.push_back({"resampling", plan.train.rows});
   }
 
   std::optional<QuantileYardstick> yardstick;
   if (plan.held_out.rows.size(0) > 1) {
-    yardstick.emplace(plan.held_out.rows, kTableLevels);
+    yardstick.emplace(plan.held_out.rows, levels_for(plan.held_out.rows.size(0)));
     for (const TableModel& m : fit.models) fit.quantiles.push_back(yardstick->quantiles(m.rows));
     fit.scores = yardstick->compare(fit.quantiles, Key(options.seed).child("bootstrap"));
   }
   fit.losses = read_loss_record(o.folder);
-  fit.command = fmt::format("htfm fit {} -o {}", o.data, o.folder), fit.folder = o.folder;
+  fit.command = fmt::format("htfm fit {} -o {}", o.file.path, o.folder), fit.folder = o.folder;
   const std::string csv = o.folder + "/samples.csv", page = o.folder + "/report.html";
-  write_csv(csv, drawn.samples.narrow(0, 0, o.samples), model.column_names(), kCsvDigits);
+  write_csv(csv, drawn.samples.narrow(0, 0, o.samples), model.column_names(), model.transform().digits());
   fit.seconds = seconds_since(started);
   atomic_write(page, fit_page(fit, yardstick ? &*yardstick : nullptr));
 
@@ -162,14 +175,8 @@ void add_fit(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("fit", "From a table to a model, samples and a report");
   c->footer("Example: htfm fit prices.csv --log-returns -o run    then htfm sample run -n 1e6 -o out.csv");
-  c->add_option("data", o->data, "Table (.csv, .tsv, .npy, .parquet)")->required();
+  o->file.add(*c);
   c->add_option("-o,--output", o->folder, "Folder of the run")->required();
-  c->add_option("--columns", o->columns, "Comma-separated names or numbers of columns; all where not given");
-  c->add_option("--drop", o->drop, "Columns to leave out");
-  c->add_option("--missing", o->missing, "Rows with missing values: drop them, or refuse the table")
-      ->check(CLI::IsMember({"drop", "refuse"}))
-      ->capture_default_str();
-  c->add_flag("--log-returns", o->log_returns, "Take the rows as prices: fit log(x_i / x_(i-1))");
   c->add_option("--holdout", o->holdout, "Share of the rows that the model is judged by")
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
@@ -178,7 +185,6 @@ void add_fit(CLI::App& app) {
   c->add_option("--set", o->settings, "key=value, on top of what is chosen; may be repeated")->allow_extra_args(false);
   c->add_flag("--resume", o->resume, "Go on with a run that was interrupted");
   c->add_flag("!--no-compare", o->compare, "Leave out the models that it is compared with");
-  c->add_option("--python", o->python, "Python whose pyarrow reads Parquet")->capture_default_str();
   o->common.add(*c);
   c->callback([o] { run_fit(*o); });
 }

@@ -1,6 +1,6 @@
 #include "app/fit_report.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -65,7 +65,7 @@ void add_columns(report::Page& page, const TableFit& fit) {
   for (const char* title : {"column", "kind", "least", "median", "largest"}) table.columns.push_back({title});
   for (int64_t k = 0; k < fit.plan.transform.columns(); ++k) {
     const std::vector<double> v = sorted_column(train.rows, k);
-    table.add({column_name(train, k), fit.plan.transform.list()[k].describe(), report::number(v.front()), report::number(v[v.size() / 2]),
+    table.add({column_name(train, k), fit.plan.transform.describe(k), report::number(v.front()), report::number(v[v.size() / 2]),
                report::number(v.back())});
   }
   page.section("The table").table(table);
@@ -84,7 +84,7 @@ void add_comparison(report::Page& page, const TableFit& fit, const QuantileYards
       "columns in units of their quantile ranges; against {} held-out rows. The spread is that of drawing those rows anew; the last column "
       "is the error of "
       "{} minus this model's with its 95 % interval, below zero where {} is better.",
-      "0.95, 0.99, 0.995 and 0.999", report::count(fit.plan.held_out.rows.size(0)), fit.models[0].name, fit.models[0].name);
+      fmt::join(yardstick.levels(), ", "), report::count(fit.plan.held_out.rows.size(0)), fit.models[0].name, fit.models[0].name);
   table.columns = {{"model"}, {"error", report::Best::lowest, 3}, {"radius", report::Best::lowest, 3}, {"difference"}};
   const size_t levels = yardstick.levels().size();
   for (size_t m = 0; m < fit.models.size(); ++m) {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/common.h"
-#include "app/image_scores.h"
+#include "app/image_eval.h"
 #include "htfm/base/error.h"
 #include "htfm/io/png.h"
 #include "htfm/report/image_grid.h"
@@ -17,23 +17,21 @@ struct Options {
   int64_t columns = 10, rows = 10;
   report::GridStyle style;
   std::vector<int64_t> shape;
-  ImageSpec real;
-  std::string features;
-  ReferenceOptions reference;
+  ImageReferenceOptions reference;
 };
 
 // Samples by the class of their nearest real image.
 at::Tensor by_class(const Options& o, Json& figures) {
   const at::Device device = o.common.network_device("unet");
-  const Dataset data = image_dataset(read_images(o.real));
-  if (!data.labels.defined()) throw InputError("[--real] {}: expected images with labels for one column a class", o.real.path);
-  const ImageReference real(data, o.features, device, o.reference);
-  const SampledImages samples = sampled_images(read_image_samples(o.samples, data.image), o.samples);
-  const Nearest nearest = real.nearest(samples);
-  const auto cells = report::class_columns(data.labels.index_select(0, nearest.index), nearest.distance,
-                                           static_cast<int64_t>(data.classes.size()), o.rows);
-  figures["columns"] = data.classes;
-  figures["features_sha256"] = real.network().hash();
+  ImageSet images = read_images(o.reference.real);
+  if (!images.labels.defined()) throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
+  const SampledImages samples = load_samples(o.samples, images.shape());
+  const ImageReference real = load_reference(std::move(images), o.reference, device);
+  const Nearest nearest = nearest_features(real.reference.features.to(device), (*real.network)(samples.pixels, o.reference.batch));
+  const auto classes = static_cast<int64_t>(real.images.classes.size());
+  const auto cells = report::class_columns(real.images.labels.index_select(0, nearest.index), nearest.distance, classes, o.rows);
+  figures["columns"] = real.images.classes;
+  figures["features_sha256"] = real.network->hash();
   return report::image_grid(samples.pixels, cells, o.style);
 }
 
@@ -52,24 +50,22 @@ void add_grid(CLI::App& app) {
   c->add_option("--gap", o->style.gap, "White pixels between images")->check(CLI::Range(0, 100))->capture_default_str();
   c->add_option("--scale", o->style.scale, "Times each pixel is repeated")->check(CLI::Range(1, 32))->capture_default_str();
   c->add_option("--shape", o->shape, "Channels, height and width of a row; square where not given")->expected(3)->delimiter(',');
-  c->add_option("--real", o->real.path, "Real images with labels: one column a class, by the nearest of them");
-  c->add_option("--features", o->features, "With --real: the feature network, a TorchScript file");
-  add_image_choice(*c, o->real);
+  c->add_option("--real", o->reference.real.path, "Real images with labels: one column a class, by the nearest of them");
   o->reference.add(*c);
   o->common.add(*c);
   c->callback([o] {
-    o->common.apply(!o->features.empty());
+    o->common.apply(!o->reference.features.empty());
     if (!o->output.ends_with(".png")) throw InputError("[-o] expected a file that ends in .png, got '{}'", o->output);
-    if (o->real.path.empty() != o->features.empty())
+    if (o->reference.real.path.empty() != o->reference.features.empty())
       throw InputError("[--features] expected --real and --features together: they make one column a class");
     Json figures{{"samples", o->samples}, {"file", o->output}};
     at::Tensor grid;
-    if (!o->features.empty()) {
+    if (!o->reference.features.empty()) {
       grid = by_class(*o, figures);
     } else {
       std::optional<ImageShape> shape;
       if (!o->shape.empty()) shape = ImageShape{o->shape[0], o->shape[1], o->shape[2]};
-      const at::Tensor pixels = sampled_images(read_image_samples(o->samples, shape), o->samples).pixels;
+      const at::Tensor pixels = load_samples(o->samples, shape).pixels;
       grid = report::image_grid(pixels.narrow(0, 0, std::min(pixels.size(0), o->columns * o->rows)), o->columns, o->style);
     }
     write_png(o->output, grid);

@@ -1,10 +1,17 @@
 // The program htfm: one file a subcommand. Exit 0 on success, 2 on bad input or usage, 1 on any other failure.
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <new>
 
 #include "app/common.h"
 #include "htfm/base/error.h"
+
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Generative models of data with rare extremes: heavy-tailed flow matching via random clocks.", "htfm"};
@@ -47,6 +54,13 @@ int main(int argc, char** argv) {
     return 2;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "htfm: out of memory\n");
+    return 1;
+  } catch (const c10::OutOfMemoryError& e) {
+    fmt::print(stderr, "htfm: [cuda] out of memory: a smaller train.batch, or fewer samples at a time, would fit ({})\n",
+               first_line(e.msg()));
+    return 1;
+  } catch (const c10::Error& e) {
+    fmt::print(stderr, "htfm: [torch] {}\n", first_line(e.msg()));
     return 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "htfm: {}\n", e.what());

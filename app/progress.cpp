@@ -9,6 +9,8 @@ namespace htfm::app {
 Model train_with_status(const RunConfig& config, TrainOptions options, const std::string& name) {
   StatusLine status(name.empty() ? "" : name + ": ");
   options.started = [&](const Model& model) {
+    if (const std::string text = model.method().describe(); !text.empty())
+      say(fmt::format("{}{}: {}", name.empty() ? "" : name + ": ", config.method, text));
     if (!model.clock_explanation().empty())
       say(fmt::format("{}clock {}: {}", name.empty() ? "" : name + ": ", model.clock().describe(), model.clock_explanation()));
   };

@@ -25,6 +25,7 @@ const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> list{
       {"2d", "Table 1 on the 2D mixture: seven clocks, f1 at NFE 10", reproduce_2d},
       {"toys", "five 2D targets under three clocks", reproduce_toys},
+      {"panels", "the 2D mixture under flow matching and the baselines, NFE 20 and 100", reproduce_panels},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
       {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)", reproduce_tables},
       {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
@@ -54,7 +55,7 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
-  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions, tables)");
+  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions, tables, panels)");
   c->add_option("--data", o->options.data, "Folder with the data (tables, cifar10lt)");
   c->add_option("--features", o->options.features, "Feature network, a TorchScript file (cifar10lt)");
   o->options.common.add(*c);

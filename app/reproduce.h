@@ -39,6 +39,9 @@ Json reproduce_tables(const ReproduceOptions& options);
 /// CIFAR10-LT under six clocks and signature orders.
 Json reproduce_cifar10lt(const ReproduceOptions& options);
 
+/// The 2D mixture under flow matching and the baselines.
+Json reproduce_panels(const ReproduceOptions& options);
+
 /// The configuration of the 2D experiments with settings on top, the user's last.
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& options);
 

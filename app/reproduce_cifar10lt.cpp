@@ -1,13 +1,14 @@
 // CIFAR10-LT under clocks and signature orders: Frechet distance, precision, recall and class counts at equal budgets.
 #include <fmt/format.h>
 
-#include "app/image_scores.h"
+#include "app/image_eval.h"
 #include "app/progress.h"
 #include "app/reproduce.h"
 #include "app/scored_run.h"
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
-#include "htfm/io/npy.h"
+#include "htfm/io/png.h"
+#include "htfm/report/image_grid.h"
 #include "htfm/report/page.h"
 
 namespace htfm::app {
@@ -34,24 +35,46 @@ struct Run {
   int64_t nfe;
 };
 
-Json score_cell(const Cell& cell, const std::string& folder, const ImageReference& reference, at::Device device,
-                const std::vector<Run>& runs) {
-  const std::string run = folder + "/runs/" + cell.name;
+// Frechet distance, precision, recall and class counts of samples (n x dim), and a picture with one column a class where a file is named.
+Json score_samples(const ImageReference& real, const at::Tensor& samples, const std::string& picture) {
+  const ImageShape shape = real.images.shape();
+  const SampledImages fake =
+      sampled_images(samples.to(at::kFloat).view({samples.size(0), shape.channels, shape.height, shape.width}), "samples");
+  const auto classes = static_cast<int64_t>(real.images.classes.size());
+  const ImageScores scores = image_scores(real.reference, (*real.network)(fake.pixels), real.images.labels, classes);
+  Json j{{"fd", scores.distance.value},
+         {"fd_name", real.network->distance_name()},
+         {"precision", scores.neighbours.score.precision},
+         {"recall", scores.neighbours.score.recall},
+         {"class_distance", scores.class_distance},
+         {"n_fake", scores.fake},
+         {"n_real", scores.real},
+         {"clipped_share", fake.clipped_share},
+         {"features_sha256", real.network->hash()}};
+  std::vector<int64_t> counts;
+  std::vector<double> recall;
+  for (const ClassCoverage& c : scores.classes) counts.push_back(c.fake), recall.push_back(c.recall);
+  j["class_fake"] = counts, j["class_recall"] = recall;
+  if (!picture.empty()) {
+    const auto cells =
+        report::class_columns(real.images.labels.index_select(0, scores.neighbours.nearest), scores.neighbours.distance, classes, 10);
+    write_png(picture, report::image_grid(fake.pixels, cells));
+  }
+  return j;
+}
+
+Json score_cell(const Cell& cell, const std::string& folder, const ImageReference& real, at::Device device, const std::vector<Run>& runs) {
   make_folder(folder + "/runs");
-  const auto started = std::chrono::steady_clock::now();
-  const Model model = train_with_status(cell.config, {.folder = run, .device = device, .resume = true});
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  Json j{{"cell", cell.name}, {"steps", model.step}, {"skipped_steps", model.skipped}, {"seconds", seconds}, {"runs", Json::array()}};
+  const Model model = train_with_status(cell.config, {.folder = folder + "/runs/" + cell.name, .device = device, .resume = true});
+  Json j{{"cell", cell.name}, {"steps", model.step}, {"skipped_steps", model.skipped}, {"runs", Json::array()}};
   for (const Run& r : runs) {
     SampleOptions options = sample_options(cell.config);
-    options.solver = r.solver, options.solve.nfe = r.nfe, options.device = device;
+    options.solver = r.solver, options.solve.nfe = r.nfe, options.device = device, options.precision = cell.config.train.precision;
     const SampleResult s = sample(model, options);
-    if (r.nfe == 100 && std::string(r.solver) == "euler")
-      write_npy(folder + "/" + cell.name + ".npy", s.samples.narrow(0, 0, std::min<int64_t>(1000, s.samples.size(0))).to(at::kFloat));
-    Json scores = reference.score(s.samples);
+    Json scores = score_samples(real, s.samples, &r == &runs.back() ? fmt::format("{}/{}.png", folder, cell.name) : "");
     scores["solver"] = r.solver, scores["nfe"] = s.evaluations, scores["diverged"] = s.diverged, scores["sample_seconds"] = s.seconds;
-    say(fmt::format("{:<14} {:>6} NFE {:>3}: FD[{}] {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", cell.name, r.solver, r.nfe,
-                    reference.network().name(), scores["fd"].get<double>(), scores["precision"].get<double>(),
+    say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", cell.name, r.solver, r.nfe,
+                    scores["fd_name"].get<std::string>(), scores["fd"].get<double>(), scores["precision"].get<double>(),
                     scores["recall"].get<double>(), s.diverged));
     j["runs"].push_back(scores);
   }
@@ -83,13 +106,13 @@ Json reproduce_cifar10lt(const ReproduceOptions& o) {
       cells.push_back({fmt::format("{}-seed{}", v.name, o.common.seed + k), parse_config("", "reproduce", settings)});
     }
   }
-  const Dataset data = load_dataset(cells.empty() ? parse_config("", "reproduce", {fmt::format("data.path={}", o.data)}) : cells[0].config);
-  const ImageReference reference(data, o.features, device);
+  const ImageReference reference =
+      load_reference({.real = {.path = o.data, .kind = "cifar10"}, .features = o.features, .cache = {}}, device);
   const std::vector<Run> runs{{"euler", 20}, {"euler", 100}};
   const std::vector<Json> results = run_cells(
       cells, o.folder, [&](const Cell& c) { return score_cell(c, o.folder, reference, device, runs); }, true);
   report::Table table;
-  table.caption = fmt::format("FD with {}; EMA weights, Euler.", reference.network().name());
+  table.caption = fmt::format("FD with {}; EMA weights, Euler.", reference.network->name());
   table.columns = {{"model"},
                    {"NFE", report::Best::none, 0},
                    {"FD", report::Best::lowest, 3},

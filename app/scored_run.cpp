@@ -25,11 +25,13 @@ std::vector<LossPoint> read_losses(const std::string& folder) {
 
 }  // namespace
 
-std::string variant_name(const ClockSpec& clock) {
-  if (clock.family == "deterministic") return "HTFM-G";
-  if (clock.family == "stable") return fmt::format("HTFM-α {}", clock.parameters.at("alpha"));
-  if (clock.family == "inverse-gamma") return fmt::format("HTFM-t {}", clock.parameters.at("nu"));
-  if (clock.family == "fitted") return "HTFM-fitted";
+std::string variant_name(const ClockSpec& clock, const std::string& method) {
+  std::string name = method;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  if (clock.family == "deterministic") return name + "-G";
+  if (clock.family == "stable") return fmt::format("{}-α {}", name, clock.parameters.at("alpha"));
+  if (clock.family == "inverse-gamma") return fmt::format("{}-t {}", name, clock.parameters.at("nu"));
+  if (clock.family == "fitted") return name + "-fitted";
   return clock.describe();
 }
 
@@ -65,7 +67,7 @@ Reference make_reference(const RunConfig& config, int64_t n, bool yardstick) {
 }
 
 ScoredRun score_run(Model model, const SampleOptions& options, const Reference& reference, const std::string& run_folder) {
-  const std::string name = variant_name(model.clock());
+  const std::string name = variant_name(model.clock(), model.config().method);
   SampleResult sampled = sample_with_status(model, options, name);
   MetricReport scores = compute_metrics({}, reference.data.rows, sampled.samples);
   return {name, std::move(model), options, std::move(sampled), std::move(scores), read_losses(run_folder)};
@@ -127,7 +129,7 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
     for (const ScoredRun& r : runs)
       panels.push_back({.title = r.name, .points = r.sampled.samples, .note = fmt::format("f1_prd {:.3f}", r.scores["f1_prd"])});
     page.section("Samples").figure(report::scatter_panels(panels, {.label = "Data and samples of each model"}),
-                                   fmt::format("Data and samples in one window, thinned. {} at {:.0f} network evaluations.",
+                                   fmt::format("Data and samples in one window, thinned. Solver: {}, {:.0f} network evaluations a sample.",
                                                runs.front().options.solver, runs.front().sampled.evaluations));
   }
 
@@ -136,7 +138,7 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
   for (const ScoredRun& r : runs) tails.push_back({.name = r.name, .values = report::radii(r.sampled.samples, centre)});
   report::TailOptions tail_options;
   for (const ScoredRun& r : runs)
-    if (const double p = r.model.flow().clock().tail_exponent(); std::isfinite(p)) {
+    if (const double p = r.model.method().clock().tail_exponent(); std::isfinite(p)) {
       tail_options.slopes = {p};
       break;
     }
@@ -156,7 +158,7 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
 void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
   std::vector<report::ClockFamily> families;
   for (const ScoredRun& r : runs) {
-    const Clock& clock = r.model.flow().clock();
+    const Clock& clock = r.model.method().clock();
     const ClockSample drawn = clock.sample(Key(r.options.seed).child("sample").child("clock"), {.count = 24});
     families.push_back({.name = r.name, .paths = drawn.paths, .jumps = clock.natural_feature() == NaturalFeature::path});
   }
@@ -169,7 +171,7 @@ void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
   page.text("What the network is told of a clock: " + [&] {
     std::string all;
     for (const ScoredRun& r : runs)
-      all += fmt::format("{}{}: `{}`", all.empty() ? "" : "; ", r.name, r.model.flow().feature().description());
+      all += fmt::format("{}{}: `{}`", all.empty() ? "" : "; ", r.name, r.model.method().feature().description());
     return all;
   }() + ".");
 }
@@ -183,7 +185,8 @@ void add_training(report::Page& page, const std::vector<ScoredRun>& runs) {
   }
   page.section("Training");
   if (!series.empty())
-    page.figure(report::loss_curve(series), "Mean squared error of the preconditioned network against the training step.");
+    page.figure(report::loss_curve(series),
+                "The method's loss (HTFM: mean squared error of the preconditioned network) against the training step.");
   int64_t skipped = 0;
   for (const ScoredRun& r : runs) skipped += r.model.skipped;
   if (skipped > 0) page.warning(fmt::format("{} training steps were skipped because loss or gradient was not finite.", skipped));

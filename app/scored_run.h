@@ -25,8 +25,8 @@ struct ScoredRun {
   std::vector<LossPoint> losses;
 };
 
-/// "HTFM-G", "HTFM-α 1.7", "HTFM-t 3", or the family's name: how the paper calls a clock.
-std::string variant_name(const ClockSpec& clock);
+/// "HTFM-G", "HTFM-α 1.7", "HTFM-t 3", or the family's name: how the paper calls a clock. A baseline: "DLPM-α 1.7".
+std::string variant_name(const ClockSpec& clock, const std::string& method = "htfm");
 
 /// The resolved configuration, a key and its value each.
 report::KeyValues configuration_entries(const RunConfig& config);

@@ -10,6 +10,7 @@ namespace htfm::app {
 namespace {
 
 constexpr int64_t kFewestRows = 100;
+constexpr double kLightIndex = 1000;  // of a tail as good as exponential
 constexpr double kLightFreedom = 40;  // a Student-t law with more is as good as normal
 const std::vector<std::string> kUnits{"data.normalise=table", "data.whiten=true"};
 
@@ -80,10 +81,16 @@ TablePlan plan_table(const std::vector<std::string>& data, const std::vector<std
   const at::Tensor seen = plan.transform.apply(plan.train.rows, spread);
   plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
   plan.clock = choose_clock(seen, plan.diagnosis);
+  // A large clock makes all columns large: those that are lighter, or heavier still, come to its index first. Beside a Gaussian source it
+  // is bounded columns that stand out.
+  const auto nu = plan.clock.spec.parameters.find("nu");
+  const double index = nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
+  plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten, index);
 
   const std::vector<std::string> common = joined(joined(kUnits, data), training(rows, plan.transform.dim()));
   std::vector<std::string> own = joined(common, clock_settings(plan.clock.spec));
-  own.insert(own.end(), {"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto"});
+  own.insert(own.end(),
+             {"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto", fmt::format("data.tail_index={:.6g}", index)});
   plan.model = parse_config("", "fit", joined(own, user));
   std::vector<std::string> plain = joined(common, user);
   std::erase_if(plain, [](const std::string& s) {

@@ -2,8 +2,9 @@
 #include <fmt/format.h>
 
 #include "app/common.h"
+#include "app/table_file.h"
 #include "app/tail_page.h"
-#include "htfm/data/dataset.h"
+#include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/train/choose_clock.h"
 
@@ -12,14 +13,14 @@ namespace htfm::app {
 void add_tails(CLI::App& app) {
   struct Options {
     Common common;
-    std::string data, columns, output, radius = "euclidean";
+    TableFile file;
+    std::string output, radius = "euclidean";
     DiagnosisOptions diagnosis;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("tails", "Say whether the tails of a data set are light or heavy, and which clock fits");
   c->footer("Example: htfm tails returns.csv --columns DAX,SMI -o tails.html");
-  c->add_option("data", o->data, "Data (.npy or .csv)")->required();
-  c->add_option("--columns", o->columns, "Comma-separated names or numbers of columns; all where not given");
+  o->file.add(*c);
   c->add_option("--radius", o->radius, "Distance: of standardised columns, or by a robust scatter matrix")
       ->check(CLI::IsMember({"euclidean", "mahalanobis"}))
       ->capture_default_str();
@@ -33,25 +34,29 @@ void add_tails(CLI::App& app) {
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();
-    const Dataset data = file_dataset({.path = o->data, .columns = o->columns});
+    const Dataset data = file_dataset(o->file);
+    for (const std::string& note : data.notes) say("reading: " + note);
     o->diagnosis.seed = static_cast<uint64_t>(o->common.seed);
     if (o->radius == "mahalanobis") o->diagnosis.radius = RadiusKind::mahalanobis;
     const Diagnosis d = diagnose(data.rows, data.names, o->diagnosis);
+    if (static_cast<int64_t>(d.constant.size()) == data.rows.size(1))
+      throw InputError("[tails] {}: expected a column that varies, got only constant ones", o->file.path);
     const ChosenClock clock = suggest_clock(d);
     if (!o->output.empty()) {
-      report::Page page("Tails of " + o->data, data.origin + ".");
+      report::Page page("Tails of " + o->file.path, data.origin + ".");
       std::string parameters;
       for (const auto& [name, value] : clock.spec.parameters)
         parameters += fmt::format("{}{} = {:g}", parameters.empty() ? "" : ", ", name, value);
       page.highlights({{"verdict", verdict_name(d.verdict), d.decisive()->name}, {"suggested clock", clock.spec.family, parameters}});
       add_tail_sections(page, d);
       page.section("Suggested clock").text(clock.explanation);
-      page.provenance(
-          {{"command", fmt::format("htfm tails {} -o {}", o->data, o->output)}, {"program", version_text()}, {"data hash", data.hash}});
+      page.provenance({{"command", fmt::format("htfm tails {} -o {}", o->file.path, o->output)},
+                       {"program", version_text()},
+                       {"data hash", data.hash}});
       atomic_write(o->output, page.html());
     }
     if (o->common.json) {
-      Json j{{"data", o->data}};
+      Json j{{"data", o->file.path}};
       j.update(diagnosis_json(d));
       Json suggested{{"family", clock.spec.family}};
       for (const auto& [name, value] : clock.spec.parameters) suggested[name] = value;
@@ -61,8 +66,7 @@ void add_tails(CLI::App& app) {
       return;
     }
     fmt::print("{}\n{}", data.origin, diagnosis_text(d));
-    if (!d.directions.empty()) {
-      const Interval range = d.direction_indices();
+    if (const Interval range = d.direction_indices(); range.lower <= range.upper) {
       fmt::print("{} random directions: indices {:.3g} to {:.3g}\n", d.directions.size(), range.lower, range.upper);
     }
     for (const std::string& name : d.constant) fmt::print("{}: constant, left out\n", name);

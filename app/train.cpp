@@ -80,9 +80,9 @@ void add_sample(CLI::App& app) {
   add_count(*c, "-n,--count", o->n, "How many samples")->required();
   c->add_option("-o,--output", o->output, "File to write (.npy or .csv)")->required();
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)");
-  std::vector<std::string> names;
-  for (const SolverInfo& s : solvers()) names.push_back(s.name);
-  c->add_option("--solver", o->solver, "Solver; the run's own where not given")->check(CLI::IsMember(names));
+  std::string names;
+  for (const SolverInfo& s : solvers()) names += (names.empty() ? "" : ", ") + s.name;
+  c->add_option("--solver", o->solver, "Solver: " + names + "; of a baseline, its sampler; the run's own where not given");
   c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(CLI::PositiveNumber);
   c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; the run's own where not given")
       ->check(CLI::IsMember({"angle", "clock", "uniform"}));
@@ -121,7 +121,7 @@ void add_sample(CLI::App& app) {
     options.device = o->common.network_device(model.config().net.kind);
     const SampleResult result = sample_with_status(model, options);
     if (o->output.ends_with(".csv"))
-      write_csv(o->output, result.samples, model.column_names(), kCsvDigits);
+      write_csv(o->output, result.samples, model.column_names(), model.transform().digits());
     else
       write_npy(o->output, result.samples);
     if (!o->area.empty()) write_npy(o->area, result.area);
@@ -159,7 +159,7 @@ void add_info(CLI::App& app) {
            {"file_sha256", sha256_file(path)},
            {"method", config.method},
            {"clock", m.clock().describe()},
-           {"feature", m.flow().feature().description()},
+           {"feature", m.method().feature().description()},
            {"schedule", config.path.name},
            {"coupling", config.coupling.kind},
            {"precondition", config.precondition},
@@ -173,6 +173,7 @@ void add_info(CLI::App& app) {
            {"data_hash", m.data_hash()},
            {"weights_hash", m.weights_hash()},
            {"seed", config.seed}};
+    if (const std::string text = m.method().describe(); !text.empty()) j["method_options"] = text;
     if (!m.clock_explanation().empty()) j["clock_explanation"] = m.clock_explanation();
     // A file whose rows are not at hand does not say how many steps the whole run has.
     if (config.data.path.empty()) j["steps"] = total_steps(config, config.data.n);

@@ -33,8 +33,8 @@ TEST(Program, HelpOfEveryCommandHasAnExample) {
   const Workplace w;
   const Outcome top = w.run("--help");
   EXPECT_EQ(top.code, 0);
-  for (const char* command :
-       {"demo", "clock", "source", "signature", "data", "train", "sample", "eval", "tails", "report", "reproduce", "info", "bench"}) {
+  for (const char* command : {"demo", "clock", "source", "signature", "data", "train", "sample", "fit", "eval", "grid", "tails", "report",
+                              "reproduce", "info", "bench"}) {
     EXPECT_NE(top.out.find(command), std::string::npos) << command;
     const Outcome o = w.run(std::string(command) + " --help");
     EXPECT_EQ(o.code, 0) << command;

@@ -38,6 +38,17 @@ TEST(TailsCommand, LightColumnsAndBadInput) {
   EXPECT_TRUE(j["tails"]["radius"]["index"].is_null());
   w.write("few.csv", "a,b\n1,2\n3,4\n5,7\n");
   EXPECT_EQ(nlohmann::json::parse(w.run("tails few.csv --json").out)["verdict"], "too small to tell");
+  EXPECT_EQ(w.run("tails few.csv").out.find("random directions"), std::string::npos) << "nothing can be said of them";
+  w.write("same.csv", "a,b\n1,2\n1,2\n1,2\n");
+  const Outcome same = w.run("tails same.csv");
+  EXPECT_EQ(same.code, 2);
+  EXPECT_NE(same.err.find("expected a column that varies"), std::string::npos) << same.err;
+  w.write("gaps.csv", "day,a\nmonday,2\ntuesday,\nfriday,5\n");
+  EXPECT_EQ(w.run("tails gaps.csv").code, 2);
+  EXPECT_EQ(w.run("tails gaps.csv --drop day --missing refuse").code, 2);
+  const Outcome gaps = w.run("tails gaps.csv --drop day");
+  EXPECT_EQ(gaps.code, 0) << gaps.err;
+  EXPECT_NE(gaps.err.find("1 of 3 rows left out for missing values"), std::string::npos) << gaps.err;
   w.write("bad.csv", "a,b\n1,2\n3,x\n");
   EXPECT_EQ(w.run("tails bad.csv").code, 2);
   EXPECT_EQ(w.run("tails none.csv").code, 2);

@@ -145,6 +145,34 @@ TEST(Column, ScalesOfFewValuesKeepTheirEnds) {
   }
 }
 
+TEST(Column, FewValuesComeBackAsTheyAre) {
+  std::vector<double> x;
+  for (int i = 0; i < 300; ++i) x.push_back(i % 3 == 0 ? 10 : i % 3 == 1 ? 100 : 1000.5);
+  const ColumnTransform t = ColumnTransform::recognise(x, Key(1));
+  EXPECT_EQ(t.describe(), "one of 3 values, 10 to 1000.5");
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(t.invert(t.apply(x[i], Key(2).uniform(i))), x[i]);
+  for (const double z : {-50.0, -1.0, -0.3, 0.0, 0.4, 2.0, 60.0})
+    EXPECT_TRUE(t.values.end() != std::find(t.values.begin(), t.values.end(), t.invert(z))) << z;
+  EXPECT_EQ(t.invert(t.apply(900, 0.5)), 1000.5) << "what was not there goes to what is near";
+  // Whole numbers in a row are a lattice, and a rare value may have others beside it.
+  std::vector<double> row, rare = x;
+  for (int i = 0; i < 300; ++i) row.push_back(i % 7);
+  rare.push_back(5000);
+  EXPECT_TRUE(ColumnTransform::recognise(row, Key(1)).values.empty());
+  EXPECT_TRUE(ColumnTransform::recognise(rare, Key(1)).values.empty());
+}
+
+TEST(Column, DigitsTellApartWhatTheModelDoes) {
+  std::vector<double> near, far, price;
+  for (int i = 0; i < 500; ++i) {
+    const double z = std::sqrt(2) * std::tan(3 * (Key(3).uniform(static_cast<uint64_t>(i)) - 0.5));
+    near.push_back(z), far.push_back(1e9 + z), price.push_back(std::round(100 * z) / 100);
+  }
+  EXPECT_EQ(ColumnTransform::recognise(near, Key(1)).digits(), 9);
+  EXPECT_EQ(ColumnTransform::recognise(far, Key(1)).digits(), 17);
+  EXPECT_EQ(ColumnTransform::recognise(price, Key(1)).digits(), 15) << "decimals are written as they are";
+}
+
 TEST(Column, AnyScale) {
   for (const double unit : {1e-300, 1e-9, 1e9, 1e300}) {
     const Values x = drawn(500, [&](double u) { return unit * (u - 0.3); });

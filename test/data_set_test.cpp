@@ -1,3 +1,4 @@
+#include <ATen/ops/empty.h>
 #include <ATen/ops/eye.h>
 #include <gtest/gtest.h>
 
@@ -136,6 +137,34 @@ TEST(TableTransform, WhitensAndInverts) {
   EXPECT_TRUE(TableTransform::take(kept, "test").apply(x, Key(1)).equal(y));
 }
 
+// A light and a bounded column beside a heavy one: all come to one index, and back to what they were.
+TEST(TableTransform, BringsTailsToOneIndex) {
+  const int64_t n = 4000;
+  at::Tensor x = at::empty({n, 3}, at::kDouble);
+  double* p = x.mutable_data_ptr<double>();
+  std::vector<double> light(n);
+  fill_normal(Key(7), 0, n, light.data());
+  for (int64_t i = 0; i < n; ++i) {
+    p[3 * i] = std::pow(Key(8).uniform(static_cast<uint64_t>(i)), -0.5);
+    p[3 * i + 1] = 8 + light[i];
+    p[3 * i + 2] = Key(9).uniform(static_cast<uint64_t>(i)) - 0.5;
+  }
+  const TableTransform t = TableTransform::fit("table", x, Key(1), true, 2);
+  EXPECT_EQ(t.levelled(), 4) << t.describe(0) << "; " << t.describe(1) << "; " << t.describe(2);
+  EXPECT_EQ(t.describe(0).find("tail of its own"), std::string::npos) << "it has that index already";
+  const at::Tensor y = t.apply(x, Key(1));
+  EXPECT_LT(t.invert(y.to(at::kDouble)).sub(x).abs().div(x.abs().add(1)).max().item<double>(), 1e-4);
+  std::map<std::string, at::Tensor> kept;
+  t.put(kept);
+  EXPECT_TRUE(TableTransform::take(kept, "test").apply(x, Key(1)).equal(y));
+  // Far out in the model's units the light columns stay near the data.
+  const at::Tensor far = t.invert(y.mul(100).to(at::kDouble));
+  EXPECT_LT(far.select(1, 2).abs().max().item<double>(), 0.7);
+  EXPECT_LT(far.select(1, 1).max().item<double>(), 18);
+  EXPECT_GT(far.select(1, 1).min().item<double>(), 0);
+  EXPECT_GT(far.select(1, 0).max().item<double>(), 1000);
+}
+
 TEST(Dataset, ColumnsOfATable) {
   const Csv csv("a,b,c\n1,2,3\n4,5,6\n");
   const Dataset d = file_dataset({.path = csv.path(), .columns = "c,a"});
@@ -157,6 +186,16 @@ TEST(Dataset, MissingValuesAreDroppedWithCountsOrRefused) {
   EXPECT_NE(refusal({.path = none.path(), .missing = "drop"}).find("b: expected numbers, got only missing values"), std::string::npos);
   const Csv no_row("a,b\n1,NA\nNA,2\n");
   EXPECT_NE(refusal({.path = no_row.path(), .missing = "drop"}).find("expected a row without missing values, got none"), std::string::npos);
+}
+
+TEST(Dataset, SeparatorsAtTheEndOfLinesMakeNoColumn) {
+  for (const char* text : {"a,b,\n1,2,\n3,4,\n", "1,2,\n3,4,\n"}) {
+    const Csv csv(text);
+    const Dataset d = file_dataset({.path = csv.path(), .missing = "drop"});
+    EXPECT_EQ(d.rows.sizes(), (at::IntArrayRef{2, 2})) << text;
+    EXPECT_EQ(d.notes, (std::vector<std::string>{"a column without name and values left out"}));
+    EXPECT_THROW(file_dataset({.path = csv.path()}), InputError) << "strict reading takes nothing for granted";
+  }
 }
 
 TEST(Dataset, RowNumbersAreLeftOut) {

@@ -72,10 +72,23 @@ TEST(Csv, ReadsWhatSpreadsheetsWrite) {
   expect_rows(parse("1 , \"2\" \n"), {{1, 2}});
 }
 
+TEST(Csv, ReadsOtherEncodings) {
+  EXPECT_EQ(parse("gr\xf6\xdf"
+                  "e,b\n1,2\n")
+                .names,
+            (Names{"größe", "b"}));
+  EXPECT_EQ(parse("größe,日本,😀\n1,2,3\n").names, (Names{"größe", "日本", "😀"}));
+  EXPECT_EQ(refusal(std::string("\xff\xfe"
+                                "a\0\n\0",
+                                6)),
+            "[csv] t.csv: expected text in UTF-8, got UTF-16 (save it as CSV UTF-8)");
+  EXPECT_MENTIONS(refusal("a,b\n1,\xf6\n"), "got '\\xf6'");
+}
+
 TEST(Csv, NamesTheCellThatIsNotANumber) {
   EXPECT_EQ(refusal("x,y\n1,2\n3,abc\n"), "[csv] t.csv: row 3, column 2 (y): expected a number, got 'abc'");
   EXPECT_EQ(refusal("1,2\n3,abc\n"), "[csv] t.csv: row 2, column 2: expected a number, got 'abc'");
-  EXPECT_MENTIONS(refusal("1,2\n3,4 5\n"), "row 2, column 2: expected a number, got '4 5'");
+  EXPECT_MENTIONS(refusal("1,2\n3,4 5\n"), "row 2, column 2: expected a number, got '4 5' (several numbers?");
   EXPECT_MENTIONS(refusal("1\n0x10\n"), "got '0x10'");
   EXPECT_MENTIONS(refusal("1\n1e\n"), "got '1e'");
   EXPECT_MENTIONS(refusal("1\n--1\n"), "got '--1'");
@@ -203,7 +216,7 @@ TEST(Csv, RoundTripsEveryNumberExactly) {
 
 TEST(Csv, WritesSoManyDigits) {
   const at::Tensor values = at::tensor({1.0 / 3, 1234567890123.0, -0.0, 1e-20 / 3}, at::TensorOptions().dtype(at::kDouble)).view({2, 2});
-  EXPECT_EQ(format_csv(values, {"a", ""}, 7), "a,\"\"\n0.3333333,1234567890123\n0,3.333333e-21\n");
+  EXPECT_EQ(format_csv(values, {"a", ""}, {7, 7}), "a,\"\"\n0.3333333,1234567890123\n0,3.333333e-21\n");
   // Many blocks, formatted in parallel, stand in order.
   const at::Tensor many = at::arange(0, 40000, at::TensorOptions().dtype(at::kLong)).view({-1, 2});
   EXPECT_TRUE(at::equal(parse(format_csv(many)).values, many.to(at::kDouble)));

@@ -78,6 +78,22 @@ bool has_atom(const std::vector<double>& sorted, double step) {
   return ties > 4 * beside;
 }
 
+// The values of a column that holds few different ones, each often, and not as evenly as a lattice has them; else none.
+std::vector<double> few_values(const std::vector<double>& sorted, const ColumnTransform& lattice) {
+  constexpr size_t kMost = 20;
+  const int64_t often = std::max<int64_t>(5, static_cast<int64_t>(sorted.size()) / 50);
+  std::vector<double> out;
+  for (auto it = sorted.begin(); it != sorted.end();) {
+    const auto next = std::upper_bound(it, sorted.end(), *it);
+    if (next - it < often || out.size() == kMost) return {};
+    out.push_back(*it);
+    it = next;
+  }
+  const double range = sorted.back() - sorted.front();
+  if (lattice.gap > 0 && range / lattice.step() < static_cast<double>(out.size()) - 0.5) return {};
+  return out;
+}
+
 }  // namespace
 
 ColumnTransform ColumnTransform::affine(double centre, double scale) {
@@ -96,6 +112,12 @@ ColumnTransform ColumnTransform::recognise(std::vector<double> sorted, Key key) 
     return t;
   }
   find_lattice(sorted, t);
+  if (std::vector<double> few = few_values(sorted, t); !few.empty()) {
+    for (double& x : sorted) x = static_cast<double>(std::lower_bound(few.begin(), few.end(), x) - few.begin());
+    t = recognise(std::move(sorted), key);
+    t.values = std::move(few);
+    return t;
+  }
   const double step = t.step();
   const auto turned = [&] {
     std::vector<double> out(sorted.rbegin(), sorted.rend());
@@ -173,16 +195,39 @@ double ColumnTransform::snapped(double x) const {
   return whole / unit;
 }
 
-double ColumnTransform::apply(double x, double u) const { return (bent(flip ? -x : x, u) - centre) / scale; }
+double ColumnTransform::place(double x) const {
+  const auto above = std::lower_bound(values.begin(), values.end(), x);
+  if (above == values.begin()) return 0;
+  const auto k = static_cast<double>(above - values.begin());
+  return above == values.end() || x - above[-1] < *above - x ? k - 1 : k;
+}
+
+double ColumnTransform::apply(double x, double u) const {
+  if (!values.empty()) x = place(x);
+  return (bent(flip ? -x : x, u) - centre) / scale;
+}
 
 double ColumnTransform::invert(double z) const {
   if (constant) return origin;
   const double y = unbent(centre + scale * z);
-  return std::clamp(snapped(flip ? -y : y), least, most) + 0.0;  // no minus zero
+  const double x = std::clamp(snapped(flip ? -y : y), least, most) + 0.0;  // no minus zero
+  if (values.empty()) return x;
+  return values[static_cast<size_t>(std::clamp(x, 0.0, static_cast<double>(values.size() - 1)))];
+}
+
+bool ColumnTransform::bends(double z) const { return bounded && (atom || centre + scale * z < 3 * bend); }
+
+int ColumnTransform::digits() const {
+  constexpr int kFloat = 9, kAll = 17, kDecimal = 15;
+  if (constant || !values.empty()) return kAll;
+  if (gap > 0) return kDecimal;
+  const double size = std::abs(invert(0)) / scale;
+  return size > 1 ? std::min(kAll, kFloat + static_cast<int>(std::ceil(std::log10(size)))) : kFloat;
 }
 
 std::string ColumnTransform::describe() const {
   if (constant) return fmt::format("constant, {}", origin);
+  if (!values.empty()) return fmt::format("one of {} values, {:.6g} to {:.6g}", values.size(), values.front(), values.back());
   std::string text = gap == 0 ? "real" : decimals == 0 && gap == 1 ? "whole numbers" : fmt::format("multiples of {:.6g}", step());
   if (std::isfinite(least)) text += fmt::format(", at least {:.6g}", least + 0.0);
   if (std::isfinite(most)) text += fmt::format(", at most {:.6g}", most + 0.0);

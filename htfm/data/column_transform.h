@@ -11,7 +11,7 @@
 
 namespace htfm {
 
-/// The map and what it honours. All fields are numbers, so that a checkpoint keeps them as one row of a matrix.
+/// The map and what it honours. All fields but the values are numbers, so that a checkpoint keeps them as one row of a matrix.
 struct ColumnTransform {
   bool constant = false;  ///< the column is `origin` everywhere; the model does not see it
   bool flip = false;      ///< the bound is above: y = -x takes the place of x
@@ -25,6 +25,8 @@ struct ColumnTransform {
   /// Least and most that is given out: the bound, and ends of the scale where many values lie.
   double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
   double centre = 0, scale = 1;
+  /// Ascending; where not empty the column is one of these, and their places 0, 1, ... take the place of its values above.
+  std::vector<double> values = {};
 
   /// Recognises the kind of a column; the values are finite. Reads at most all of them, in any order.
   static ColumnTransform recognise(std::vector<double> values, Key key);
@@ -35,8 +37,13 @@ struct ColumnTransform {
   double apply(double x, double u) const;
   /// Back; any finite number gives a value of the column's kind.
   double invert(double z) const;
+  /// Significant digits that the model can tell apart: those of float32, and more where the column lies far from zero.
+  int digits() const;
   /// Step of the lattice in the column's units, 0 where there is none.
   double step() const;
+
+  /// Whether a bound is felt at z and below.
+  bool bends(double z) const;
 
   /// "whole numbers, at least 0, often equal to it": for logs and reports.
   std::string describe() const;
@@ -49,6 +56,7 @@ struct ColumnTransform {
   double bent(double y, double u) const;
   double unbent(double z) const;
   double snapped(double x) const;
+  double place(double x) const;
 };
 
 }  // namespace htfm

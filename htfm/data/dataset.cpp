@@ -62,6 +62,26 @@ bool is_index(const Table& table) {
   return true;
 }
 
+// Columns without a name and without a value: what a separator at the end of every line makes.
+void drop_empty_columns(Table& table, std::vector<std::string>& notes) {
+  const int64_t n = table.values.size(0), columns = table.values.size(1);
+  const double* x = table.values.const_data_ptr<double>();
+  std::vector<int64_t> kept;
+  std::vector<std::string> names;
+  for (int64_t k = 0; k < columns; ++k) {
+    bool empty = table.names.empty() || table.names[k].empty();
+    for (int64_t i = 0; i < n && empty; ++i) empty = std::isnan(x[i * columns + k]);
+    if (empty) continue;
+    kept.push_back(k);
+    if (!table.names.empty()) names.push_back(table.names[k]);
+  }
+  const auto left = static_cast<int64_t>(kept.size());
+  if (left == columns || left == 0) return;
+  notes.push_back(fmt::format("{} without name and values left out", left + 1 == columns ? "a column" : "columns"));
+  table.values = table.values.index_select(1, at::from_blob(kept.data(), {left}, at::kLong)).contiguous();
+  table.names = std::move(names);
+}
+
 // Rows with missing values go; says how many and why.
 void drop_missing(Table& table, const std::string& path, std::vector<std::string>& notes) {
   const int64_t n = table.values.size(0), columns = table.values.size(1);
@@ -137,6 +157,7 @@ Dataset file_dataset(const FileSpec& spec) {
     set.notes.push_back(fmt::format("{} only numbers the rows and is left out", column_text(table, 0)));
     keep_columns(table, 1);
   }
+  if (drop && spec.columns.empty()) drop_empty_columns(table, set.notes);
   if (drop) drop_missing(table, spec.path, set.notes);
   if (spec.log_returns) take_log_returns(table, spec.path);
   set.rows = table.values;

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_cholesky.h>
 #include <ATen/ops/linalg_solve_triangular.h>
+#include <fmt/format.h>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
@@ -13,7 +14,8 @@ namespace htfm {
 
 namespace {
 
-constexpr const char *kTensor = "transform.columns", *kCentre = "transform.centre", *kRoot = "transform.root";
+constexpr const char *kValues = "transform.values.", *kTensor = "transform.columns", *kCentre = "transform.centre",
+                     *kRoot = "transform.root", *kLevels = "transform.levels";
 
 double order_statistic(std::vector<double>& v, double p) {
   const auto k = static_cast<std::ptrdiff_t>(p * static_cast<double>(v.size() - 1));
@@ -45,9 +47,25 @@ void TableTransform::set(std::vector<ColumnTransform> list) {
   identity_ = std::all_of(list_.begin(), list_.end(), [&](const ColumnTransform& t) { return t.numbers() == untouched; });
   for (size_t k = 0; k < list_.size(); ++k)
     if (!list_[k].constant) seen_.push_back(static_cast<int64_t>(k));
+  levels_.assign(seen_.size(), {});
 }
 
-TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten) {
+void TableTransform::find_levels(const at::Tensor& seen, double tail_index) {
+  const int64_t n = seen.size(0);
+  const float* z = seen.const_data_ptr<float>();
+  parallel_for(dim(), [&](int64_t k) {
+    std::vector<double> side(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) side[i] = z[i * dim() + k];
+    std::sort(side.begin(), side.end());
+    levels_[k].above = TailLevel::find(side, tail_index);
+    if (list_[seen_[k]].bends(side[side.size() / 50])) return;  // the way to a bound is no tail
+    std::reverse(side.begin(), side.end());
+    for (double& v : side) v = -v;
+    levels_[k].below = TailLevel::find(side, tail_index);
+  });
+}
+
+TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten, double tail_index) {
   const int64_t n = rows.size(0), columns = rows.size(1);
   std::vector<ColumnTransform> list(static_cast<size_t>(columns));
   if (kind != "none") {
@@ -61,6 +79,7 @@ TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& ro
   }
   TableTransform out;
   out.set(std::move(list));
+  if (tail_index > 0) out.find_levels(out.columns_only(rows, key), tail_index);
   if (whiten && out.dim() > 0) {
     const at::Tensor seen = out.columns_only(rows, key);
     out.centre_ = median_centre(seen);
@@ -89,7 +108,8 @@ at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
       const int64_t column = seen_[k];
       const Key own = key.child(static_cast<uint64_t>(column));
       for (int64_t i = first; i < last; ++i)
-        y[i * dim + k] = static_cast<float>(list_[column].apply(x[i * columns() + column], own.uniform(static_cast<uint64_t>(i))));
+        y[i * dim + k] =
+            static_cast<float>(levels_[k].apply(list_[column].apply(x[i * columns() + column], own.uniform(static_cast<uint64_t>(i)))));
     }
   });
   return out;
@@ -103,11 +123,36 @@ at::Tensor TableTransform::invert(const at::Tensor& rows) const {
   double* y = out.mutable_data_ptr<double>();
   parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      for (int64_t k = 0, seen = 0; k < columns(); ++k)
-        y[i * columns() + k] = list_[k].constant ? list_[k].origin : list_[k].invert(x[i * dim + seen++]);
+      for (const ColumnTransform& c : list_)
+        if (c.constant) y[i * columns() + (&c - list_.data())] = c.origin;
+      for (int64_t k = 0; k < dim; ++k) y[i * columns() + seen_[k]] = list_[seen_[k]].invert(levels_[k].invert(x[i * dim + k]));
     }
   });
   return out;
+}
+
+std::string TableTransform::describe(int64_t k) const {
+  std::string text = list_[static_cast<size_t>(k)].describe();
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    if (seen_[i] != k) continue;
+    const bool flip = list_[static_cast<size_t>(k)].flip;
+    for (const bool above : {true, false})
+      if (const TailLevel& side = above ? levels_[i].above : levels_[i].below; side.levels())
+        text += fmt::format(", {} a tail of its own (gamma {:.2g})", above != flip ? "above" : "below", side.shape);
+  }
+  return text;
+}
+
+std::vector<int> TableTransform::digits() const {
+  std::vector<int> out;
+  for (const ColumnTransform& c : list_) out.push_back(c.digits());
+  return out;
+}
+
+int64_t TableTransform::levelled() const {
+  int64_t count = 0;
+  for (const Levels& l : levels_) count += l.above.levels() + l.below.levels();
+  return count;
 }
 
 std::vector<std::string> TableTransform::seen_names(const std::vector<std::string>& names) const {
@@ -125,7 +170,22 @@ void TableTransform::put(std::map<std::string, at::Tensor>& out) const {
     p = std::copy(v.begin(), v.end(), p);
   }
   out[kTensor] = t;
+  for (size_t k = 0; k < list_.size(); ++k)
+    if (const std::vector<double>& v = list_[k].values; !v.empty()) {
+      at::Tensor values = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
+      std::copy(v.begin(), v.end(), values.mutable_data_ptr<double>());
+      out[kValues + std::to_string(k)] = values;
+    }
   if (root_.defined()) out[kCentre] = centre_, out[kRoot] = root_;
+  if (levelled() == 0) return;
+  at::Tensor levels = at::empty({dim(), 2, TailLevel::kNumbers}, at::kDouble);
+  p = levels.mutable_data_ptr<double>();
+  for (const Levels& l : levels_)
+    for (const TailLevel* side : {&l.above, &l.below}) {
+      const auto v = side->numbers();
+      p = std::copy(v.begin(), v.end(), p);
+    }
+  out[kLevels] = levels;
 }
 
 TableTransform TableTransform::take(const std::map<std::string, at::Tensor>& in, const std::string& path) {
@@ -135,8 +195,15 @@ TableTransform TableTransform::take(const std::map<std::string, at::Tensor>& in,
   if (t.dim() != 2 || t.size(1) != ColumnTransform::kNumbers || t.scalar_type() != at::kDouble)
     throw InputError("[checkpoint] {}: expected '{}' in float64 with {} numbers a column", path, kTensor, ColumnTransform::kNumbers);
   std::vector<ColumnTransform> list;
-  for (int64_t k = 0; k < t.size(0); ++k)
+  for (int64_t k = 0; k < t.size(0); ++k) {
     list.push_back(ColumnTransform::from_numbers(t.const_data_ptr<double>() + k * ColumnTransform::kNumbers));
+    if (const auto values = in.find(kValues + std::to_string(k)); values != in.end()) {
+      const at::Tensor& v = values->second;
+      if (v.dim() != 1 || v.scalar_type() != at::kDouble || v.numel() < 2)
+        throw InputError("[checkpoint] {}: expected '{}{}' in float64 with at least two values", path, kValues, k);
+      list.back().values.assign(v.const_data_ptr<double>(), v.const_data_ptr<double>() + v.numel());
+    }
+  }
   TableTransform out;
   out.set(std::move(list));
   if (const auto root = in.find(kRoot), centre = in.find(kCentre); root != in.end() && centre != in.end()) {
@@ -145,6 +212,16 @@ TableTransform TableTransform::take(const std::map<std::string, at::Tensor>& in,
                       root->second.scalar_type() == at::kDouble && centre->second.scalar_type() == at::kDouble;
     if (!good) throw InputError("[checkpoint] {}: expected '{}' and '{}' in float64 for {} columns", path, kCentre, kRoot, dim);
     out.centre_ = centre->second, out.root_ = root->second;
+  }
+  if (const auto levels = in.find(kLevels); levels != in.end()) {
+    const at::Tensor& l = levels->second;
+    if (l.sizes() != at::IntArrayRef({out.dim(), 2, TailLevel::kNumbers}) || l.scalar_type() != at::kDouble)
+      throw InputError("[checkpoint] {}: expected '{}' in float64 for {} columns", path, kLevels, out.dim());
+    const double* p = l.const_data_ptr<double>();
+    for (Levels& own : out.levels_) {
+      own.above = TailLevel::from_numbers(p), own.below = TailLevel::from_numbers(p + TailLevel::kNumbers);
+      p += 2 * TailLevel::kNumbers;
+    }
   }
   return out;
 }

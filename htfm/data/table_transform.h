@@ -1,5 +1,5 @@
-// All columns of a table as the model sees them: each by its own map, constant ones kept aside; then, where asked for, all of
-// them turned and stretched by a robust scatter matrix, so that no direction is larger than another.
+// All columns of a table as the model sees them: each by its own map, constant ones kept aside; then, where asked for, tails of another
+// index brought to one, and all columns turned and stretched by a robust scatter matrix, so that no direction is larger than another.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,14 +9,16 @@
 #include <vector>
 
 #include "htfm/data/column_transform.h"
+#include "htfm/tail/tail_level.h"
 
 namespace htfm {
 
 class TableTransform {
  public:
   /// none, zscore (mean and deviation), robust (median and interquartile range), or table (each column by its kind: ColumnTransform).
-  /// `whiten`: by a robust scatter matrix afterwards.
-  static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten = false);
+  /// `whiten`: by a robust scatter matrix afterwards. `tail_index`: where positive, sides of columns whose tail has clearly another index
+  /// are brought to this one.
+  static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten = false, double tail_index = 0);
 
   int64_t columns() const { return static_cast<int64_t>(list_.size()); }
   int64_t dim() const { return static_cast<int64_t>(seen_.size()); }  ///< columns that the model sees
@@ -27,6 +29,12 @@ class TableTransform {
   /// n x dim float64 back into n x columns float64. Rows that are not finite stay so.
   at::Tensor invert(const at::Tensor& rows) const;
 
+  /// What column k was taken for, in words.
+  std::string describe(int64_t k) const;
+  /// Significant digits of each column that the model can tell apart.
+  std::vector<int> digits() const;
+  /// How many sides of columns were brought to another tail index.
+  int64_t levelled() const;
   /// The names of the columns that the model sees.
   std::vector<std::string> seen_names(const std::vector<std::string>& names) const;
 
@@ -38,9 +46,16 @@ class TableTransform {
   void set(std::vector<ColumnTransform> list);
   bool identity_ = false;  // every column is left as it is: float32 rows pass through
   std::vector<ColumnTransform> list_;
+  void find_levels(const at::Tensor& seen, double tail_index);
   at::Tensor columns_only(const at::Tensor& rows, Key key) const;
   std::vector<int64_t> seen_;
-  at::Tensor centre_, root_;  // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
+  struct Levels {
+    TailLevel above, below;
+    double apply(double z) const { return z >= 0 ? above.apply(z) : -below.apply(-z); }
+    double invert(double z) const { return z >= 0 ? above.invert(z) : -below.invert(-z); }
+  };
+  std::vector<Levels> levels_;  // of the columns that the model sees
+  at::Tensor centre_, root_;    // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
 };
 
 }  // namespace htfm

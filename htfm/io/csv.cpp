@@ -62,6 +62,17 @@ bool is_date(std::string_view cell) {
   return std::count_if(cell.begin(), cell.end(), [](char c) { return c == '-' || c == '/' || c == '.' || c == ':'; }) >= 2;
 }
 
+/// Numbers with blanks between them.
+bool is_row_of_numbers(std::string_view cell) {
+  int64_t count = 0;
+  for (cell = trimmed(cell); !cell.empty(); ++count) {
+    const size_t end = std::min(cell.find_first_of(" \t"), cell.size());
+    if (!number(cell.substr(0, end))) return false;
+    cell = trimmed(cell.substr(end));
+  }
+  return count > 1;
+}
+
 /// A column's position from 0, given as a number from 1 to count.
 std::optional<int64_t> column_number(const std::string& word, int64_t count) {
   int64_t value = 0;
@@ -77,6 +88,8 @@ class CsvParser {
 
   Table parse() {
     if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
+    if (rest_.starts_with("\xFF\xFE") || rest_.starts_with("\xFE\xFF"))
+      throw InputError("[csv] {}: expected text in UTF-8, got UTF-16 (save it as CSV UTF-8)", path_);
     drop_blank_end();
     if (rest_.empty()) throw InputError("[csv] {}: expected a table of numbers, got an empty file", path_);
     read_first_row();
@@ -208,7 +221,8 @@ class CsvParser {
     find_separator();
     const std::vector<std::string> first = cells(next_line());
     columns_ = static_cast<int64_t>(first.size());
-    if (rules_.header || first_row_is_header(first)) names_ = first;
+    if (rules_.header || first_row_is_header(first))
+      for (const std::string& name : first) names_.push_back(as_utf8(name));
     positions_ = choose_columns(choice_, names_, columns_, path_);
     wanted_.assign(columns_, false);
     for (const int64_t position : positions_) wanted_[position] = true;
@@ -282,6 +296,8 @@ class CsvParser {
     } else if (std::string point = text; std::count(text.begin(), text.end(), ',') == 1) {
       point[point.find(',')] = '.';
       if (number(point)) note = " (a decimal comma? numbers are read with a point)";
+    } else if (is_row_of_numbers(text)) {
+      note = " (several numbers? columns are told apart by commas, semicolons or tabs)";
     }
     if (note.empty() && !rules_.advice.empty()) note = fmt::format(" ({}; {})", is_date(text) ? "a date" : "text", rules_.advice);
     throw InputError("[csv] {}: row {}, {}: expected a number, got {}{}", path_, line_, column_text(column), in_quotes(text), note);

@@ -38,10 +38,11 @@ Table read_csv(const std::string& path, const ColumnChoice& choice = {}, const R
 Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
 
 /// Writes a matrix (float32, float64 or int64) with commas; `names` makes a header. Each number in its shortest form that reads back
-/// equal, or, with `digits` above 0, whole numbers exactly and others to so many significant digits.
-void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {}, int digits = 0);
+/// equal, or, with `digits` (one for each column), whole numbers exactly and others to so many significant digits.
+void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {},
+               const std::vector<int>& digits = {});
 /// The same as text.
-std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {}, int digits = 0);
+std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {}, const std::vector<int>& digits = {});
 
 /// The positions (from 0) of the chosen columns in a table with `count` columns; `names` may be empty.
 std::vector<int64_t> choose_columns(const ColumnChoice& choice, const std::vector<std::string>& names, int64_t count,

@@ -23,11 +23,11 @@ char* put_number(char* to, char* end, T value, int digits) {
 }
 
 template <class T>
-void format_rows(const T* data, int64_t rows, int64_t columns, int digits, std::string& text) {
+void format_rows(const T* data, int64_t rows, int64_t columns, const std::vector<int>& digits, std::string& text) {
   char number[64];
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
-      text.append(number, put_number(number, number + sizeof number, *data++, digits));
+      text.append(number, put_number(number, number + sizeof number, *data++, digits.empty() ? 0 : digits[j]));
       text.push_back(j + 1 < columns ? ',' : '\n');
     }
   }
@@ -53,7 +53,7 @@ std::string header(const std::vector<std::string>& names) {
 
 // Blocks of rows are formatted in parallel, some at a time, and written in order: the text of a large table is never whole in memory.
 template <class T>
-void write_rows(const at::Tensor& array, int digits, Sink& sink) {
+void write_rows(const at::Tensor& array, const std::vector<int>& digits, Sink& sink) {
   constexpr int64_t kRows = 4096, kAtATime = 64;
   const int64_t n = array.size(0), columns = array.size(1), blocks = (n + kRows - 1) / kRows;
   const T* data = array.const_data_ptr<T>();
@@ -70,7 +70,7 @@ void write_rows(const at::Tensor& array, int digits, Sink& sink) {
   }
 }
 
-void write_csv(Sink& sink, const at::Tensor& values, const std::vector<std::string>& names, int digits) {
+void write_csv(Sink& sink, const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
   sink.write(header(names));
   const at::Tensor array = packed(values);
   switch (array.scalar_type()) {
@@ -80,10 +80,12 @@ void write_csv(Sink& sink, const at::Tensor& values, const std::vector<std::stri
   }
 }
 
-void check_writable(const at::Tensor& values, const std::vector<std::string>& names) {
+void check_writable(const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
   if (values.dim() != 2) throw InputError("[csv] expected a matrix n x d to write, got shape {}", shape_text(values.sizes()));
   if (!names.empty() && static_cast<int64_t>(names.size()) != values.size(1))
     throw InputError("[csv] expected {} column names, got {}", values.size(1), names.size());
+  if (!digits.empty() && static_cast<int64_t>(digits.size()) != values.size(1))
+    throw InputError("[csv] expected digits for {} columns, got {}", values.size(1), digits.size());
   const at::ScalarType type = values.scalar_type();
   if (type != at::kFloat && type != at::kDouble && type != at::kLong)
     throw InputError("[csv] expected float32, float64 or int64 to write, got {}", dtype_name(type));
@@ -91,15 +93,15 @@ void check_writable(const at::Tensor& values, const std::vector<std::string>& na
 
 }  // namespace
 
-std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names, int digits) {
-  check_writable(values, names);
+std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
+  check_writable(values, names, digits);
   StringSink sink;
   write_csv(sink, values, names, digits);
   return sink.bytes();
 }
 
-void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names, int digits) {
-  check_writable(values, names);
+void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
+  check_writable(values, names, digits);
   atomic_write(path, [&](Sink& sink) { write_csv(sink, values, names, digits); });
 }
 

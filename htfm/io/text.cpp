@@ -4,22 +4,62 @@
 
 namespace htfm {
 
+size_t utf8_length(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  if (length == 0 || text.size() < length) return 0;
+  uint32_t code = first & (0x7fu >> length);
+  for (size_t k = 1; k < length; ++k) {
+    if ((text[k] & 0xc0) != 0x80) return 0;
+    code = code << 6 | (text[k] & 0x3fu);
+  }
+  // Neither longer than needed, nor half of a pair of UTF-16, nor beyond Unicode.
+  constexpr uint32_t kLeast[] = {0x80, 0x800, 0x10000};
+  return code < kLeast[length - 2] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff ? 0 : length;
+}
+
+std::string as_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(text.substr(at));
+    if (length == 0) {
+      std::string out;
+      for (const char c : text) {
+        if (const auto byte = static_cast<unsigned char>(c); byte < 0x80) {
+          out += c;
+        } else {
+          out += static_cast<char>(0xc0 | byte >> 6);
+          out += static_cast<char>(0x80 | (byte & 0x3f));
+        }
+      }
+      return out;
+    }
+    at += length;
+  }
+  return std::string(text);
+}
+
 std::string printable(std::string_view text) {
   constexpr size_t kMost = 40;
   std::string_view shown = text.substr(0, kMost);
-  if (shown.size() < text.size()) {
+  const bool cut = shown.size() < text.size();
+  if (cut) {
     // Not inside a character of several bytes.
     while (!shown.empty() && (text[shown.size()] & 0xc0) == 0x80) shown.remove_suffix(1);
   }
   std::string out;
-  for (const char c : shown) {
-    if (const auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte == 0x7f) {
+  while (!shown.empty()) {
+    const size_t length = utf8_length(shown);
+    if (const auto byte = static_cast<unsigned char>(shown[0]); length == 0 || byte < 0x20 || byte == 0x7f) {
       out += fmt::format("\\x{:02x}", byte);
+      shown.remove_prefix(1);
     } else {
-      out += c;
+      out += shown.substr(0, length);
+      shown.remove_prefix(length);
     }
   }
-  return shown.size() < text.size() ? out + "..." : out;
+  return cut ? out + "..." : out;
 }
 
 std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }

@@ -6,7 +6,11 @@
 
 namespace htfm {
 
-/// The text with control characters escaped, cut after 40 bytes.
+/// The length of the character of UTF-8 that `text` begins with; 0 where it begins with none.
+size_t utf8_length(std::string_view text);
+/// The text in UTF-8: as it is where it is that already, else each byte taken as a character of Latin-1.
+std::string as_utf8(std::string_view text);
+/// The text with control characters and bytes outside UTF-8 escaped, cut after 40 bytes.
 std::string printable(std::string_view text);
 /// The same between single quotes.
 std::string in_quotes(std::string_view text);

@@ -1,6 +1,5 @@
 #include "htfm/path/flow_matching.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
 #include "htfm/base/registry.h"
@@ -15,14 +14,12 @@ constexpr int64_t kScalePairs = 1 << 18;  // pairs that the data scale is fitted
 }  // namespace
 
 FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
-    : clock_(make_clock(spec.clock)),
-      feature_(*clock_, spec.feature),
+    : Method(spec.clock, spec.feature, DataScale(1)),
       schedule_(make_schedule(spec.schedule)),
       coupling_spec_(spec.coupling),
       source_(*clock_, feature_),
       precondition_(spec.precondition),
-      pareto_tail_(spec.pareto_tail),
-      data_scale_(1) {
+      pareto_tail_(spec.pareto_tail) {
   set_data_scale(std::move(data_scale));
   find_named(couplings(), spec.coupling.kind, "coupling.kind");
   find_named(size_statistics(), spec.coupling.size.kind, "coupling.size");
@@ -85,26 +82,6 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
     out.rows.push_back({network_time(times[i], own), s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out,
                         (c.dbeta - s.skip * c.beta) / s.out});
-  }
-  return out;
-}
-
-TrainingPairs FlowMatching::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
-  const int64_t n = data.rows.size(0), dim = data.rows.size(1);
-  const BatchRecipe recipes = recipe(key, data, standardiser, true);
-  TrainingPairs out{at::empty({n, dim}, at::kFloat), at::empty({n}, at::kFloat), recipes.feature, at::empty({n, dim}, at::kFloat)};
-  const float* x1 = recipes.data.const_data_ptr<float>();
-  const double* x0 = recipes.source.source.const_data_ptr<double>();
-  float* x = out.x.mutable_data_ptr<float>();
-  float* t = out.t.mutable_data_ptr<float>();
-  float* target = out.target.mutable_data_ptr<float>();
-  for (int64_t i = 0; i < n; ++i) {
-    const RowRecipe& r = recipes.rows[i];
-    t[i] = static_cast<float>(r.time);
-    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) {
-      x[k] = static_cast<float>(r.data_in * x1[k] + r.source_in * x0[k]);
-      target[k] = static_cast<float>(r.data_target * x1[k] + r.source_target * x0[k]);
-    }
   }
   return out;
 }

@@ -2,33 +2,11 @@
 // network stands for.
 #pragma once
 
-#include "htfm/clock/feature.h"
 #include "htfm/path/coupling.h"
-#include "htfm/path/precondition.h"
+#include "htfm/path/method.h"
 #include "htfm/path/schedule.h"
-#include "htfm/signature/standardise.h"
 
 namespace htfm {
-
-/// What a network is trained on: input, time, standardised feature and the output it should give. float32, n rows.
-struct TrainingPairs {
-  at::Tensor x, t, feature, target;
-};
-
-/// How one row of a batch is made: the network sees data_in x_1 + source_in x_0 at this time and should give data_target x_1 +
-/// source_target x_0.
-struct RowRecipe {
-  double time, data_in, source_in, data_target, source_target;
-};
-
-/// The recipes of a batch, with the sources they name.
-struct BatchRecipe {
-  std::vector<RowRecipe> rows;
-  at::Tensor data;     ///< x_1, n x dim float32
-  SourceBatch source;  ///< its points may be left out (FlowMatching::recipe)
-  at::Tensor feature;  ///< standardised, float32; undefined where the network sees none
-  Key noise = Key(0);  ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
-};
 
 struct FlowMatchingSpec {
   ClockSpec clock;
@@ -39,21 +17,11 @@ struct FlowMatchingSpec {
   bool pareto_tail = false;  ///< the data's sizes continued by a Pareto law (SizeLaw::fit_tail)
 };
 
-/// What the coupling of a run knows of its data set.
-struct CoupledData {
-  at::Tensor rows;                 ///< n x dim, float32: the whole set
-  std::vector<std::string> names;  ///< of the columns; may be empty
-  Key key = Key(0);                ///< of what is drawn once for many batches
-};
-
-class FlowMatching {
+class FlowMatching final : public Method {
  public:
   /// `data_scale`: s_d of the preconditioning.
   explicit FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale = DataScale());
-  const Clock& clock() const { return *clock_; }
-  const PathFeature& feature() const { return feature_; }
   const SizeTail& size_tail() const { return sizes_->tail(); }
-  const DataScale& data_scale() const { return data_scale_; }
   void set_data_scale(DataScale scale) {
     data_scale_ = std::move(scale);
     largest_ =
@@ -61,17 +29,11 @@ class FlowMatching {
   }
 
   /// Prepares the coupling for a data set; before pairs() and fit_scale().
-  void couple(const CoupledData& data);
+  void couple(const CoupledData& data) override;
   /// The data scale by clock that belongs to this coupling and data set.
   DataScale fit_scale(const CoupledData& data) const;
 
-  /// Training pairs: draws clocks, sources and times, couples them, and lets the standardiser see the features. A function of the key, the
-  /// data, their position and the standardiser's state.
-  TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
-
-  /// What pairs() works from. Without `points` the source's points are left out where the coupling does not look at them: whoever makes the
-  /// pairs draws them.
-  BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const;
+  BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const override;
 
   /// The scales of one clock, which stay the same along its path.
   struct Scales {
@@ -93,15 +55,12 @@ class FlowMatching {
   double time_at(double angle, const Scales& s) const { return schedule_->time_of(s.source / s.data * std::tan(angle)); }
 
  private:
-  std::unique_ptr<Clock> clock_;
-  PathFeature feature_;
   std::unique_ptr<Schedule> schedule_;
   CouplingSpec coupling_spec_;
   SourceSampler source_;
   std::unique_ptr<SizeLaw> sizes_;
   std::unique_ptr<Coupling> coupling_;
   bool precondition_, pareto_tail_;
-  DataScale data_scale_;
   Scales largest_;  // of the largest clock that the network is shown
 };
 

@@ -5,6 +5,20 @@
 
 namespace htfm {
 
+/// The bare network for rows that keep their features.
+class NetworkRows {
+ public:
+  NetworkRows(const Model& model, const float* weights, int64_t rows, const float* feature = nullptr);
+  /// out = network(x, t), each row at its own time.
+  void operator()(const double* x, const double* t, double* out);
+  /// output = network(input, time).
+  void evaluate();
+  std::vector<float> time, input, output;
+
+ private:
+  std::unique_ptr<Evaluator> network_;
+};
+
 /// The state is double: a large clock starts a sample far out, and what is left of it near t = 1 must not drown in rounding.
 class Block {
  public:
@@ -21,15 +35,12 @@ class Block {
   void from_angular(double* y) const;
 
  private:
-  void evaluate();
-
   const FlowMatching& flow_;
   int64_t rows_, dim_;
   at::Tensor feature_;
-  std::unique_ptr<Evaluator> network_;
+  std::unique_ptr<NetworkRows> network_;
   std::vector<FlowMatching::Scales> scales_;
   std::vector<Scaling> scaling_;
-  std::vector<float> time_, input_, output_;
 };
 
 }  // namespace htfm

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
 
 #include <cmath>
@@ -116,6 +117,19 @@ double DeviceStates::worst_error(int e, int a, int b, double atol, double rtol) 
     }
   });
   return worst;
+}
+
+void DeviceStates::noise(int out, Key key, int64_t first) {
+  // A source with area 1/2 is normal.
+  queue_->run([&] { at_register(out).copy_(sample_source(key, at::full({rows_}, 0.5, at_register(out).options()), dim_, first)); });
+}
+
+void DeviceStates::fill(int out, std::span<const double> row) {
+  queue_->run([&] { at_register(out).copy_(at::from_blob(const_cast<double*>(row.data()), {1, dim_}, at::kDouble).to(ops_->device())); });
+}
+
+void DeviceStates::clamp(int x, double bound) {
+  queue_->run([&] { at_register(x).clamp_(-bound, bound); });
 }
 
 }  // namespace htfm

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "htfm/net/unet_pass.h"
-#include "htfm/sample/states.h"
+#include "htfm/path/states.h"
 #include "htfm/train/device.h"
 #include "htfm/train/model.h"
 
@@ -30,6 +30,9 @@ class DeviceStates final : public States {
   void evaluate(int x, const double* t, int v) override;
   void combine(int out, std::span<const Term> terms) override;
   double worst_error(int e, int a, int b, double atol, double rtol) override;
+  void noise(int out, Key key, int64_t first) override;
+  void fill(int out, std::span<const double> row) override;
+  void clamp(int x, double bound) override;
 
  private:
   at::Tensor send(const std::vector<double>& values, at::IntArrayRef shape);

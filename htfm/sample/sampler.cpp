@@ -7,6 +7,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/base/registry.h"
 #include "htfm/sample/block.h"
 #include "htfm/sample/device_states.h"
 #include "htfm/sample/fitted.h"
@@ -51,7 +52,8 @@ double grid_ratio(const FlowMatching& flow, const FlowMatching::Scales& s) { ret
 struct Job {
   const Model& model;
   const SampleOptions& options;
-  const SolverInfo& solver;
+  const SolverInfo* solver;  // of the flow, or
+  const MethodSampler* own;  // the method's
   const at::Tensor& weights;
   Key key;
   bool fitted, angular;
@@ -71,12 +73,20 @@ std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
   parallel_for(blocks, [&](int64_t block) {
     const int64_t first = block * rows, count = std::min(rows, n - first);
     double* state = job.x + first * dim;
+    if (job.own) {
+      NetworkRows network(model, job.weights.const_data_ptr<float>(), count);
+      const Velocity bare = std::ref(network);
+      HostStates states(bare, count, dim, state);
+      runs[static_cast<size_t>(block)] = {job.own->run(states, {job.key, first, job.options.solve.nfe, job.area + first}), count};
+      job.done(count);
+      return;
+    }
     Block own(model, job.weights.const_data_ptr<float>(), job.key, first, count, job.area + first, state);
     SolverRun run;
     if (job.angular) {
       const Velocity angular = [&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); };
       own.to_angular(state);
-      run = job.fitted ? run_multistep(plan, angular, count, dim, state) : job.solver.run(angular, count, dim, job.options.solve, state);
+      run = job.fitted ? run_multistep(plan, angular, count, dim, state) : job.solver->run(angular, count, dim, job.options.solve, state);
       own.from_angular(state);
     } else {
       SolverOptions solve = job.options.solve;
@@ -84,7 +94,7 @@ std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
       for (int64_t i = 0; i < count && job.options.time_grid != TimeGrid::uniform; ++i)
         ratio.push_back(grid_ratio(model.flow(), own.scales(i)));
       if (!ratio.empty()) solve.source_scale = ratio.data();
-      run = job.solver.run([&](const double* at, const double* t, double* v) { own.velocity(at, t, v); }, count, dim, solve, state);
+      run = job.solver->run([&](const double* at, const double* t, double* v) { own.velocity(at, t, v); }, count, dim, solve, state);
     }
     runs[static_cast<size_t>(block)] = {run, count};
     job.done(count);
@@ -128,7 +138,7 @@ std::vector<BlockRun> run_on_device(const Job& job, MultistepPlan& plan) {
       for (int64_t i = 0; i < rows; ++i) ratio[i] = grid_ratio(job.model.flow(), states.scales(i));
       solve.source_scale = ratio.data();
     }
-    const SolverRun run = job.fitted ? run_multistep(plan, states) : job.solver.solve(states, solve);
+    const SolverRun run = job.fitted ? run_multistep(plan, states) : job.solver->solve(states, solve);
     if (job.angular) {
       for (int64_t i = 0; i < rows; ++i) factor[i] = states.scales(i).data;
       states.scale(factor);
@@ -156,6 +166,8 @@ SampleOptions sample_options(const RunConfig& c) {
   o.n = c.sample.n;
   o.seed = static_cast<uint64_t>(c.seed);
   o.solver = c.sample.solver == "fitted" && !c.precondition ? "ab2" : c.sample.solver;
+  if (c.method != "htfm")
+    o.solver = c.method_options.sampler != "auto" ? c.method_options.sampler : c.make_method(c.clock)->samplers().front().name;
   o.solve.nfe = c.sample.nfe;
   o.solve.time_power = c.sample.time_power;
   o.solve.rtol = c.sample.rtol;
@@ -165,16 +177,18 @@ SampleOptions sample_options(const RunConfig& c) {
 }
 
 SampleResult sample(const Model& model, const SampleOptions& options) {
-  const SolverInfo& solver = find_solver(options.solver);
+  const std::span<const MethodSampler> samplers = model.method().samplers();
+  const MethodSampler* own = samplers.empty() ? nullptr : &find_named(samplers, options.solver, "sample.solver");
+  const SolverInfo* solver = own ? nullptr : &find_solver(options.solver);
+  if (own && !options.device.is_cpu()) throw InputError("[--device] expected cpu for method = {}, got cuda", model.config().method);
   if (options.n < 1) throw InputError("[sample] expected at least one sample, got {}", options.n);
-  if (options.solve.nfe < solver.least_nfe)
-    throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", solver.least_nfe, solver.name, options.solve.nfe);
+  if (const int64_t least = own ? own->least_nfe : solver->least_nfe; options.solve.nfe < least)
+    throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver, options.solve.nfe);
   const auto started = std::chrono::steady_clock::now();
   const int64_t n = options.n, dim = model.dim();
   const at::Tensor& weights = options.averaged ? model.weights() : model.state.parameters;
-  const FlowMatching& flow = model.flow();
-  const bool fitted = options.solver == "fitted";
-  if (fitted && !flow.angular()) throw InputError("[sample.solver] expected precondition.enabled = true for the solver fitted, got false");
+  const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular();
+  if (fitted && !preconditioned) throw InputError("[sample.solver] expected precondition.enabled = true for the solver fitted, got false");
 
   SampleResult result;
   at::Tensor states = at::empty({n, dim}, at::kDouble);
@@ -185,10 +199,11 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   const Job job{model,
                 options,
                 solver,
+                own,
                 weights,
                 Key(options.seed).child("sample"),
                 fitted,
-                fitted || (options.time_grid == TimeGrid::angle && flow.angular()),
+                fitted || (options.time_grid == TimeGrid::angle && preconditioned),
                 x,
                 result.area.mutable_data_ptr<double>(),
                 [&](int64_t count) {

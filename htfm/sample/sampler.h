@@ -17,7 +17,7 @@ TimeGrid time_grid_by_name(const std::string& name);
 struct SampleOptions {
   int64_t n = 24000;
   uint64_t seed = 0;
-  std::string solver = "euler";
+  std::string solver = "euler";  ///< one of solvers(), or of the method's own samplers where it has some
   SolverOptions solve;
   TimeGrid time_grid = TimeGrid::angle;
   at::Device device = at::kCPU;

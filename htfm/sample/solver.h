@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "htfm/sample/states.h"
+#include "htfm/path/states.h"
 
 namespace htfm {
 
@@ -19,12 +19,6 @@ struct SolverOptions {
   const double* source_scale = nullptr;
   double rtol = 1e-5, atol = 1e-5;
   bool paper_count = false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
-};
-
-struct SolverRun {
-  int64_t evaluations = 0;
-  int64_t steps = 0;
-  bool complete = true;  ///< false: dopri5 ran out of its budget or its steps became too small
 };
 
 struct SolverInfo {

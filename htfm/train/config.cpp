@@ -164,7 +164,7 @@ Bindings::Bindings(RunConfig& c) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   constexpr int64_t many = int64_t{1} << 40;
   add("seed", c.seed, 0, std::numeric_limits<int64_t>::max(), "seed of everything that is drawn");
-  add("method", c.method, "htfm");
+  add("method", c.method, join_names(methods()));
   add("data.name", c.data.name, "synthetic set: " + join_names(synthetic_sets()));
   add("data.alpha", c.data.alpha, 1e-3, 2, "mixture2d: stability index of the components");
   add("data.dim", c.data.dim, 1, 1 << 20, "student, clusters: dimension");
@@ -186,6 +186,8 @@ Bindings::Bindings(RunConfig& c) {
   add("data.normalise", c.data.normalise,
       "none, zscore, robust (median and interquartile range) or table (each column by its kind), column by column");
   add("data.whiten", c.data.whiten, "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
+  add("data.tail_index", c.data.tail_index, 0, 1000,
+      "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
   std::string families;
@@ -222,6 +224,16 @@ Bindings::Bindings(RunConfig& c) {
   add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
   add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
+  add("baseline.loss", c.method_options.loss,
+      "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");
+  add("baseline.sampler", c.method_options.sampler,
+      "auto (the first), dlpm and dlim: dlpm, dlim; lim: sde, ode; tflow and tedm: heun, euler");
+  add("baseline.steps", c.method_options.steps, 2, 1'000'000, "dlpm, dlim: T of training");
+  add("baseline.eta", c.method_options.eta, 0, 1, "dlim: share of the noise that is drawn anew in each step");
+  add("baseline.clamp_a", c.method_options.clamp_a, 0, inf, "largest mixing variable A of the noise sqrt(A) z; 0: none");
+  add("baseline.clamp_eps", c.method_options.clamp_eps, 0, inf, "largest element of the noise; 0: none");
+  add("baseline.outer", c.method_options.outer, 1, 1024, "median: mixing variables a data row");
+  add("baseline.inner", c.method_options.inner, 1, 1024, "median: noises for each of them");
   add("net.kind", c.net.kind, "mlp, or unet for images");
   add("net.width", c.net.mlp.width, 1, 4096, "channels");
   add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
@@ -330,7 +342,6 @@ void validate(RunConfig& c) {
     }
     throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
   };
-  one_of("method", c.method, {"htfm"});
   one_of("net.kind", c.net.kind, {"mlp", "unet"});
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
   one_of("sample.time_grid", c.sample.time_grid, {"angle", "clock", "uniform"});
@@ -343,10 +354,9 @@ void validate(RunConfig& c) {
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
   one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
   one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
-  FlowMatchingSpec spec = c.flow();
-  if (family.from_data) spec.clock = {"inverse-gamma", {{"nu", 2.0}}, c.clock.grid};  // until the data are there
-  const FlowMatching flow(spec);  // throws where clock, feature, schedule or coupling are wrong
-  c.net.mlp.feature = flow.feature().size();
+  // Throws where method, clock, feature, schedule or coupling are wrong.
+  const bool later = family.from_data && c.method == "htfm";  // until the data are there
+  c.net.mlp.feature = c.make_method(later ? ClockSpec{"inverse-gamma", {{"nu", 2.0}}, c.clock.grid} : c.clock)->feature().size();
   c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding, c.net.unet.film = c.net.mlp.film;
   c.net.unet.multipliers = parse_list("unet.multipliers", c.net.multipliers);
   c.net.unet.attention = parse_list("unet.attention", c.net.attention);
@@ -362,6 +372,12 @@ FlowMatchingSpec RunConfig::flow() const {
   spec.feature.squash = feature_squash == "on" || (feature_squash == "auto" && coupled);
   spec.feature.saturate = feature_saturate == "on" || (feature_saturate == "auto" && coupled && scale == "clock" && precondition);
   return spec;
+}
+
+std::unique_ptr<Method> RunConfig::make_method(const ClockSpec& chosen, DataScale own_scale) const {
+  FlowMatchingSpec spec = flow();
+  spec.clock = chosen;
+  return htfm::make_method(method, spec, method_options, std::move(own_scale));
 }
 
 std::vector<ConfigKey> config_keys() {
@@ -417,7 +433,8 @@ std::vector<std::string> config_differences(const RunConfig& a, const RunConfig&
 
 bool may_change_on_resume(const std::string& key) {
   return key == "train.epochs" || key == "train.checkpoint_steps" || key == "train.keep" || key == "train.keep_every" ||
-         key == "train.log_steps" || key == "train.max_bad_steps" || key.starts_with("sample.");
+         key == "train.log_steps" || key == "train.max_bad_steps" || key.starts_with("sample.") || key == "baseline.sampler" ||
+         key == "baseline.eta";
 }
 
 }  // namespace htfm

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/baseline/methods.h"
 #include "htfm/net/mlp.h"
 #include "htfm/net/unet.h"
-#include "htfm/path/flow_matching.h"
 
 namespace htfm {
 
@@ -31,6 +31,7 @@ struct DataConfig {
   double holdout = 0;              ///< share of a file's rows that is set apart
   std::string normalise = "none";  ///< none | zscore | robust | table, column by column
   bool whiten = false;             ///< turn and stretch by a robust scatter matrix afterwards
+  double tail_index = 0;           ///< sides of columns with clearly another tail index are brought to this one; 0: none
   std::string tail = "empirical";  ///< empirical | pareto: the largest sizes as they are, or smoothed and continued by a Pareto law
 };
 
@@ -74,6 +75,7 @@ struct NetConfig {
 struct RunConfig {
   int64_t seed = 0;
   std::string method = "htfm";
+  MethodOptions method_options;
   DataConfig data;
   ClockSpec clock;
   FeatureSpec feature;
@@ -90,6 +92,8 @@ struct RunConfig {
   SampleConfig sample;
 
   FlowMatchingSpec flow() const;
+  /// The method for a clock that may come from the data.
+  std::unique_ptr<Method> make_method(const ClockSpec& chosen, DataScale own_scale = DataScale()) const;
 };
 
 /// One key, for `--help`, the documents and error messages.

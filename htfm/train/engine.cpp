@@ -4,32 +4,11 @@
 
 #include "htfm/base/error.h"
 #include "htfm/train/device_trainer.h"
+#include "htfm/train/loss.h"
 
 namespace htfm {
 
 namespace {
-
-// Mean of |output - target|^2 over all elements of a batch.
-class SquaredError final : public SampleLoss {
- public:
-  explicit SquaredError(const at::Tensor& target)
-      : target_(target.const_data_ptr<float>()), dim_(target.size(1)), inverse_(1 / static_cast<double>(target.numel())) {}
-  double operator()(int64_t first, int64_t rows, const float* output, float* gradient) const override {
-    const float* target = target_ + first * dim_;
-    double sum = 0;
-    for (int64_t i = 0; i < rows * dim_; ++i) {
-      const double d = static_cast<double>(output[i]) - target[i];
-      sum += d * d;
-      gradient[i] = static_cast<float>(2 * inverse_ * d);
-    }
-    return sum * inverse_;
-  }
-
- private:
-  const float* target_;
-  int64_t dim_;
-  double inverse_;
-};
 
 // Mirrors images (rows of channels x height x width) from left to right.
 void mirror(at::Tensor& rows, const ImageShape& shape, std::span<const uint8_t> flip) {
@@ -49,9 +28,9 @@ class CpuEngine final : public Engine {
   void step(Model& model, Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
     at::Tensor rows = batch.rows;
     if (!flip.empty()) mirror(rows = rows.clone(), *model.image(), flip);
-    const TrainingPairs pairs = model.flow().pairs(key, {rows, batch.index, batch.position}, model.standardiser);
-    const double loss = model.network().gradient(model.state.parameters.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature},
-                                                 SquaredError(pairs.target), gradient_.data());
+    const TrainingPairs pairs = model.method().pairs(key, {rows, batch.index, batch.position}, model.standardiser);
+    const double loss =
+        batch_gradient(model.method().loss(), model.network(), model.state.parameters.const_data_ptr<float>(), pairs, gradient_.data());
     norm_ = optimiser_.norm(gradient_.data());
     if (std::isfinite(loss) && std::isfinite(norm_)) {
       optimiser_.update(model.step, gradient_.data(), norm_, model.state);
@@ -76,7 +55,7 @@ class DeviceEngine final : public Engine {
     trainer_ = std::make_unique<DeviceTrainer>(model.network(), model.state, counters, set.rows, model.config().train, drawn_);
   }
   void step(Model& model, Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
-    trainer_->step(model.flow().recipe(key, batch, model.standardiser, drawn_), batch.index, flip, optimiser_.learning_rate(model.step));
+    trainer_->step(model.method().recipe(key, batch, model.standardiser, drawn_), batch.index, flip, optimiser_.learning_rate(model.step));
   }
   void count(Model& model) override {
     const StepState s = trainer_->counters();
@@ -100,6 +79,7 @@ class DeviceEngine final : public Engine {
 std::unique_ptr<Engine> make_engine(const Model& model, const CoupledData& set, at::Device device) {
   if (device.is_cpu()) return std::make_unique<CpuEngine>(model);
   const RunConfig& c = model.config();
+  if (c.method != "htfm") throw InputError("[--device] expected cpu for method = {}, got cuda", c.method);
   if (!model.network().unet()) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", c.net.kind);
   if (c.data.tail != "empirical") throw InputError("[data.tail] expected empirical on a device, got {}", c.data.tail);
   if (c.train.validation > 0) throw InputError("[train.validation] expected 0 on a device, got {}", c.train.validation);

@@ -76,17 +76,17 @@ Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
 
 Model::Model(const RunConfig& config, const Dataset& data)
     : config_(config), names_(data.names), image_(data.image), data_hash_(data.hash), data_origin_(data.origin) {
-  transform_ =
-      TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"), config.data.whiten);
+  transform_ = TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"),
+                                   config.data.whiten, config.data.tail_index);
   if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   const CoupledData set = coupled(data);
   dim_ = set.rows.size(1);
   clock_ = choose_clock(config.clock, set.rows);
   build(DataScale(config.data_scale > 0 ? config.data_scale : robust_scale(set.rows)));
-  flow_->couple(set);
-  if (config.scale == "clock") flow_->set_data_scale(flow_->fit_scale(set));
+  method_->couple(set);
+  if (auto* flow = dynamic_cast<FlowMatching*>(method_.get()); flow && config.scale == "clock") flow->set_data_scale(flow->fit_scale(set));
   state = OptimiserState::initial(network_->layout(), Key(static_cast<uint64_t>(config.seed)).child("weights"));
-  standardiser = RunningStandardiser(flow_->feature().size());
+  standardiser = RunningStandardiser(method_->feature().size());
 }
 
 CoupledData Model::coupled(const Dataset& data) const {
@@ -94,27 +94,27 @@ CoupledData Model::coupled(const Dataset& data) const {
   return {transform_.apply(data.rows, key.child("spread")), transform_.seen_names(data.names), key.child("coupling")};
 }
 
-void Model::couple(const Dataset& data) { flow_->couple(coupled(data)); }
+void Model::couple(const Dataset& data) { method_->couple(coupled(data)); }
 
-FlowMatchingSpec Model::flow_spec() const {
-  FlowMatchingSpec spec = config_.flow();
-  spec.clock = clock_.spec;
-  return spec;
+const FlowMatching& Model::flow() const {
+  const auto* flow = dynamic_cast<const FlowMatching*>(method_.get());
+  if (!flow) throw Error("[model] expected method = htfm, got {}", config_.method);
+  return *flow;
 }
 
 void Model::build(DataScale scale) {
-  flow_ = std::make_unique<FlowMatching>(flow_spec(), std::move(scale));
+  method_ = config_.make_method(clock_.spec, std::move(scale));
   if (config_.net.kind == "unet") {
     if (!image_ || image_->size() != dim_) throw InputError("[net.kind] expected images for unet, got rows of {} values", dim_);
     UNetOptions options = config_.net.unet;
     options.channels = image_->channels, options.height = image_->height, options.width = image_->width;
-    options.feature = flow_->feature().size();
+    options.feature = method_->feature().size();
     network_ = make_unet(options);
     return;
   }
   MlpOptions options = config_.net.mlp;
   options.dim = dim_;
-  options.feature = flow_->feature().size();
+  options.feature = method_->feature().size();
   network_ = make_mlp(options);
 }
 
@@ -152,6 +152,7 @@ void Model::save(const std::string& path) const {
   file.metadata["info"] = info.dump();
   file.tensors["data_scale.log_source"] = vector_tensor(data_scale().log_source());
   file.tensors["data_scale.log_scale"] = vector_tensor(data_scale().log_scale());
+  method_->put(file.tensors);
   write_safetensors(path, file);
 }
 
@@ -199,12 +200,13 @@ Model Model::load(const std::string& path) {
   if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", path, m.dim_);
   m.build(DataScale(tensor_vector(find_tensor(file.tensors, "data_scale.log_source", path)),
                     tensor_vector(find_tensor(file.tensors, "data_scale.log_scale", path))));
+  m.method_->take(file.tensors, path);
   const ParameterLayout& layout = m.network_->layout();
   m.state.parameters = take_parameters(layout, "model.", file.tensors, path);
   m.state.ema = take_parameters(layout, "ema.", file.tensors, path);
   m.state.first_moment = take_parameters(layout, "adam.m.", file.tensors, path);
   m.state.second_moment = take_parameters(layout, "adam.v.", file.tensors, path);
-  m.standardiser = RunningStandardiser(m.flow_->feature().size());
+  m.standardiser = RunningStandardiser(m.method_->feature().size());
   m.standardiser.load({find_tensor(file.tensors, "standardiser.count", path), find_tensor(file.tensors, "standardiser.mean", path),
                        find_tensor(file.tensors, "standardiser.m2", path)});
   m.transform_ = TableTransform::take(file.tensors, path);

@@ -34,18 +34,18 @@ class Model {
   const RunConfig& config() const { return config_; }
   void set_config(const RunConfig& config) { config_ = config; }  ///< keys that may change on resume
   const Network& network() const { return *network_; }
-  const FlowMatching& flow() const { return *flow_; }
+  const Method& method() const { return *method_; }
+  /// The method where it is htfm; Error otherwise.
+  const FlowMatching& flow() const;
   /// The clock's law, which the data may have chosen, and in that case why, in sentences.
   const ClockSpec& clock() const { return clock_.spec; }
   const std::string& clock_explanation() const { return clock_.explanation; }
-  /// The flow of the configuration with that clock.
-  FlowMatchingSpec flow_spec() const;
   const TableTransform& transform() const { return transform_; }
   const std::vector<std::string>& column_names() const { return names_; }
   int64_t dim() const { return network_->dim(); }
   /// The shape of a row where rows are images.
   const std::optional<ImageShape>& image() const { return image_; }
-  const DataScale& data_scale() const { return flow_->data_scale(); }
+  const DataScale& data_scale() const { return method_->data_scale(); }
   /// Prepares training on the data set that the model was made for.
   void couple(const Dataset& data);
   /// A data set as training sees it.
@@ -76,7 +76,7 @@ class Model {
   RunConfig config_;
   ChosenClock clock_;
   std::unique_ptr<Network> network_;
-  std::unique_ptr<FlowMatching> flow_;
+  std::unique_ptr<Method> method_;
   TableTransform transform_;
   std::vector<std::string> names_;
   int64_t dim_ = 0;

@@ -13,6 +13,7 @@
 #include "htfm/io/json_lines.h"
 #include "htfm/io/tensorboard.h"
 #include "htfm/train/engine.h"
+#include "htfm/train/loss.h"
 #include "htfm/train/optimiser.h"
 
 namespace htfm {
@@ -40,25 +41,23 @@ int64_t validation_rows(const RunConfig& config, int64_t rows) {
 class Validation {
  public:
   Validation(const Model& model, const CoupledData& set, std::vector<int64_t> places)
-      : flow_(model.flow_spec(), model.data_scale()), key_(Key(static_cast<uint64_t>(model.config().seed)).child("validation")) {
-    flow_.couple(set);
+      : method_(model.config().make_method(model.clock(), model.data_scale())),
+        key_(Key(static_cast<uint64_t>(model.config().seed)).child("validation")) {
+    method_->couple(set);
     const size_t repeats = std::max<size_t>(1, kPairs / places.size());
     for (size_t k = 0; k < repeats; ++k) index_.insert(index_.end(), places.begin(), places.end());
     rows_ = select_rows(set.rows, index_);
   }
   double operator()(const Model& model) const {
     RunningStandardiser standardiser = model.standardiser;  // it must not learn from these rows
-    const TrainingPairs pairs = flow_.pairs(key_, {rows_, index_, 0}, standardiser);
+    const TrainingPairs pairs = method_->pairs(key_, {rows_, index_, 0}, standardiser);
     const at::Tensor out = model.network().forward(model.state.ema.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature});
-    const float *a = out.const_data_ptr<float>(), *b = pairs.target.const_data_ptr<float>();
-    double sum = 0;
-    for (int64_t i = 0; i < out.numel(); ++i) sum += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
-    return sum / static_cast<double>(out.numel());
+    return batch_loss(method_->loss(), out, pairs.target);
   }
 
  private:
   static constexpr size_t kPairs = 8192;
-  FlowMatching flow_;  // its own, so that pools of the training are not drawn again and again
+  std::unique_ptr<Method> method_;  // its own, so that pools of the training are not drawn again and again
   Key key_;
   std::vector<int64_t> index_;
   at::Tensor rows_;
@@ -159,8 +158,9 @@ int64_t total_steps(const RunConfig& config, int64_t rows) {
   return config.train.epochs * ((trained + config.train.batch - 1) / config.train.batch);
 }
 
-Model train(const RunConfig& config, const TrainOptions& options) {
-  const Dataset data = load_dataset(config);
+Model train(const RunConfig& config, const TrainOptions& options) { return train(config, load_dataset(config), options); }
+
+Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
   const RunFolder folder(options.folder);
   const bool on_disk = !options.folder.empty();
   std::optional<FolderLock> lock;

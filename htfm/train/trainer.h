@@ -37,5 +37,7 @@ int64_t total_steps(const RunConfig& config, int64_t rows);
 /// Trains a model as configured and returns it. The result is a function of configuration and data: a run that was killed
 /// and resumed ends with the same bits. Error after max_bad_steps non-finite steps in a row.
 Model train(const RunConfig& config, const TrainOptions& options = {});
+/// The same on a data set that is at hand.
+Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options = {});
 
 }  // namespace htfm

@@ -1,4 +1,4 @@
-#include "htfm/sample/states.h"
+#include "htfm/path/states.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,6 +47,19 @@ double HostStates::worst_error(int e, int a, int b, double atol, double rtol) {
     if (std::isfinite(norm)) worst = std::max(worst, norm);
   }
   return worst;
+}
+
+void HostStates::noise(int out, Key key, int64_t first) {
+  fill_normal(key, static_cast<uint64_t>(first * dim_), rows_ * dim_, registers_[static_cast<size_t>(out)]);
+}
+
+void HostStates::fill(int out, std::span<const double> row) {
+  for (int64_t r = 0; r < rows_; ++r) std::copy(row.begin(), row.end(), registers_[static_cast<size_t>(out)] + r * dim_);
+}
+
+void HostStates::clamp(int x, double bound) {
+  double* p = registers_[static_cast<size_t>(x)];
+  for (int64_t k = 0; k < rows_ * dim_; ++k) p[k] = std::clamp(p[k], -bound, bound);
 }
 
 }  // namespace htfm

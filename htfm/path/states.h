@@ -7,10 +7,19 @@
 #include <span>
 #include <vector>
 
+#include "htfm/base/random.h"
+
 namespace htfm {
 
 /// v = velocity(x, t) for all rows, each at its own time; one call is one evaluation.
 using Velocity = std::function<void(const double* x, const double* t, double* v)>;
+
+/// What moving the states from noise to data took.
+struct SolverRun {
+  int64_t evaluations = 0;
+  int64_t steps = 0;
+  bool complete = true;  ///< false: dopri5 ran out of its budget or its steps became too small
+};
 
 class States {
  public:
@@ -30,6 +39,12 @@ class States {
   virtual void combine(int out, std::span<const Term> terms) = 0;
   /// The largest over rows of the root mean square of e / (atol + rtol max(|a|, |b|)); rows that are not finite do not count.
   virtual double worst_error(int e, int a, int b, double atol, double rtol) = 0;
+  /// out = normal numbers: row r is row first + r of the key's stream.
+  virtual void noise(int out, Key key, int64_t first) = 0;
+  /// Every row of out = these dim values.
+  virtual void fill(int out, std::span<const double> row) = 0;
+  /// The elements of x cut to [-bound, bound].
+  virtual void clamp(int x, double bound) = 0;
 };
 
 class HostStates final : public States {
@@ -41,6 +56,9 @@ class HostStates final : public States {
   void evaluate(int x, const double* t, int v) override;
   void combine(int out, std::span<const Term> terms) override;
   double worst_error(int e, int a, int b, double atol, double rtol) override;
+  void noise(int out, Key key, int64_t first) override;
+  void fill(int out, std::span<const double> row) override;
+  void clamp(int x, double bound) override;
 
  private:
   const Velocity& velocity_;

@@ -1,4 +1,5 @@
 // The U-Net and its training on a CUDA device against PyTorch's golden values and against the CPU. Skipped where there is no device.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -6,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
+#include "htfm/sample/sampler.h"
 #include "htfm/train/config.h"
 #include "htfm/train/device_trainer.h"
+#include "htfm/train/trainer.h"
 #include "test/unet_golden.h"
 
 namespace htfm {
@@ -18,6 +21,7 @@ bool have_device() {
     image_device();
     return true;
   } catch (const InputError&) {
+    if (std::getenv("HTFM_REQUIRE_CUDA")) throw;  // make test-gpu
     return false;
   }
 }
@@ -123,6 +127,39 @@ TEST(Device, AgreesWithTheCpuAtFullWidth) {
     }
     std::printf("%s: output off by %.2e of %.2f, gradients by %.2e\n", exact ? "float32" : "bf16", worst, size, largest);
   }
+}
+
+// The same data, clocks and noise: three steps on the device and on the CPU give the same losses and weights.
+TEST(Device, TrainsLikeTheCpu) {
+  if (!have_device()) GTEST_SKIP() << "no CUDA device";
+  RunConfig c = parse_config("", "test",
+                             {"net.kind=unet", "unet.base=32", "unet.groups=8", "unet.multipliers=1,2", "unet.attention=8",
+                              "clock.family=stable", "clock.alpha=1.7", "train.batch=8", "train.epochs=2", "train.lr=1e-3",
+                              "train.precision=float32", "train.log_steps=1", "data.flip=true"});
+  Dataset data;
+  data.rows = at::empty({20, 3 * 16 * 16}, at::kFloat);  // the last batch of an epoch is smaller
+  fill_normal(Key(2), 0, data.rows.numel(), data.rows.mutable_data_ptr<float>());
+  data.image = ImageShape{3, 16, 16}, data.hash = "x", data.origin = "noise";
+  std::vector<Model> models;
+  std::vector<std::vector<double>> losses;
+  for (const at::Device where : {at::Device(at::kCPU), at::Device(at::kCUDA, 0)}) {
+    losses.emplace_back();
+    TrainOptions options;
+    options.device = where;
+    options.report = [&](const TrainProgress& p) { losses.back().push_back(p.loss); };
+    models.push_back(train(c, data, options));
+  }
+  ASSERT_EQ(losses[0].size(), 6U);
+  for (size_t k = 0; k < losses[0].size(); ++k) EXPECT_NEAR(losses[1][k], losses[0][k], 1e-4 * losses[0][k]) << k;
+  const at::Tensor a = models[0].state.ema, b = models[1].state.ema;
+  EXPECT_LT((a - b).norm().item<double>() / a.norm().item<double>(), 1e-3);
+  // And samples of one model agree on both.
+  SampleOptions options = sample_options(c);
+  options.n = 5, options.solver = "euler", options.solve.nfe = 4, options.precision = "float32";
+  const SampleResult host = sample(models[0], options);
+  options.device = at::Device(at::kCUDA, 0), options.device_rows = 3;
+  const SampleResult device = sample(models[0], options);
+  EXPECT_LT((host.samples - device.samples).norm().item<double>() / host.samples.norm().item<double>(), 1e-4);
 }
 
 }  // namespace

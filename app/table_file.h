@@ -1,0 +1,16 @@
+// A table and how to read it, as the commands that take a user's table ask for it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "htfm/data/dataset.h"
+
+namespace htfm::app {
+
+/// The options of a command that reads a table; rows with missing values are dropped unless the user says otherwise.
+struct TableFile : FileSpec {
+  TableFile() { missing = "drop"; }
+  void add(CLI::App& command);
+};
+
+}  // namespace htfm::app

@@ -1,0 +1,105 @@
+// A method: how a training pair is made, what the network predicts, the loss, and how samples are drawn. Flow matching under a
+// clock is one (flow_matching.h), the baselines (htfm/baseline/) are others; trainer, networks and scores are the same for all.
+#pragma once
+
+#include <map>
+
+#include "htfm/clock/feature.h"
+#include "htfm/path/precondition.h"
+#include "htfm/path/size_law.h"
+#include "htfm/path/source.h"
+#include "htfm/path/states.h"
+#include "htfm/signature/standardise.h"
+
+namespace htfm {
+
+/// What a network is trained on: input, time, standardised feature and the output it should give. float32, n rows.
+struct TrainingPairs {
+  at::Tensor x, t, feature, target;
+};
+
+/// How one row of a batch is made: the network sees data_in x_1 + source_in x_0 at this time and should give data_target x_1 +
+/// source_target x_0.
+struct RowRecipe {
+  double time, data_in, source_in, data_target, source_target;
+};
+
+/// The recipes of a batch, with the sources they name.
+struct BatchRecipe {
+  std::vector<RowRecipe> rows;
+  at::Tensor data;     ///< x_1, n x dim float32
+  SourceBatch source;  ///< its points may be left out (Method::recipe)
+  at::Tensor feature;  ///< standardised, float32; undefined where the network sees none
+  Key noise = Key(0);  ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
+};
+
+/// What a run knows of its data set before it makes pairs.
+struct CoupledData {
+  at::Tensor rows;                 ///< n x dim, float32: the whole set
+  std::vector<std::string> names;  ///< of the columns; may be empty
+  Key key = Key(0);                ///< of what is drawn once for many batches
+};
+
+/// How far outputs are from their targets, with d their difference.
+enum class LossKind {
+  squared,    ///< mean of d^2 over all elements
+  root,       ///< mean over samples of the root of the mean of d^2
+  smooth_l1,  ///< mean over all elements of d^2/2, |d| - 1/2 beyond 1
+  median      ///< mean over data rows of the median over `outer` groups of the mean of d^2 over `inner` rows each
+};
+struct LossSpec {
+  LossKind kind = LossKind::squared;
+  int64_t outer = 1, inner = 1;  ///< median: rows of a batch are data row by data row, and group by group inside
+};
+
+/// What a method's own sampler is asked for: samples first.. of a key, one for each row of the states.
+struct SampleRequest {
+  Key key;
+  int64_t first = 0;
+  int64_t nfe = 1;  ///< network evaluations, at the most
+  double* area;     ///< rows: gets the clocks' areas of the noise that the samples start from
+};
+
+/// One sampler of a method that has its own. `run` fills register 0 with samples; evaluate() of the states is the bare network.
+struct MethodSampler {
+  std::string name, summary;
+  int64_t least_nfe;
+  std::function<SolverRun(States& states, const SampleRequest& request)> run;
+};
+
+class Method {
+ public:
+  /// `source`: the clock of x_0. `data_scale`: s_d of a preconditioning.
+  Method(const ClockSpec& source, const FeatureSpec& feature, DataScale data_scale)
+      : clock_(make_clock(source)), feature_(*clock_, feature), data_scale_(std::move(data_scale)) {}
+  virtual ~Method() = default;
+  const Clock& clock() const { return *clock_; }
+  /// What the network is told of the clock.
+  const PathFeature& feature() const { return feature_; }
+  const DataScale& data_scale() const { return data_scale_; }
+  virtual LossSpec loss() const { return {}; }
+  /// Options that change what is computed, for logs: "T = 100, loss root"; may be empty.
+  virtual std::string describe() const { return {}; }
+
+  /// Learns what it must know of the data set; before pairs.
+  virtual void couple(const CoupledData& data) = 0;
+  /// What couple() learned and sampling needs, for a checkpoint.
+  virtual void put(std::map<std::string, at::Tensor>&) const {}
+  virtual void take(const std::map<std::string, at::Tensor>&, const std::string& path);
+
+  /// What pairs() works from. Without `points` the source's points are left out where nobody looks at them: whoever makes the pairs draws
+  /// them. A function of the key, the data, their position and the standardiser's state, which sees the features.
+  virtual BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const = 0;
+  /// Training pairs.
+  TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
+
+  /// Its own samplers, the default first. None: the output is a velocity, for the solvers of htfm/sample.
+  virtual std::span<const MethodSampler> samplers() const { return {}; }
+
+ protected:
+  std::unique_ptr<Clock> clock_;
+  PathFeature feature_;
+  DataScale data_scale_;
+};
+
+}  // namespace htfm

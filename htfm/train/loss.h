@@ -1,0 +1,14 @@
+// The losses of the methods on a batch of training pairs.
+#pragma once
+
+#include "htfm/net/network.h"
+#include "htfm/path/method.h"
+
+namespace htfm {
+
+/// The loss of a network's outputs.
+double batch_loss(const LossSpec& spec, const at::Tensor& output, const at::Tensor& target);
+/// The loss of a network on a batch, and its gradient (overwritten).
+double batch_gradient(const LossSpec& spec, const Network& network, const float* parameters, const TrainingPairs& pairs, float* gradient);
+
+}  // namespace htfm
