@@ -1,5 +1,6 @@
 #include "app/common.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ void Common::apply(bool cuda) {
   if (device == "cuda" && !cuda)
     throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
   set_thread_count(threads);
+  if (threads > 0) at::set_num_threads(threads);  // feature networks run in LibTorch's own threads
 }
 
 at::Device Common::network_device(const std::string& kind) const {

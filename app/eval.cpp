@@ -45,7 +45,7 @@ void add_eval(CLI::App& app) {
   CLI::App* c = app.add_subcommand("eval", "Score samples against data");
   c->footer(
       "Example: htfm eval --real r.npy --fake s.npy --metrics f1_prd,w1_sliced\n"
-      "          htfm eval --real cifar10-lt --fake s.npy --features net.pt --reference-cache ref.safetensors");
+      "         htfm eval --real cifar10-lt --fake s.npy --features net.pt --reference-cache ref.safetensors");
   c->add_option("--real", o->real, "Data (.npy or .csv); images with --features")->required();
   c->add_option("--fake", o->fake, "Samples (.npy or .csv)")->required();
   std::vector<std::string> names;

@@ -22,12 +22,12 @@ struct Options {
 
 // Samples by the class of their nearest real image.
 at::Tensor by_class(const Options& o, Json& figures) {
-  const ImageReference real = load_reference(o.reference, o.common.where());
-  if (!real.images.labels.defined())
-    throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
-  const SampledImages samples = load_samples(o.samples, real.images.shape());
-  const Nearest nearest =
-      nearest_features(real.reference.features.to(o.common.where()), (*real.network)(samples.pixels, o.reference.batch));
+  const at::Device device = o.common.network_device("unet");
+  ImageSet images = read_images(o.reference.real);
+  if (!images.labels.defined()) throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
+  const SampledImages samples = load_samples(o.samples, images.shape());
+  const ImageReference real = load_reference(std::move(images), o.reference, device);
+  const Nearest nearest = nearest_features(real.reference.features.to(device), (*real.network)(samples.pixels, o.reference.batch));
   const auto classes = static_cast<int64_t>(real.images.classes.size());
   const auto cells = report::class_columns(real.images.labels.index_select(0, nearest.index), nearest.distance, classes, o.rows);
   figures["columns"] = real.images.classes;
@@ -42,7 +42,7 @@ void add_grid(CLI::App& app) {
   CLI::App* c = app.add_subcommand("grid", "Draw samples of images side by side");
   c->footer(
       "Example: htfm grid s.npy -o grid.png --columns 20\n"
-      "          htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
+      "         htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
   c->add_option("samples", o->samples, "Samples (.npy): rows or images, floats in [-1,1] or uint8")->required();
   c->add_option("-o,--output", o->output, "File to write (.png)")->required();
   c->add_option("--columns", o->columns, "Images a row")->check(CLI::Range(1, 1000))->capture_default_str();

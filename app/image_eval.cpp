@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "htfm/base/cuda_library.h"
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 
@@ -44,12 +43,17 @@ void ImageReferenceOptions::add(CLI::App& command) {
   command.add_option("--batch", batch, "Images that go through the feature network at once")->check(CLI::PositiveNumber);
 }
 
-ImageReference load_reference(const ImageReferenceOptions& o, at::Device device) {
-  if (device.is_cuda()) cuda_entry("htfm_cuda_clock_backend");  // says why where there is no usable device
+ImageReference load_reference(const ImageReferenceOptions& o, at::Device device) { return load_reference(read_images(o.real), o, device); }
+
+ImageReference load_reference(ImageSet images, const ImageReferenceOptions& o, at::Device device) {
   ImageReference out;
-  out.images = read_images(o.real);
+  out.images = std::move(images);
   for (const std::string& note : out.images.notes) say(note);
   out.network = std::make_unique<FeatureNetwork>(o.features, device);
+  if (device.is_cpu())  // minutes there, seconds on a GPU
+    out.network->progress = [line = std::make_shared<StatusLine>("features: ")](int64_t done, int64_t all) {
+      line->show(fmt::format("{} of {} images", done, all));
+    };
   out.reference = cached_reference(*out.network, to_bytes(out.images.pixels).pixels, out.images.hash, o.cache, o.batch);
   return out;
 }
@@ -69,8 +73,9 @@ SampledImages sampled_images(const at::Tensor& samples, const std::string& where
 
 Json eval_images(const ImageEvalOptions& o, const Common& common) {
   const Json about = o.about.empty() ? Json() : read_about(o.about);
-  const ImageReference real = load_reference(o.reference, common.where());
-  const SampledImages fake = load_samples(o.fake, real.images.shape());
+  ImageSet images = read_images(o.reference.real);
+  const SampledImages fake = load_samples(o.fake, images.shape());  // before the features, which take long
+  const ImageReference real = load_reference(std::move(images), o.reference, common.network_device("unet"));
   const at::Tensor features = (*real.network)(fake.pixels, o.reference.batch);
   const auto classes = static_cast<int64_t>(real.images.classes.size());
   const ImageScores scores = image_scores(real.reference, features, real.images.labels, classes, o.k);

@@ -26,7 +26,9 @@ struct ImageReference {
   std::unique_ptr<FeatureNetwork> network;
   FeatureReference reference;
 };
+/// `device`: one that Common::network_device has found usable.
 ImageReference load_reference(const ImageReferenceOptions& options, at::Device device);
+ImageReference load_reference(ImageSet images, const ImageReferenceOptions& options, at::Device device);
 
 /// Samples as bytes: those with a value that is not finite are left out and counted.
 struct SampledImages {

@@ -44,7 +44,7 @@ at::Tensor squared_radii(const Set& set, int k) {
   std::vector<at::Tensor> parts;
   for_blocks(set, set, [&](int64_t first, int64_t count, const at::Tensor& d) {
     d.narrow(1, first, count).fill_diagonal_(std::numeric_limits<double>::infinity());
-    parts.push_back(std::get<0>(d.kthvalue(k, 1)));
+    parts.push_back(std::get<0>(d.topk(k, 1, /*largest=*/false)).select(1, k - 1));
   });
   return at::cat(parts);
 }

@@ -95,6 +95,7 @@ at::Tensor FeatureNetwork::operator()(const at::Tensor& images, int64_t batch) c
                            ? fmt::format("{} of shape {}", dtype_name(out.toTensor().scalar_type()), shape_text(out.toTensor().sizes()))
                            : out.tagKind());
     parts.push_back(out.toTensor().to(at::kFloat));
+    if (progress) progress(first + part.size(0), images.size(0));
   }
   const at::Tensor features = at::cat(parts);
   if (!features.isfinite().all().item<bool>()) throw InputError("[features] {}: expected finite features, got others", path_);

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,9 @@ class FeatureNetwork {
   /// Features n x d, float32 on the network's device, of images n x c x h x w: uint8, or floats in [0,255]. They go through it `batch` at a
   /// time. InputError where the network does not take such images, or gives something else than finite numbers n x d.
   at::Tensor operator()(const at::Tensor& images, int64_t batch = 500) const;
+
+  /// Called with the images done and all of them after each batch.
+  std::function<void(int64_t done, int64_t all)> progress = {};
 
   /// The file's name without folder and ending.
   const std::string& name() const { return name_; }

@@ -1,6 +1,7 @@
 #include "htfm/metric/product.h"
 
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 
 #include "htfm/base/one_thread.h"
@@ -54,16 +55,31 @@ void add_product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b
             [&](const Tile& t) { cut(out, t).addmm_(a.narrow(0, t.i, t.rows), b.narrow(1, t.j, t.columns)); });
 }
 
+// Row block by row block, as LAPACK's dsygst: d^3 operations, where two plain products take four times as many. With the rows above
+// already done, the rows K of s add N' L + L' N to them, where L = l[K, above] and N = s[K, above] l[above, above] + s[K, K] L / 2.
 at::Tensor congruence(const at::Tensor& l, const at::Tensor& s) {
+  constexpr int64_t kStep = 192;
   const int64_t d = l.size(0);
-  at::Tensor right = at::zeros({d, d}, s.options()), out = at::zeros({d, d}, s.options());
-  // Columns j and on of l begin at row j.
-  for_tiles(d, d, Part::all, [&](const Tile& t) {
-    cut(right, t).addmm_(cut(s, {t.i, t.rows, t.j, d - t.j}), cut(l, {t.j, d - t.j, t.j, t.columns}));
-  });
-  for_tiles(d, d, Part::lower, [&](const Tile& t) {
-    cut(out, t).addmm_(cut(l, {t.i, d - t.i, t.i, t.rows}).t(), cut(right, {t.i, d - t.i, t.j, t.columns}));
-  });
+  at::Tensor out = at::zeros({d, d}, s.options());
+  const auto product = [](const at::Tensor& a, const at::Tensor& b) {
+    at::Tensor c = at::zeros({a.size(0), b.size(1)}, a.options());
+    add_product(c, a, b);
+    return c;
+  };
+  for (int64_t k = 0; k < d; k += kStep) {
+    const int64_t rows = std::min(kStep, d - k);
+    const at::Tensor corner = cut(l, {k, rows, k, rows}), own = cut(s, {k, rows, k, rows});
+    if (k > 0) {
+      const at::Tensor above = cut(l, {k, rows, 0, k}), half = product(own, above).mul_(0.5);
+      at::Tensor left = half.clone();
+      for_tiles(rows, k, Part::all, [&](const Tile& t) {  // column t.j of l begins at row t.j
+        cut(left, t).addmm_(cut(s, {k + t.i, t.rows, t.j, k - t.j}), cut(l, {t.j, k - t.j, t.j, t.columns}));
+      });
+      add_product(cut(out, {0, k, 0, k}), at::cat({left, above}).t(), at::cat({above, left}), Part::lower);
+      add_product(cut(out, {k, rows, 0, k}), corner.t(), left.add_(half));
+    }
+    add_product(cut(out, {k, rows, k, rows}), product(corner.t(), own), corner);
+  }
   return out;
 }
 
