@@ -107,6 +107,27 @@ TEST(StudentCheck, AcceptsItsOwnLaw) {
   EXPECT_LE(missed, 1 + 4 * 1.0);
 }
 
+// Distances may fit a Student-t law where the rows themselves do not.
+TEST(StudentCheck, LooksAtDirections) {
+  const int64_t n = 1500;
+  StudentT unit;
+  unit.nu = 3, unit.location = {0}, unit.root = {1};
+  const at::Tensor t = unit.sample(Key(4), n);
+  EXPECT_TRUE(check_student_t(t).even);
+  at::Tensor losses = t.clone(), axes = at::empty({n, 2}, at::kDouble);
+  // Every large value above: the same distances.
+  for (int64_t i = 0; i < n; ++i)
+    if (double& x = losses.mutable_data_ptr<double>()[i]; x < -1.5) x = -x;
+  EXPECT_FALSE(check_student_t(losses).even);
+  // Two columns that are large one at a time.
+  const at::Tensor other = unit.sample(Key(5), n);
+  for (int64_t i = 0; i < n; ++i) {
+    axes.mutable_data_ptr<double>()[2 * i] = t.const_data_ptr<double>()[i];
+    axes.mutable_data_ptr<double>()[2 * i + 1] = other.const_data_ptr<double>()[i];
+  }
+  EXPECT_FALSE(check_student_t(axes).even);
+}
+
 TEST(StudentCheck, RejectsOtherLaws) {
   const at::Tensor t = law(8).sample(Key(1), 1500);
   at::Tensor one_sided = t.slice(1, 0, 1).sub(1).abs().contiguous();  // a half-normal shape: far from any symmetric law

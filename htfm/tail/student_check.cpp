@@ -79,6 +79,47 @@ double interval_end(const std::vector<double>& squares, int64_t dim, const Radia
   return std::exp((inside + outside) / 2);
 }
 
+// Roughly the 99 % quantile of the chi-squared law, by Wilson and Hilferty.
+double chi_squared_99(double freedom) {
+  const double v = 2 / (9 * freedom);
+  return freedom * std::pow(1 - v + 2.3263 * std::sqrt(v), 3);
+}
+
+// Whether directions (k x dim, unit vectors) are spread evenly.
+bool evenly_spread(const std::vector<double>& u, int64_t dim) {
+  const double d = static_cast<double>(dim), k = static_cast<double>(u.size()) / d;
+  std::vector<double> mean(static_cast<size_t>(dim), 0.0), moments(static_cast<size_t>(dim * dim), 0.0);
+  for (size_t row = 0; row < u.size(); row += static_cast<size_t>(dim))
+    for (int64_t i = 0; i < dim; ++i) {
+      mean[i] += u[row + i] / k;
+      for (int64_t j = 0; j < dim; ++j) moments[i * dim + j] += u[row + i] * u[row + j] / k;
+    }
+  double length = 0, trace = 0, fourth = 0;
+  for (const double c : u) fourth += c * c * c * c / k;
+  for (const double m : mean) length += m * m;
+  for (const double m : moments) trace += m * m;
+  if (k * d * length > chi_squared_99(d)) return false;
+  if (dim == 1) return true;
+  if (k * d * (d + 2) / 2 * (trace - 1 / d) > chi_squared_99((d - 1) * (d + 2) / 2)) return false;
+  const double mean_fourth = 3 / (d + 2), square = (105 + 9 * (d - 1)) / ((d + 2) * (d + 4) * (d + 6));
+  return std::abs(fourth - mean_fourth) <= 2.5758 * std::sqrt((square - mean_fourth * mean_fourth) / k);
+}
+
+// The directions of the farthest tenth of the rows, in units of the law's scatter.
+std::vector<double> far_directions(const double* rows, int64_t n, const StudentT& law) {
+  const int64_t dim = law.dim(), k = std::min(n, std::max<int64_t>(50, n / 10));
+  std::vector<std::pair<double, int64_t>> order(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) order[i] = {-law.squared_distance(rows + i * dim), i};
+  std::partial_sort(order.begin(), order.begin() + k, order.end());
+  std::vector<double> out(static_cast<size_t>(k * dim));
+  for (int64_t i = 0; i < k; ++i) {
+    double* u = out.data() + i * dim;
+    const double length = std::sqrt(law.whiten(rows + order[i].second * dim, u));
+    for (int64_t j = 0; j < dim && length > 0; ++j) u[j] /= length;
+  }
+  return out;
+}
+
 }  // namespace
 
 double beta_distribution(double x, double a, double b) {
@@ -112,6 +153,7 @@ StudentCheck check_student_t(const at::Tensor& rows, Key key) {
   const at::Tensor all = rows.to(at::kDouble).contiguous();
   StudentCheck out;
   out.law = fit_student_t(all);
+  out.even = evenly_spread(far_directions(all.const_data_ptr<double>(), rows.size(0), out.law), dim);
   std::vector<double> squares;
   for (int64_t i = 0; i < n; ++i) squares.push_back(out.law.squared_distance(all.const_data_ptr<double>() + i * rows.size(0) / n * dim));
   const Radial best = fit_radial(squares, dim, 1e-3);

@@ -120,6 +120,8 @@ double StudentT::squared_distance(const double* row) const {
   return htfm::squared_distance(row, location, root, scratch.data());
 }
 
+double StudentT::whiten(const double* row, double* out) const { return htfm::squared_distance(row, location, root, out); }
+
 double StudentT::log_density(const double* row) const {
   return htfm::log_likelihood(nu, {squared_distance(row)}, dim()) - log_determinant(root, dim());
 }

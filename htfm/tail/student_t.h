@@ -25,6 +25,8 @@ struct StudentT {
   std::vector<double> scatter() const;
   /// (x - location)' scatter^-1 (x - location) of a row.
   double squared_distance(const double* row) const;
+  /// root^-1 (row - location) into dim numbers; gives their squared length.
+  double whiten(const double* row, double* out) const;
   /// Log-density of a row.
   double log_density(const double* row) const;
   /// n x dim draws, float64; row i depends on the key and i alone.
