@@ -23,7 +23,7 @@ struct UNetBench {
   std::string python, peer = "bench/peers/unet.py", modes = "graphs";
   std::vector<std::string> settings;
   int64_t steps = 1000, batch = 100, sample_batch = 500, images = 12406;
-  bool profile = false;
+  std::string profile;
 };
 
 // Images of noise: the time of a step does not depend on what they show.
@@ -58,8 +58,11 @@ Json run(const UNetBench& o) {
     trainer.wait();
   };
   train(20);
-  if (o.profile) {
-    trainer.profile();
+  if (!o.profile.empty()) {
+    if (o.profile == "step")
+      trainer.profile();
+    else
+      time_evaluation(*network, state, config.train.precision, o.sample_batch, 1, true);
     return {};
   }
   const auto started = Clock::now();
@@ -94,13 +97,14 @@ void add_bench_unet(CLI::App& bench) {
   c->add_option("--batch", o->batch, "Images a training step")->capture_default_str();
   c->add_option("--sample-batch", o->sample_batch, "Images an evaluation")->capture_default_str();
   c->add_option("--set", o->settings, "key=value; may be repeated")->allow_extra_args(false);
-  c->add_flag("--profile", o->profile, "Only one step, marked for a profiler");
+  c->add_option("--profile", o->profile, "Only one training step or one evaluation, marked for a profiler")
+      ->check(CLI::IsMember({"step", "evaluation"}));
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();
     const Json figures = run(*o);
     if (o->common.json) print_figures(o->common, figures);
-    if (!o->python.empty() && !o->profile && std::system(fmt::format("{} {} {}", o->python, o->peer, o->modes).c_str()) != 0)
+    if (!o->python.empty() && o->profile.empty() && std::system(fmt::format("{} {} {}", o->python, o->peer, o->modes).c_str()) != 0)
       throw Error("[bench] the peer {} did not run", o->peer);
   });
 }

@@ -124,7 +124,8 @@ Json reproduce_tails(const ReproduceOptions& o) {
       if (name.find(o.only) == std::string::npos) continue;
       groups.push_back({v.name, alpha, cells.size()});
       for (int64_t k = 0; k < o.seeds; ++k) {
-        std::vector<std::string> settings{"sample.n=1000000", "sample.time_grid=angle", "train.lr_decay=0.3", "train.lr_decay_steps=900"};
+        std::vector<std::string> settings{"sample.n=1000000", "sample.time_grid=angle", "train.lr_decay=0.3", "train.lr_decay_steps=900",
+                                          "train.ema=0.998"};
         settings.insert(settings.end(), v.settings.begin(), v.settings.end());
         settings.push_back(fmt::format("data.alpha={}", alpha));
         settings.push_back(fmt::format("seed={}", o.common.seed + k));

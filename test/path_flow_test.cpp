@@ -54,6 +54,41 @@ TEST(Precondition, RobustScaleOfANormalSample) {
   }
 }
 
+// With times by clock the network is told the same time for the same ratio of noise to signal, whatever the clock; the ordinary clock's own
+// times stay as they are; and the pairs of a batch are those of the path at the time that this stands for.
+TEST(FlowMatching, TimesByClockTellTheRatioOfNoiseToSignal) {
+  FlowMatchingSpec spec;
+  spec.clock = {.family = "inverse-gamma", .parameters = {{"nu", 3.0}}};
+  spec.clock_time = true;
+  FlowMatching flow(spec, DataScale(0.5));
+  for (const double t : {0.0, 0.1, 0.5, 0.93, 1.0}) {
+    EXPECT_NEAR(flow.network_time(t, {1, 0.5}), t, 1e-12);
+    for (const double s0 : {0.01, 3.0, 1e4}) {
+      const double u = flow.network_time(t, {s0, 0.5});
+      if (t == 0 || t == 1) {
+        EXPECT_EQ(u, t);
+        continue;
+      }
+      EXPECT_NEAR(u / (1 - u) * s0, t / (1 - t), 1e-9 * t / (1 - t)) << t << " " << s0;
+    }
+  }
+  const at::Tensor data = normal_rows(256, 3, 0.5, 5);
+  flow.couple({data, {}, Key(2)});
+  RunningStandardiser standardiser(flow.feature().size());
+  std::vector<int64_t> index(256);
+  std::iota(index.begin(), index.end(), 0);
+  const BatchRecipe recipe = flow.recipe(Key(9), {data, index, 0}, standardiser, true);
+  std::vector<double> times(256);
+  fill_uniform(Key(9).child("time"), 0, 256, times.data());
+  const double* area = recipe.source.area.const_data_ptr<double>();
+  for (size_t i = 0; i < 256; ++i) {
+    EXPECT_EQ(recipe.rows[i].time, times[i]);
+    // Signal and noise of the input: s_d data_in and s_0 source_in, in the ratio of the ordinary clock at that time.
+    const double ratio = 0.5 * recipe.rows[i].data_in / (std::sqrt(2 * area[i]) * recipe.rows[i].source_in);
+    EXPECT_NEAR(ratio, 0.5 * times[i] / (1 - times[i]), 1e-9 * ratio);
+  }
+}
+
 // Undoing the scaling of pairs must give the path and its derivative, so that network error zero means velocity error zero.
 TEST(FlowMatching, PairsAreThePathAndItsVelocity) {
   const at::Tensor data = normal_rows(512, 3, 1, 5);

@@ -49,11 +49,10 @@ struct NormBackwardArgs {
 };
 void norm_backward(const NormBackwardArgs& args, cudaStream_t stream);
 
-/// Adds up y + biases + residual into dense `out` (may be null) and `copy`; doubles the size of the image in `out` where height is not 0.
+/// Adds up y + biases + residual into dense `out` and into `copy` where there is one.
 struct AddArgs {
   Type type = Type::float32;
-  int samples = 0, height = 0, width = 0, channels = 0;
-  bool upsample = false;
+  int samples = 0, pixels = 0, channels = 0;
   const void* y = nullptr;
   const float* bias[2] = {nullptr, nullptr};
   Strided residual, copy;
@@ -61,12 +60,10 @@ struct AddArgs {
 };
 void add_up(const AddArgs& args, cudaStream_t stream);
 
-/// out = a + b with sums over pixels; 2x2 sums of `a` (then twice as large) where `halve`; channels taken from three tensors of a third of
-/// them each where parts[1] is given.
+/// out = a + b with sums over pixels; channels of a taken from three tensors of a third of them each where parts[1] is given.
 struct GradientSumArgs {
   Type type = Type::float32;
-  int samples = 0, height = 0, width = 0, channels = 0;  ///< of the output
-  bool halve = false;
+  int samples = 0, pixels = 0, channels = 0;  ///< of the output
   const void* parts[3] = {nullptr, nullptr, nullptr};
   const void* b = nullptr;
   void* out = nullptr;  ///< may be null: sums only

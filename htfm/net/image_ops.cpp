@@ -3,8 +3,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/bmm.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
@@ -20,6 +23,33 @@ at::Tensor rows(const at::Tensor& x) { return x.dim() == 2 ? x : x.view({-1, x.s
 
 at::Tensor like_image(const at::Tensor& product, const at::Tensor& x) {
   return x.dim() == 2 ? product : product.view({x.size(0), x.size(1), x.size(2), product.size(1)});
+}
+
+at::Tensor planes(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
+at::Tensor pixels_last(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous(); }
+
+ConvGradients gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride, bool transposed, bool need_x) {
+  const auto [dx, dw, db] = at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1}, {1, 1},
+                                                     transposed, {0, 0}, 1, {need_x, true, false});
+  return {need_x ? pixels_last(dx) : at::Tensor(), pixels_last(dw)};
+}
+
+// Pixel o of the doubled image's convolution sees pixel i of the image through tap a = o + 1 - 2 i of the wide kernel, which stands for
+// taps 2 - a and 3 - a of the narrow one. Here for both directions: 4 x 4 rows, 3 x 3 columns.
+at::Tensor tap_matrix() {
+  at::Tensor m = at::zeros({16, 9}, at::kFloat);
+  float* p = m.mutable_data_ptr<float>();
+  const auto stands_for = [](int a, int k) { return k == 2 - a || k == 3 - a; };
+  for (int row = 0; row < 16; ++row)
+    for (int column = 0; column < 9; ++column)
+      p[row * 9 + column] = stands_for(row / 4, column / 3) && stands_for(row % 4, column % 3) ? 1.0f : 0.0f;
+  return m;
+}
+
+// w: a x taps x taps x b. The matrix times the taps, and the two kinds of channels exchanged: b x more x more x a.
+at::Tensor change_taps(const at::Tensor& matrix, const at::Tensor& w, int64_t more) {
+  const int64_t a = w.size(0), b = w.size(3);
+  return at::matmul(matrix, w.view({a, -1, b})).permute({2, 1, 0}).contiguous().view({b, more, more, a});
 }
 
 double softmax_scale(const at::Tensor& q) { return 1 / std::sqrt(static_cast<double>(q.size(2))); }
@@ -63,6 +93,31 @@ at::Tensor ImageOps::plain_attention_backward(const at::Tensor& dy, const at::Te
   sums.narrow(1, column, out.size(3)).copy_(out.to(at::kFloat).sum({1, 2}));
   return out;
 }
+
+at::Tensor ImageOps::conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const {
+  return pixels_last(at::convolution(planes(x), planes(weight), {}, {stride, stride}, {1, 1}, {1, 1}, false, {0, 0}, 1));
+}
+
+ConvGradients ImageOps::conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
+                                      bool need_x) const {
+  return gradients(dy, x, weight, stride, false, need_x);
+}
+
+at::Tensor ImageOps::conv_up(const at::Tensor& x, const at::Tensor& spread_weight) const {
+  return pixels_last(at::convolution(planes(x), planes(spread_weight), {}, {2, 2}, {1, 1}, {1, 1}, true, {0, 0}, 1));
+}
+
+ConvGradients ImageOps::conv_up_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& spread_weight) const {
+  return gradients(dy, x, spread_weight, 2, true, true);
+}
+
+const at::Tensor& ImageOps::taps() const {
+  if (!taps_.defined()) taps_ = tap_matrix().to(at::TensorOptions().dtype(type()).device(device()));
+  return taps_;
+}
+
+at::Tensor ImageOps::spread(const at::Tensor& weight) const { return change_taps(taps(), weight, 4); }
+at::Tensor ImageOps::gather(const at::Tensor& spread_gradient) const { return change_taps(taps().t(), spread_gradient, 3); }
 
 at::Tensor ImageOps::empty(at::IntArrayRef shape) const { return at::empty(shape, at::TensorOptions().dtype(type()).device(device())); }
 

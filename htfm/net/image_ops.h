@@ -50,6 +50,10 @@ struct InputGradients {
   at::Tensor first, second;  ///< parts of the input's gradient, dense; the second undefined where there is no split
 };
 
+struct ConvGradients {
+  at::Tensor input, weight;  ///< dense; the input's may be left out
+};
+
 class ImageOps {
  public:
   virtual ~ImageOps() = default;
@@ -62,9 +66,15 @@ class ImageOps {
   at::Tensor zeros_float(at::IntArrayRef shape) const;
 
   /// 3x3 convolution without bias; dense input. The gradient with respect to x is left out where `need_x` is false.
-  virtual at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const = 0;
-  virtual std::pair<at::Tensor, at::Tensor> conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                                                          int64_t stride, bool need_x) const = 0;
+  at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const;
+  ConvGradients conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride, bool need_x) const;
+
+  /// 3x3 convolution of the image at twice its size (nearest neighbour), as one transposed convolution of the image itself with a 4x4
+  /// kernel: 4/9 of the products, and the large image is never written. The kernel is `spread` from the 3x3 one, its gradient `gather`ed.
+  at::Tensor conv_up(const at::Tensor& x, const at::Tensor& spread_weight) const;
+  ConvGradients conv_up_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& spread_weight) const;
+  at::Tensor spread(const at::Tensor& weight) const;
+  at::Tensor gather(const at::Tensor& spread_gradient) const;
 
   /// Norm of a sum: channels 0..c_y of the input are y + biases + residual, and are stored in x where it is defined (then it may have more
   /// channels, which are read). Without y the input is x.
@@ -76,9 +86,6 @@ class ImageOps {
   virtual at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const = 0;
   /// a + b (b may be undefined), and its sums over pixels in `column` of sums.
   virtual at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const = 0;
-  /// The sum at twice the size, nearest neighbour; and its backward: 2x2 sums, with their sums over pixels.
-  virtual at::Tensor upsample(const PendingSum& sum) const = 0;
-  virtual at::Tensor upsample_backward(const at::Tensor& dy, const at::Tensor& sums, int64_t column) const = 0;
 
   /// Attention over pixels: qkv is n x h x w x 3c, the output n x h x w x c. `saved` keeps what the backward pass needs; that one writes
   /// the sums of the gradient over pixels too.
@@ -96,6 +103,10 @@ class ImageOps {
   at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {}) const;
   at::Tensor product_backward_input(const at::Tensor& dy, const at::Tensor& weight) const;
   at::Tensor product_backward_weight(const at::Tensor& dy, const at::Tensor& x) const;
+
+ private:
+  const at::Tensor& taps() const;
+  mutable at::Tensor taps_;  // of `spread`, in the operations' type; made when first needed
 };
 
 /// Float32 on the CPU: the reference.

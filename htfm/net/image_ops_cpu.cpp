@@ -1,7 +1,5 @@
 // The operations in float32 on the CPU, written for clarity: what the faster ones are compared with.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
@@ -30,9 +28,6 @@ struct View {
 
 float sigmoid(float z) { return 1 / (1 + std::exp(-z)); }
 
-at::Tensor planes(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
-at::Tensor pixels_last(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous(); }
-
 // Writes one sample of a sum.
 void add_sample(const PendingSum& sum, int64_t n, float* out, int64_t stride) {
   const View y(sum.y), residual(sum.residual);
@@ -50,17 +45,6 @@ class CpuImageOps final : public ImageOps {
   at::Device device() const override { return at::kCPU; }
   at::ScalarType type() const override { return at::kFloat; }
   int64_t channel_multiple() const override { return 1; }
-
-  at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const override {
-    return pixels_last(at::convolution(planes(x), planes(weight), {}, {stride, stride}, {1, 1}, {1, 1}, false, {0, 0}, 1));
-  }
-
-  std::pair<at::Tensor, at::Tensor> conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
-                                                  bool need_x) const override {
-    const auto [dx, dw, db] = at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1},
-                                                       {1, 1}, false, {0, 0}, 1, {need_x, true, false});
-    return {need_x ? pixels_last(dx) : at::Tensor(), pixels_last(dw)};
-  }
 
   at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, NormStatistics* statistics) const override {
     const at::Tensor& shape = x.defined() ? x : sum.y;
@@ -163,17 +147,6 @@ class CpuImageOps final : public ImageOps {
   at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const override {
     at::Tensor out = b.defined() ? a + b : a;
     sums.narrow(1, column, a.size(3)).copy_(out.sum({1, 2}));
-    return out;
-  }
-
-  at::Tensor upsample(const PendingSum& sum) const override {
-    const at::Tensor x = add_up(sum, {});
-    return x.repeat_interleave(2, 1).repeat_interleave(2, 2);
-  }
-
-  at::Tensor upsample_backward(const at::Tensor& dy, const at::Tensor& sums, int64_t column) const override {
-    at::Tensor out = dy.view({dy.size(0), dy.size(1) / 2, 2, dy.size(2) / 2, 2, dy.size(3)}).sum({2, 4});
-    sums.narrow(1, column, dy.size(3)).copy_(out.sum({1, 2}));
     return out;
   }
 

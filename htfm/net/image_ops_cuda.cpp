@@ -7,8 +7,6 @@
 #include <ATen/ops/_scaled_dot_product_cudnn_attention_backward.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_backward.h>
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 
 #include "htfm/net/image_kernels_cuda.h"
@@ -19,9 +17,6 @@ namespace htfm {
 namespace {
 
 using cuda::Strided;
-
-at::Tensor planes(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
-at::Tensor pixels_last(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous(); }
 
 Strided strided(const at::Tensor& x) {
   if (!x.defined()) return {};
@@ -36,17 +31,6 @@ class CudaImageOps final : public ImageOps {
   at::Device device() const override { return at::Device(at::kCUDA, 0); }
   at::ScalarType type() const override { return type_; }
   int64_t channel_multiple() const override { return 8; }
-
-  at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const override {
-    return pixels_last(at::convolution(planes(x), planes(weight), {}, {stride, stride}, {1, 1}, {1, 1}, false, {0, 0}, 1));
-  }
-
-  std::pair<at::Tensor, at::Tensor> conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
-                                                  bool need_x) const override {
-    const auto [dx, dw, db] = at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1},
-                                                       {1, 1}, false, {0, 0}, 1, {need_x, true, false});
-    return {need_x ? pixels_last(dx) : at::Tensor(), pixels_last(dw)};
-  }
 
   at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, NormStatistics* statistics) const override {
     const at::Tensor& shape = x.defined() ? x : sum.y;
@@ -97,19 +81,21 @@ class CudaImageOps final : public ImageOps {
     return out;
   }
 
-  at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const override { return add(sum, copy, false); }
-  at::Tensor upsample(const PendingSum& sum) const override { return add(sum, {}, true); }
+  at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const override {
+    const at::Tensor& y = sum.y;
+    at::Tensor out = empty(y.sizes());
+    cuda::AddArgs a;
+    a.type = kernel_type(), a.samples = size(y, 0), a.pixels = size(y, 1) * size(y, 2), a.channels = size(y, 3);
+    a.y = values(y), a.residual = strided(sum.residual), a.copy = strided(copy), a.out = out.mutable_data_ptr();
+    for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
+    cuda::add_up(a, stream());
+    return out;
+  }
 
   at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const override {
     const at::Tensor out = b.defined() ? empty(a.sizes()) : at::Tensor();
-    gradient_sums({a}, b, out, a.sizes(), false, sums, column);
+    gradient_sums({a}, b, out, a.sizes(), sums, column);
     return b.defined() ? out : a;
-  }
-
-  at::Tensor upsample_backward(const at::Tensor& dy, const at::Tensor& sums, int64_t column) const override {
-    at::Tensor out = empty({dy.size(0), dy.size(1) / 2, dy.size(2) / 2, dy.size(3)});
-    gradient_sums({dy}, {}, out, out.sizes(), true, sums, column);
-    return out;
   }
 
   at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
@@ -139,7 +125,7 @@ class CudaImageOps final : public ImageOps {
                                                                                              tokens, 0.0, false, saved[2], saved[3]);
     const auto dense = [](const at::Tensor& g) { return g.transpose(1, 2).contiguous(); };
     at::Tensor out = empty(qkv.sizes());
-    gradient_sums({dense(dq), dense(dk), dense(dv)}, {}, out, out.sizes(), false, sums, column);
+    gradient_sums({dense(dq), dense(dk), dense(dv)}, {}, out, out.sizes(), sums, column);
     return out;
   }
 
@@ -158,24 +144,11 @@ class CudaImageOps final : public ImageOps {
     return {part(0), part(1), part(2)};
   }
 
-  at::Tensor add(const PendingSum& sum, const at::Tensor& copy, bool upsample) const {
-    const at::Tensor& y = sum.y;
-    const int64_t factor = upsample ? 2 : 1;
-    at::Tensor out = empty({y.size(0), factor * y.size(1), factor * y.size(2), y.size(3)});
-    cuda::AddArgs a;
-    a.type = kernel_type(), a.samples = size(y, 0), a.height = size(y, 1), a.width = size(y, 2), a.channels = size(y, 3);
-    a.upsample = upsample, a.y = values(y), a.residual = strided(sum.residual), a.copy = strided(copy), a.out = out.mutable_data_ptr();
-    for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
-    cuda::add_up(a, stream());
-    return out;
-  }
-
-  void gradient_sums(const std::vector<at::Tensor>& parts, const at::Tensor& b, const at::Tensor& out, at::IntArrayRef shape, bool halve,
+  void gradient_sums(const std::vector<at::Tensor>& parts, const at::Tensor& b, const at::Tensor& out, at::IntArrayRef shape,
                      const at::Tensor& sums, int64_t column) const {
     cuda::GradientSumArgs a;
-    a.type = kernel_type(), a.samples = static_cast<int>(shape[0]), a.height = static_cast<int>(shape[1]),
-    a.width = static_cast<int>(shape[2]);
-    a.channels = static_cast<int>(shape[3]), a.halve = halve, a.b = values(b);
+    a.type = kernel_type(), a.samples = static_cast<int>(shape[0]), a.pixels = static_cast<int>(shape[1] * shape[2]);
+    a.channels = static_cast<int>(shape[3]), a.b = values(b);
     for (size_t k = 0; k < parts.size(); ++k) a.parts[k] = values(parts[k]);
     if (out.defined()) a.out = out.mutable_data_ptr();
     a.sums = sums.mutable_data_ptr<float>(), a.row = sums.size(1), a.column = column;

@@ -1,5 +1,6 @@
-// Group norm + scale/shift + SiLU in one pass over memory each way. A block owns one sample and some whole groups; its values stay in
-// registers between the statistics and the result, so every tensor is read once. Where they do not fit (V = 0), they are read again.
+// Group norm + scale/shift + SiLU in one pass over memory each way. A tile is one sample and some whole groups; its values stay in
+// registers between the statistics and the result, so every tensor is read once. Where two tensors are read (a residual), a block fetches
+// its next tile into shared memory while it computes this one (Ahead). Where a tile does not fit (V = 0), it is read again.
 #include <cuda_bf16.h>
 
 #include <algorithm>
@@ -21,11 +22,24 @@ __device__ __forceinline__ float sigmoid(float z) {
   return 1.0f / (1.0f + __expf(-z));
 }
 // One instruction of the special unit instead of two, with 11 bits: more than the result keeps.
+__device__ __forceinline__ float tanh_of(float z) {
+  float t;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(t) : "f"(z));
+  return t;
+}
 template <>
 __device__ __forceinline__ float sigmoid<__nv_bfloat16>(float z) {
-  float t;
-  asm("tanh.approx.f32 %0, %1;" : "=f"(t) : "f"(0.5f * z));
-  return 0.5f * t + 0.5f;
+  return 0.5f * tanh_of(0.5f * z) + 0.5f;
+}
+
+template <class T>
+__device__ __forceinline__ float silu(float z) {
+  return z * sigmoid<T>(z);
+}
+template <>
+__device__ __forceinline__ float silu<__nv_bfloat16>(float z) {
+  const float h = 0.5f * z;
+  return h * tanh_of(h) + h;
 }
 
 // Adds M values over the lanes that differ in the bits from `offset` up, and writes the totals. Each exchange halves what a lane looks
@@ -55,6 +69,11 @@ __device__ __forceinline__ void fold(float* value, int offset, int base, Write&&
     fold<M / 2>(value, offset * 2, base + (upper ? M / 2 : 0), write);
   }
 }
+
+__device__ __forceinline__ void copy_ahead(uint4* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from));
+}
+__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // Sums over the rows of a block of `Count` values for each of 8 channels; total[value * chunk + channel] holds the result for all.
 // `scratch` has room for rows x chunk x Count floats where lanes of a warp cannot be folded, warps x chunk x Count otherwise.
@@ -97,141 +116,193 @@ __device__ __forceinline__ void load_floats(const float* p, float (&out)[8]) {
 }
 
 struct Tiling {
-  int chunk, threads, per_thread, shared_floats;
+  int chunk, threads, per_thread, shared_floats;  // the last without what is fetched ahead
 };
 
-template <class T, int V>
-__global__ void __launch_bounds__(kThreads, 2) forward_kernel(NormForwardArgs a, int chunk) {
-  extern __shared__ float shared[];
+// Which tile a block is at.
+struct Place {
+  __device__ Place(int tile, int channels, int chunk, int v)
+      : n(tile / (channels / chunk)), first(tile % (channels / chunk) * chunk), channel(first + v * 8) {}
+  int64_t n;
+  int first, channel;  // of the tile, of the thread
+};
+
+template <class T, int V, bool Ahead>
+__global__ void __launch_bounds__(kThreads, 2) forward_kernel(NormForwardArgs a, int chunk, int tiles, int shared_floats) {
+  extern __shared__ __align__(16) float shared[];
   constexpr int kept = V > 0 ? V : 1;
-  const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors, row = static_cast<int>(threadIdx.x) / vectors,
-            rows = static_cast<int>(blockDim.x) / vectors, group = a.channels / a.groups;
-  const int64_t n = blockIdx.y;
-  const int first_channel = static_cast<int>(blockIdx.x) * chunk, channel = first_channel + v * 8;
+  const int threads = static_cast<int>(blockDim.x), vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors,
+            row = static_cast<int>(threadIdx.x) / vectors, rows = threads / vectors, group = a.channels / a.groups;
   float* total = shared;                    // sums, squares
   float* coefficient = shared + 2 * chunk;  // slope, offset
   float* scratch = shared + 4 * chunk;
+  uint4* ahead = reinterpret_cast<uint4*>(shared + shared_floats) + threadIdx.x;  // what this thread fetches for itself
   const T* y = static_cast<const T*>(a.y);
   const T* residual = static_cast<const T*>(a.residual.data);
   T* x = static_cast<T*>(a.x.data);
-  const bool fresh = y != nullptr && channel < a.fresh, rounded = residual != nullptr || x != nullptr;
-  float bias[8] = {};
-  if (fresh)
-    for (int k = 0; k < 2; ++k)
-      if (a.bias[k]) add_floats(a.bias[k] + channel, bias);
+  const bool rounded = residual != nullptr || x != nullptr;
+  const float inverse_count = 1.0f / (static_cast<float>(a.pixels) * static_cast<float>(group));
 
-  const auto load = [&](int p, bool store) -> Vector<T> {
-    if (!fresh) return load_vector(x + n * a.x.sample + p * a.x.pixel + channel);
-    Vector<T> raw = load_vector(y + (n * a.pixels + p) * a.fresh + channel);
-    if (!rounded) return raw;
-    float value[8];
-    unpack(raw, value);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) value[j] += bias[j];
-    if (residual) {
-      float more[8];
-      unpack(load_vector(residual + n * a.residual.sample + p * a.residual.pixel + channel), more);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) value[j] += more[j];
-    }
-    raw = pack<T>(value);
-    if (x && store) store_vector(x + n * a.x.sample + p * a.x.pixel + channel, raw);
-    return raw;
-  };
-  const bool late_bias = fresh && !rounded;
-  const auto values = [&](const Vector<T>& raw, float(&value)[8]) {
-    unpack(raw, value);
-    if (late_bias)
-#pragma unroll
-      for (int j = 0; j < 8; ++j) value[j] += bias[j];
-  };
-
-  Vector<T> kept_values[kept];
-  if constexpr (V > 0) {
+  const auto at_y = [&](const Place& at, int p) { return y + (at.n * a.pixels + p) * a.fresh + at.channel; };
+  const auto at_x = [&](const Place& at, int p) { return x + at.n * a.x.sample + p * a.x.pixel + at.channel; };
+  const auto at_residual = [&](const Place& at, int p) { return residual + at.n * a.residual.sample + p * a.residual.pixel + at.channel; };
+  const auto is_fresh = [&](const Place& at) { return y != nullptr && at.channel < a.fresh; };
+  const auto fetch = [&](int tile) {
+    const Place at(tile, a.channels, chunk, v);
+    const bool fresh = is_fresh(at);
 #pragma unroll
     for (int i = 0; i < V; ++i) {
       const int p = row + i * rows;
-      if (p < a.pixels) kept_values[i] = load(p, true);
+      if (p >= a.pixels) break;
+      copy_ahead(ahead + i * threads, fresh ? at_y(at, p) : at_x(at, p));
+      if (fresh && residual) copy_ahead(ahead + (V + i) * threads, at_residual(at, p));
     }
-  } else if (fresh && x) {
-    for (int p = row; p < a.pixels; p += rows) load(p, true);
+  };
+  int tile = static_cast<int>(blockIdx.x);
+  if constexpr (Ahead) {
+    if (tile < tiles) fetch(tile);
   }
-  const auto each = [&](auto&& body) {
-    if constexpr (V > 0) {
+  for (; tile < tiles; tile += static_cast<int>(gridDim.x)) {
+    const Place at(tile, a.channels, chunk, v);
+    const bool fresh = is_fresh(at), late_bias = fresh && !rounded;
+    float bias[8] = {};
+    if (fresh)
+      for (int k = 0; k < 2; ++k)
+        if (a.bias[k]) add_floats(a.bias[k] + at.channel, bias);
+    // The input at a pixel: as it is stored, so without the bias where nothing is stored.
+    const auto sum_up = [&](Vector<T> raw, const auto& more_of, int p, bool store) -> Vector<T> {
+      if (!fresh || !rounded) return raw;
+      float value[8];
+      unpack(raw, value);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) value[j] += bias[j];
+      if (residual) {
+        float more[8];
+        unpack(more_of(), more);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) value[j] += more[j];
+      }
+      raw = pack<T>(value);
+      if (x && store) store_vector(at_x(at, p), raw);
+      return raw;
+    };
+    const auto load = [&](int p, bool store) {
+      return sum_up(
+          load_vector(fresh ? at_y(at, p) : static_cast<const T*>(at_x(at, p))), [&] { return load_vector(at_residual(at, p)); }, p, store);
+    };
+
+    Vector<T> kept_values[kept];
+    if constexpr (Ahead) {
+      wait_for_copies();
 #pragma unroll
       for (int i = 0; i < V; ++i) {
         const int p = row + i * rows;
-        if (p < a.pixels) body(p, kept_values[i]);
+        if (p < a.pixels)
+          kept_values[i] = sum_up(
+              {ahead[i * threads]}, [&] { return Vector<T>{ahead[(V + i) * threads]}; }, p, true);
+      }
+      if (tile + static_cast<int>(gridDim.x) < tiles) fetch(tile + static_cast<int>(gridDim.x));
+    } else if constexpr (V > 0) {
+#pragma unroll
+      for (int i = 0; i < V; ++i) {
+        const int p = row + i * rows;
+        if (p < a.pixels) kept_values[i] = load(p, true);
+      }
+    } else if (fresh && x) {
+      for (int p = row; p < a.pixels; p += rows) load(p, true);
+    }
+    const auto each = [&](auto&& body) {
+      if constexpr (V > 0) {
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+          const int p = row + i * rows;
+          if (p < a.pixels) body(p, kept_values[i]);
+        }
+      } else {
+        for (int p = row; p < a.pixels; p += rows) body(p, load(p, false));
+      }
+    };
+    const auto bias_of = [&](int i) {  // where it is not in the values
+      const int c = at.first + i;
+      return y && c < a.fresh && !rounded ? (a.bias[0] ? a.bias[0][c] : 0.0f) + (a.bias[1] ? a.bias[1][c] : 0.0f) : 0.0f;
+    };
+    if constexpr (V > 0) {
+      // Both moments at once: the values are bfloat16, so the difference of squares is exact enough in float32.
+      float sums[2][8] = {};
+      each([&](int, const Vector<T>& raw) {
+        float value[8];
+        unpack(raw, value);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sums[0][j] += value[j], sums[1][j] += value[j] * value[j];
+      });
+      block_sums<2>(sums, vectors, chunk, scratch, total);
+      if (!rounded) {
+        const float count = static_cast<float>(a.pixels);
+        for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
+          const float b = bias_of(i);
+          total[chunk + i] += b * (2 * total[i] + count * b);
+          total[i] += count * b;
+        }
+        __syncthreads();
       }
     } else {
-      for (int p = row; p < a.pixels; p += rows) body(p, load(p, false));
+      float sums[1][8] = {}, mean[8];
+      const auto with_bias = [&](const Vector<T>& raw, float(&value)[8]) {
+        unpack(raw, value);
+        if (late_bias)
+#pragma unroll
+          for (int j = 0; j < 8; ++j) value[j] += bias[j];
+      };
+      each([&](int, const Vector<T>& raw) {
+        float value[8];
+        with_bias(raw, value);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sums[0][j] += value[j];
+      });
+      block_sums<1>(sums, vectors, chunk, scratch, total);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) mean[j] = group_sum(total, v * 8 + j, group) * inverse_count, sums[0][j] = 0;
+      each([&](int, const Vector<T>& raw) {
+        float value[8];
+        with_bias(raw, value);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sums[0][j] += (value[j] - mean[j]) * (value[j] - mean[j]);
+      });
+      block_sums<1>(sums, vectors, chunk, scratch, total + chunk);
     }
-  };
-  const float inverse_count = 1.0f / (static_cast<float>(a.pixels) * static_cast<float>(group));
-  if constexpr (V > 0) {
-    // Both moments at once: the values are bfloat16, so the difference of squares is exact enough in float32.
-    float sums[2][8] = {};
-    each([&](int, const Vector<T>& raw) {
+    for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
+      const int c = at.first + i;
+      const float mean = group_sum(total, i, group) * inverse_count, square = group_sum(total + chunk, i, group) * inverse_count;
+      const float inverse = rsqrtf((V > 0 ? fmaxf(square - mean * mean, 0.0f) : square) + kEpsilon);
+      float slope = a.gamma[c], offset = a.beta[c];
+      if (a.modulation) {
+        const float* m = a.modulation + at.n * a.modulation_row;
+        slope *= 1 + m[c];
+        offset = offset * (1 + m[c]) + m[a.channels + c];
+      }
+      coefficient[i] = slope * inverse;
+      coefficient[chunk + i] = offset + (bias_of(i) - mean) * slope * inverse;
+      if (a.mean && c % group == 0) {
+        a.mean[at.n * a.groups + c / group] = mean;
+        a.inverse[at.n * a.groups + c / group] = inverse;
+      }
+    }
+    __syncthreads();
+    float slope[8], offset[8];
+    load_floats(coefficient + v * 8, slope);
+    load_floats(coefficient + chunk + v * 8, offset);
+    T* out = static_cast<T*>(a.out) + at.n * a.pixels * static_cast<int64_t>(a.channels) + at.channel;
+    each([&](int p, const Vector<T>& raw) {
       float value[8];
-      values(raw, value);
+      unpack(raw, value);
 #pragma unroll
-      for (int j = 0; j < 8; ++j) sums[0][j] += value[j], sums[1][j] += value[j] * value[j];
+      for (int j = 0; j < 8; ++j) {
+        const float z = value[j] * slope[j] + offset[j];
+        value[j] = a.silu ? silu<T>(z) : z;
+      }
+      store_vector(out + static_cast<int64_t>(p) * a.channels, pack<T>(value));
     });
-    block_sums<2>(sums, vectors, chunk, scratch, total);
-  } else {
-    float sums[1][8] = {}, mean[8];
-    each([&](int, const Vector<T>& raw) {
-      float value[8];
-      values(raw, value);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) sums[0][j] += value[j];
-    });
-    block_sums<1>(sums, vectors, chunk, scratch, total);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) mean[j] = group_sum(total, v * 8 + j, group) * inverse_count, sums[0][j] = 0;
-    each([&](int, const Vector<T>& raw) {
-      float value[8];
-      values(raw, value);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) sums[0][j] += (value[j] - mean[j]) * (value[j] - mean[j]);
-    });
-    block_sums<1>(sums, vectors, chunk, scratch, total + chunk);
   }
-  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
-    const int c = first_channel + i;
-    const float mean = group_sum(total, i, group) * inverse_count, square = group_sum(total + chunk, i, group) * inverse_count;
-    const float inverse = rsqrtf((V > 0 ? fmaxf(square - mean * mean, 0.0f) : square) + kEpsilon);
-    float slope = a.gamma[c], offset = a.beta[c];
-    if (a.modulation) {
-      const float* m = a.modulation + n * a.modulation_row;
-      slope *= 1 + m[c];
-      offset = offset * (1 + m[c]) + m[a.channels + c];
-    }
-    coefficient[i] = slope * inverse;
-    coefficient[chunk + i] = offset - mean * slope * inverse;
-    if (a.mean && c % group == 0) {
-      a.mean[n * a.groups + c / group] = mean;
-      a.inverse[n * a.groups + c / group] = inverse;
-    }
-  }
-  __syncthreads();
-  float slope[8], offset[8];
-  load_floats(coefficient + v * 8, slope);
-  load_floats(coefficient + chunk + v * 8, offset);
-  if (late_bias)
-#pragma unroll
-    for (int j = 0; j < 8; ++j) offset[j] += bias[j] * slope[j];
-  T* out = static_cast<T*>(a.out) + n * a.pixels * static_cast<int64_t>(a.channels) + channel;
-  each([&](int p, const Vector<T>& raw) {
-    float value[8];
-    unpack(raw, value);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const float z = value[j] * slope[j] + offset[j];
-      value[j] = a.silu ? z * sigmoid<T>(z) : z;
-    }
-    store_vector(out + static_cast<int64_t>(p) * a.channels, pack<T>(value));
-  });
 }
 
 // With z = A x + B the gradient of the input is A dz + C x + D, channel by channel.
@@ -382,12 +453,54 @@ Tiling tile(int pixels, int channels, int groups, int counts) {
   return t;
 }
 
-template <class Kernel, class Args>
-void launch(Kernel kernel, const Args& a, const Tiling& t, cudaStream_t stream) {
+template <class Kernel>
+bool allow_shared(Kernel kernel, size_t bytes) {
+  if (bytes <= 48 * 1024 ||
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) == cudaSuccess)
+    return true;
+  cudaGetLastError();
+  return false;
+}
+
+template <class Kernel>
+void launch_backward(Kernel kernel, const NormBackwardArgs& a, const Tiling& t, cudaStream_t stream) {
   const auto bytes = static_cast<size_t>(t.shared_floats) * sizeof(float);
-  if (bytes > 48 * 1024) check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "norm");
+  if (!allow_shared(kernel, bytes)) throw std::runtime_error("[cuda] norm: the device is too small");
   kernel<<<dim3(static_cast<unsigned>(a.channels / t.chunk), static_cast<unsigned>(a.samples)), static_cast<unsigned>(t.threads), bytes,
            stream>>>(a, t.chunk);
+  check(cudaGetLastError(), "norm");
+}
+
+int multiprocessors() {
+  static const int count = [] {
+    int device = 0, n = 0;
+    check(cudaGetDevice(&device), "norm");
+    check(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device), "norm");
+    return n;
+  }();
+  return count;
+}
+
+template <class T, int V>
+void launch_forward(const NormForwardArgs& a, const Tiling& t, cudaStream_t stream) {
+  const int floats = (t.shared_floats + 3) / 4 * 4, tiles = a.channels / t.chunk * a.samples;
+  const size_t bytes = static_cast<size_t>(floats) * sizeof(float);
+  if constexpr (V > 0) {
+    // As many blocks as the device holds; with one a multiprocessor it would wait for itself at every barrier.
+    const auto kernel = forward_kernel<T, V, true>;
+    const size_t with_ahead = bytes + static_cast<size_t>(2 * V * t.threads) * 16;
+    int resident = 0;
+    if (a.residual.data && allow_shared(kernel, with_ahead))
+      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, t.threads, with_ahead), "norm");
+    if (resident >= 2) {
+      const int blocks = std::min(tiles, resident * multiprocessors());
+      kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(t.threads), with_ahead, stream>>>(a, t.chunk, tiles, floats);
+      return check(cudaGetLastError(), "norm");
+    }
+  }
+  const auto kernel = forward_kernel<T, V, false>;
+  if (!allow_shared(kernel, bytes)) throw std::runtime_error("[cuda] norm: the device is too small");
+  kernel<<<static_cast<unsigned>(tiles), static_cast<unsigned>(t.threads), bytes, stream>>>(a, t.chunk, tiles, floats);
   check(cudaGetLastError(), "norm");
 }
 
@@ -395,26 +508,26 @@ void launch(Kernel kernel, const Args& a, const Tiling& t, cudaStream_t stream) 
 
 void norm_forward(const NormForwardArgs& a, cudaStream_t stream) {
   const Tiling t = tile(a.pixels, a.channels, a.groups, 2);
-  if (a.type == Type::float32) return launch(forward_kernel<float, 0>, a, t, stream);
+  if (a.type == Type::float32) return launch_forward<float, 0>(a, t, stream);
   using B = __nv_bfloat16;
-  if (t.per_thread <= 1) return launch(forward_kernel<B, 1>, a, t, stream);
-  if (t.per_thread <= 2) return launch(forward_kernel<B, 2>, a, t, stream);
-  if (t.per_thread <= 4) return launch(forward_kernel<B, 4>, a, t, stream);
-  if (t.per_thread <= 8) return launch(forward_kernel<B, 8>, a, t, stream);
-  if (t.per_thread <= 16) return launch(forward_kernel<B, 16>, a, t, stream);
-  launch(forward_kernel<B, 0>, a, t, stream);
+  if (t.per_thread <= 1) return launch_forward<B, 1>(a, t, stream);
+  if (t.per_thread <= 2) return launch_forward<B, 2>(a, t, stream);
+  if (t.per_thread <= 4) return launch_forward<B, 4>(a, t, stream);
+  if (t.per_thread <= 8) return launch_forward<B, 8>(a, t, stream);
+  if (t.per_thread <= 16) return launch_forward<B, 16>(a, t, stream);
+  launch_forward<B, 0>(a, t, stream);
 }
 
 void norm_backward(const NormBackwardArgs& a, cudaStream_t stream) {
   const Tiling t = tile(a.pixels, a.channels, a.groups, 2);
-  if (a.type == Type::float32) return launch(backward_kernel<float, 0, kThreads>, a, t, stream);
+  if (a.type == Type::float32) return launch_backward(backward_kernel<float, 0, kThreads>, a, t, stream);
   using B = __nv_bfloat16;
-  if (t.threads > 256 && t.per_thread <= 8) return launch(backward_kernel<B, 8, kThreads>, a, t, stream);
-  if (t.per_thread <= 1) return launch(backward_kernel<B, 1, 256>, a, t, stream);
-  if (t.per_thread <= 2) return launch(backward_kernel<B, 2, 256>, a, t, stream);
-  if (t.per_thread <= 4) return launch(backward_kernel<B, 4, 256>, a, t, stream);
-  if (t.per_thread <= 8) return launch(backward_kernel<B, 8, 256>, a, t, stream);
-  launch(backward_kernel<B, 0, kThreads>, a, t, stream);
+  if (t.threads > 256 && t.per_thread <= 8) return launch_backward(backward_kernel<B, 8, kThreads>, a, t, stream);
+  if (t.per_thread <= 1) return launch_backward(backward_kernel<B, 1, 256>, a, t, stream);
+  if (t.per_thread <= 2) return launch_backward(backward_kernel<B, 2, 256>, a, t, stream);
+  if (t.per_thread <= 4) return launch_backward(backward_kernel<B, 4, 256>, a, t, stream);
+  if (t.per_thread <= 8) return launch_backward(backward_kernel<B, 8, 256>, a, t, stream);
+  launch_backward(backward_kernel<B, 0, kThreads>, a, t, stream);
 }
 
 }  // namespace htfm::cuda

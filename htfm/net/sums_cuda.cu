@@ -12,8 +12,8 @@ template <class T>
 __global__ void add_kernel(AddArgs a, int64_t vectors) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= vectors) return;
-  const int per_pixel = a.channels / 8, channel = static_cast<int>(i % per_pixel) * 8, pixels = a.height * a.width;
-  const int64_t place = i / per_pixel, n = place / pixels, p = place % pixels;
+  const int per_pixel = a.channels / 8, channel = static_cast<int>(i % per_pixel) * 8;
+  const int64_t place = i / per_pixel, n = place / a.pixels, p = place % a.pixels;
   float value[8];
   unpack(load_vector(static_cast<const T*>(a.y) + place * a.channels + channel), value);
   for (int k = 0; k < 2; ++k)
@@ -26,17 +26,7 @@ __global__ void add_kernel(AddArgs a, int64_t vectors) {
   }
   const Vector<T> out = pack<T>(value);
   if (a.copy.data) store_vector(static_cast<T*>(a.copy.data) + n * a.copy.sample + p * a.copy.pixel + channel, out);
-  if (!a.out) return;
-  if (!a.upsample) {
-    store_vector(static_cast<T*>(a.out) + place * a.channels + channel, out);
-    return;
-  }
-  const int64_t row = p / a.width, column = p % a.width, wide = 2 * a.width;
-  T* corner = static_cast<T*>(a.out) + ((n * 2 * a.height + 2 * row) * wide + 2 * column) * a.channels + channel;
-  store_vector(corner, out);
-  store_vector(corner + a.channels, out);
-  store_vector(corner + wide * a.channels, out);
-  store_vector(corner + (wide + 1) * a.channels, out);
+  store_vector(static_cast<T*>(a.out) + place * a.channels + channel, out);
 }
 
 // A block owns one sample and `chunk` channels; its threads walk down the pixels.
@@ -44,33 +34,17 @@ template <class T>
 __global__ void gradient_kernel(GradientSumArgs a, int chunk) {
   extern __shared__ float scratch[];
   const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors, row = static_cast<int>(threadIdx.x) / vectors,
-            rows = static_cast<int>(blockDim.x) / vectors, pixels = a.height * a.width;
+            rows = static_cast<int>(blockDim.x) / vectors;
   const int64_t n = blockIdx.y;
   const int first = static_cast<int>(blockIdx.x) * chunk, channel = first + v * 8;
   const int part_size = a.parts[1] ? a.channels / 3 : a.channels, part = channel / part_size;
   const void* source = part == 0 ? a.parts[0] : part == 1 ? a.parts[1] : a.parts[2];
   const T* from = static_cast<const T*>(source) + (channel - part * part_size);
   float sum[8] = {};
-  for (int p = row; p < pixels; p += rows) {
+  for (int p = row; p < a.pixels; p += rows) {
     float value[8];
-    if (a.halve) {
-      const int64_t wide = 2 * a.width;
-      const T* corner = from + ((n * 2 * a.height + 2 * (p / a.width)) * wide + 2 * (p % a.width)) * part_size;
-      float more[8];
-      unpack(load_vector(corner), value);
-      unpack(load_vector(corner + part_size), more);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) value[j] += more[j];
-      unpack(load_vector(corner + wide * part_size), more);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) value[j] += more[j];
-      unpack(load_vector(corner + (wide + 1) * part_size), more);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) value[j] += more[j];
-    } else {
-      unpack(load_vector(from + (n * pixels + p) * part_size), value);
-    }
-    const int64_t place = (n * pixels + p) * a.channels + channel;
+    unpack(load_vector(from + (n * a.pixels + p) * part_size), value);
+    const int64_t place = (n * a.pixels + p) * a.channels + channel;
     if (a.b) {
       float more[8];
       unpack(load_vector(static_cast<const T*>(a.b) + place), more);
@@ -94,7 +68,7 @@ __global__ void gradient_kernel(GradientSumArgs a, int chunk) {
 }  // namespace
 
 void add_up(const AddArgs& a, cudaStream_t stream) {
-  const int64_t vectors = static_cast<int64_t>(a.samples) * a.height * a.width * (a.channels / 8);
+  const int64_t vectors = static_cast<int64_t>(a.samples) * a.pixels * (a.channels / 8);
   constexpr unsigned threads = 256;
   const auto blocks = static_cast<unsigned>((vectors + threads - 1) / threads);
   if (a.type == Type::float32)

@@ -40,6 +40,12 @@ at::Tensor UNetPass::weight(const ConvLayer& c) const {
   return in == c.in && out == c.out ? w : at::constant_pad_nd(w, {0, in - c.in, 0, 0, 0, 0, 0, out - c.out});
 }
 
+at::Tensor UNetPass::spread_weight(const ConvLayer& c) {
+  at::Tensor& w = spread_[c.weight];
+  if (!w.defined()) w = ops_.spread(weight(c));
+  return w;
+}
+
 at::Tensor UNetPass::bias(const ConvLayer& c) const { return parameter(c.bias, {c.out}); }
 
 NormLayer UNetPass::norm_layer(const NormPlace& n, bool silu, int64_t modulation) const {
@@ -162,10 +168,10 @@ at::Tensor UNetPass::forward(const at::Tensor& x, const at::Tensor& t, const at:
       joined[k].reset();
       if (s.attends) h = attention(s.attention, h, tape.attention);
     } else {
-      const at::Tensor wide = ops_.upsample(h);
+      const at::Tensor dense = ops_.add_up(h, {});
       tape.column = h.column;
-      if (keep_) tape.resize_input = wide;
-      h = {ops_.conv(wide, weight(s.resize), 1), {bias(s.resize)}, {}, s.resize.column};
+      if (keep_) tape.resize_input = dense;
+      h = {ops_.conv_up(dense, spread_weight(s.resize)), {bias(s.resize)}, {}, s.resize.column};
     }
   }
   const at::Tensor last = keep_ ? ops_.empty(h.y.sizes()) : at::Tensor();
@@ -177,7 +183,7 @@ at::Tensor UNetPass::forward(const at::Tensor& x, const at::Tensor& t, const at:
 }
 
 at::Tensor UNetPass::conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x) {
-  auto [dx, dw] = ops_.conv_backward(g, x, weight(c), c.stride, c.weight != layers_.input.weight);
+  const auto [dx, dw] = ops_.conv_backward(g, x, weight(c), c.stride, c.weight != layers_.input.weight);
   put(c.weight, dw.narrow(0, 0, c.out).narrow(3, 0, c.in).contiguous());
   return dx;
 }
@@ -263,7 +269,9 @@ UNetGradient UNetPass::backward(const at::Tensor& output_gradient) {
     StageTape tape = std::move(up_[k]);
     up_[k] = {};
     if (s.kind == UNetStage::Kind::resize) {
-      g = ops_.upsample_backward(conv_backward(s.resize, g, tape.resize_input), gradient_.sums, tape.column);
+      ConvGradients d = ops_.conv_up_backward(g, tape.resize_input, spread_weight(s.resize));
+      put(s.resize.weight, ops_.gather(d.weight));
+      g = ops_.add_backward(d.input, {}, gradient_.sums, tape.column);
       continue;
     }
     if (s.attends) g = attention_backward(s.attention, g, tape.attention);

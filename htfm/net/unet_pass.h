@@ -1,6 +1,8 @@
 // One forward and backward pass of the U-Net over the operations of a device.
 #pragma once
 
+#include <map>
+
 #include "htfm/net/unet.h"
 
 namespace htfm {
@@ -57,6 +59,7 @@ class UNetPass {
 
   at::Tensor parameter(int64_t offset, at::IntArrayRef shape) const;
   at::Tensor weight(const ConvLayer& c) const;
+  at::Tensor spread_weight(const ConvLayer& c);
   at::Tensor bias(const ConvLayer& c) const;
   NormLayer norm_layer(const NormPlace& n, bool silu, int64_t modulation = -1) const;
   void embed(const at::Tensor& t, const at::Tensor& feature);
@@ -75,6 +78,7 @@ class UNetPass {
   const UNetLayers& layers_;
   const ImageOps& ops_;
   UNetWeights weights_;
+  std::map<int64_t, at::Tensor> spread_;  // weights of convolutions at twice the size, made when first needed
   bool keep_;
   at::Tensor modulation_, modulation_gradient_, path_;
   EmbeddingTape embedding_;

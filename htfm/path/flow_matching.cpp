@@ -19,6 +19,7 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
       coupling_spec_(spec.coupling),
       source_(*clock_, feature_),
       precondition_(spec.precondition),
+      clock_time_(spec.clock_time),
       pareto_tail_(spec.pareto_tail) {
   set_data_scale(std::move(data_scale));
   find_named(couplings(), spec.coupling.kind, "coupling.kind");
@@ -76,11 +77,12 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   const double* area = out.source.area.const_data_ptr<double>();
   out.rows.reserve(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
-    const Coefficients c = schedule_->at(times[i]);
     const Scales own = scales(area[i]);
+    const double t = clock_time_ ? same_ratio(times[i], ordinary_, own) : times[i];
+    const Coefficients c = schedule_->at(t);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
-    out.rows.push_back({network_time(times[i], own), s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out,
+    out.rows.push_back({clock_time_ ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out,
                         (c.dbeta - s.skip * c.beta) / s.out});
   }
   return out;

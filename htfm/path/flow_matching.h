@@ -14,6 +14,8 @@ struct FlowMatchingSpec {
   ScheduleSpec schedule;
   CouplingSpec coupling;
   bool precondition = true;
+  bool clock_time = false;  ///< times by clock: the network is told, and training draws, the time at which an ordinary clock has this ratio
+                            ///< of noise to signal
   bool pareto_tail = false;  ///< the data's sizes continued by a Pareto law (SizeLaw::fit_tail)
 };
 
@@ -24,6 +26,7 @@ class FlowMatching final : public Method {
   const SizeTail& size_tail() const { return sizes_->tail(); }
   void set_data_scale(DataScale scale) {
     data_scale_ = std::move(scale);
+    ordinary_ = {1, data_scale_.typical()};
     largest_ =
         std::isfinite(feature_.largest_area()) ? scales(feature_.largest_area()) : Scales{std::numeric_limits<double>::infinity(), 1};
   }
@@ -45,23 +48,30 @@ class FlowMatching final : public Method {
   /// Whether the network is preconditioned, so that the flow has angular coordinates: with y = c_in x and tan(angle) = alpha s_d / (beta
   /// s_0) it is dy/d angle = F(y), of order one for every clock, for angles from 0 to pi/2.
   bool angular() const { return precondition_; }
-  /// The time that the network is told: that of the same angle for the largest clock that it is shown, where this one is larger.
+  /// The time that the network is told. Given the clock and an independent coupling, the task depends on the ratio of noise to signal
+  /// alone; so it may be the time of the same ratio for an ordinary clock (clock_time). Where a clock is larger than those that the
+  /// network is shown, it is that of the largest shown one.
   double network_time(double t, const Scales& s) const {
-    if (!precondition_ || !(s.source > largest_.source)) return t;
-    const Coefficients c = schedule_->at(t);
-    return c.beta > 0 ? schedule_->time_of(c.alpha / c.beta * (s.data / s.source) * (largest_.source / largest_.data)) : 1;
+    if (clock_time_) return same_ratio(t, s, ordinary_);
+    return precondition_ && s.source > largest_.source ? same_ratio(t, s, largest_) : t;
   }
   /// The time at this angle for a clock with these scales.
   double time_at(double angle, const Scales& s) const { return schedule_->time_of(s.source / s.data * std::tan(angle)); }
 
  private:
+  // The time at which the second clock has the ratio of noise to signal that the first has at t.
+  double same_ratio(double t, const Scales& from, const Scales& to) const {
+    const Coefficients c = schedule_->at(t);
+    return c.beta > 0 ? schedule_->time_of(c.alpha / c.beta * (from.data / from.source) * (to.source / to.data)) : 1;
+  }
+
   std::unique_ptr<Schedule> schedule_;
   CouplingSpec coupling_spec_;
   SourceSampler source_;
   std::unique_ptr<SizeLaw> sizes_;
   std::unique_ptr<Coupling> coupling_;
-  bool precondition_, pareto_tail_;
-  Scales largest_;  // of the largest clock that the network is shown
+  bool precondition_, clock_time_, pareto_tail_;
+  Scales ordinary_, largest_;  // of a clock of unit scale, and of the largest one that the network is shown
 };
 
 }  // namespace htfm

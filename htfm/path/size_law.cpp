@@ -1,6 +1,7 @@
 #include "htfm/path/size_law.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "htfm/base/error.h"
 #include "htfm/metric/sort.h"
@@ -13,19 +14,31 @@ namespace htfm {
 namespace {
 
 constexpr int64_t kFewest = 20;  // exceedances that a tail is fitted to
-// A test of fit lets a bias pass that is as large as the scatter. A third of what passes has little of it left (doc/tails.md).
-constexpr int64_t kCaution = 3;
-// The 80 % quantile of the Anderson-Darling distance where the law is right and its scale is fitted; it hardly depends on the shape.
-constexpr double kDistance = 0.33;
+// A test of fit lets a bias pass that is as large as the scatter. A third of what passes has little of it left; and now and then ten
+// times too many pass by luck, so no more than a share of all are taken (doc/tails.md has the errors of these rules).
+constexpr int64_t kCaution = 3, kManyRows = 50, kShare = 500;
+// Of the Anderson-Darling distance, in the mean of neighbouring numbers of exceedances: a single one passes by luck too often.
+constexpr double kDistance = 0.25;
+constexpr size_t kNeighbours = 5;
 
 // The excesses of a third of the largest k that a generalised Pareto law of this shape fits; none where it fits none.
 GpdFit fit_with_shape(std::span<const double> sorted, double shape) {
   const auto n = static_cast<int64_t>(sorted.size());
   const auto most = std::min(n / 3, std::max<int64_t>(n / 10, 150));
+  std::vector<int64_t> counts;
+  std::vector<double> distances;
   for (double k = static_cast<double>(most); k >= static_cast<double>(kFewest * kCaution); k /= 1.15) {
     const GpdFit fit = fit_gpd_scale(sorted, static_cast<int64_t>(k), shape);
-    if (!std::isnan(fit.shape) && gpd_distance(sorted, fit) < kDistance)
-      return fit_gpd_scale(sorted, static_cast<int64_t>(k) / kCaution, shape);
+    if (std::isnan(fit.shape)) continue;
+    counts.push_back(static_cast<int64_t>(k));
+    distances.push_back(gpd_distance(sorted, fit));
+  }
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const size_t neighbours = std::min(kNeighbours, counts.size() - i);
+    const double sum =
+        std::accumulate(distances.begin() + static_cast<int64_t>(i), distances.begin() + static_cast<int64_t>(i + neighbours), 0.0);
+    if (sum < kDistance * static_cast<double>(neighbours))
+      return fit_gpd_scale(sorted, std::min(counts[i] / kCaution, std::max(kManyRows, n / kShare)), shape);
   }
   return {};
 }

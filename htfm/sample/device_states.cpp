@@ -32,10 +32,8 @@ DeviceStates::DeviceStates(const Model& model, const at::Tensor& weights, int64_
     if (o.feature > 0) feature_ = ops_->zeros_float({rows, o.feature});
     registers_.push_back(at::empty({rows, dim_}, at::TensorOptions().dtype(at::kDouble).device(ops_->device())));
   });
-  const auto evaluate_network = [&, layers] {
-    UNetPass pass(*layers, *ops_, {master_, compute_}, false);
-    output_ = pass.forward(input_, time_, feature_);
-  };
+  pass_ = std::make_unique<UNetPass>(*layers, *ops_, UNetWeights{master_, compute_}, false);
+  const auto evaluate_network = [&] { output_ = pass_->forward(input_, time_, feature_); };
   queue_->run([&] { evaluate_network(), evaluate_network(), output_.reset(); });
   recording_ = queue_->record(evaluate_network);
 }

@@ -43,6 +43,7 @@ class DeviceStates final : public States {
   int64_t rows_, dim_;
   std::unique_ptr<ImageOps> ops_;
   std::unique_ptr<DeviceQueue> queue_;
+  std::unique_ptr<UNetPass> pass_;  // the recording points at its weights
   at::Tensor master_, compute_, feature_, input_, time_, output_;
   std::vector<at::Tensor> registers_;
   size_t used_ = 1;

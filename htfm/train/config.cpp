@@ -223,6 +223,9 @@ Bindings::Bindings(RunConfig& c) {
   add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6, "ot: entropic regularisation in units of the median cost; 0: exact");
   add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
   add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
+  add("precondition.time", c.time,
+      "the time that the network is told and that training draws uniformly: path (t), or clock (that of an ordinary clock with the same "
+      "ratio of noise to signal)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
   add("baseline.loss", c.method_options.loss,
       "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");
@@ -256,6 +259,7 @@ Bindings::Bindings(RunConfig& c) {
   add("train.ema", c.train.ema, 0, 1, "decay of the averaged weights");
   add("train.ema_warmup", c.train.ema_warmup, "after k steps the decay is at most (1 + k) / (10 + k)");
   add("train.precision", c.train.precision, "on a device: bf16 (with float32 master weights), tf32 or float32");
+  add("train.graph", c.train.graph, "on a device: the step recorded once and replayed; false: its kernels started one by one");
   add("train.deterministic", c.train.deterministic, "on a device: algorithms that give the same bits in every run");
   add("train.batch", c.train.batch, 1, 1 << 24, "rows a step");
   add("train.epochs", c.train.epochs, 1, many, "passes over the data");
@@ -351,6 +355,7 @@ void validate(RunConfig& c) {
   one_of("data.subset", c.data.subset, {"all", "long-tail"});
   one_of("data.tail", c.data.tail, {"empirical", "pareto"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});
+  one_of("precondition.time", c.time, {"path", "clock"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
   one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
   one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
@@ -365,7 +370,7 @@ void validate(RunConfig& c) {
 }  // namespace
 
 FlowMatchingSpec RunConfig::flow() const {
-  FlowMatchingSpec spec{clock, feature, path, coupling, precondition, data.tail == "pareto"};
+  FlowMatchingSpec spec{clock, feature, path, coupling, precondition, time == "clock", data.tail == "pareto"};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);

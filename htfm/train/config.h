@@ -41,6 +41,7 @@ struct TrainConfig {
   double ema = 0.99;
   bool ema_warmup = false;         ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last
   std::string precision = "bf16";  ///< on a device: bf16 | tf32 | float32
+  bool graph = true;               ///< on a device: the step recorded and replayed
   bool deterministic = false;      ///< on a device: the same bits in every run
   int64_t batch = 1024, epochs = 100;
   int64_t warmup = 0;   ///< steps of linear warm-up
@@ -86,6 +87,7 @@ struct RunConfig {
   CouplingSpec coupling;
   bool precondition = true;
   std::string scale = "constant";  ///< s_d of the preconditioning: constant or clock
+  std::string time = "path";       ///< what the network is told: path or clock
   double data_scale = 0;           ///< s_d of the preconditioning; 0: from the data
   NetConfig net;
   TrainConfig train;

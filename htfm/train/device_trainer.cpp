@@ -87,41 +87,64 @@ void DeviceTrainer::record() {
   });
   queue_->wait();
   // The table of gradients is known only after recording; its size is known before.
-  std::map<int64_t, bool> decays;
-  std::map<int64_t, int64_t> sizes;
   std::vector<GradientPlace> sizing;
-  for (const ParameterInfo& p : layout_.list())
-    sizing.push_back({nullptr, p.offset, p.size}), decays[p.offset] = p.decay, sizes[p.offset] = p.size;
+  for (const ParameterInfo& p : layout_.list()) sizing.push_back({nullptr, p.offset, p.size});
   queue_->run([&] {
     const at::Tensor size = device_.segment_table(sizing);
     table_ = at::zeros(size.sizes(), size.options().device(ops_->device()));
     norm_partial_ = at::zeros({device_.segments(size)}, at::TensorOptions().dtype(at::kDouble).device(ops_->device()));
   });
+  if (!config_.graph) return;
+  recording_ = queue_->record([&] {
+    find_places();
+    update();
+  });
+  check_places();
+  host_table_ = device_.segment_table(places_);
+  queue_->run([&] { table_.copy_(host_table_); });
+  queue_->wait();
+}
+
+void DeviceTrainer::step_without_recording() {
+  queue_->run([&] {
+    find_places();
+    check_places();
+    table_.copy_(device_.segment_table(places_));
+    update();
+  });
+}
+
+void DeviceTrainer::find_places() {
+  const UNetGradient g = gradient();
+  const at::Tensor totals = device_.column_totals(g.sums);
+  std::map<int64_t, float> decays;
+  for (const ParameterInfo& p : layout_.list()) decays[p.offset] = p.decay ? static_cast<float>(config_.weight_decay) : 0.0f;
+  places_.clear();
+  kept_ = {totals};
+  for (const ParameterGradient& p : g.parameters) {
+    kept_.push_back(p.value);
+    places_.push_back(
+        {p.value.const_data_ptr(), p.parameter, p.value.numel(), p.value.scalar_type() == at::kBFloat16, decays.at(p.parameter)});
+  }
+  for (const UNetLayers::Column& c : layers_.columns)
+    places_.push_back({totals.const_data_ptr<float>() + c.column, c.parameter, c.count, false, decays.at(c.parameter)});
+}
+
+void DeviceTrainer::check_places() const {
+  std::map<int64_t, int64_t> sizes;
+  for (const ParameterInfo& p : layout_.list()) sizes[p.offset] = p.size;
+  if (places_.size() != sizes.size()) throw Error("[unet] expected {} gradients, got {}", sizes.size(), places_.size());
+  for (const GradientPlace& p : places_)
+    if (sizes.at(p.offset) != p.count) throw Error("[unet] expected a gradient of {} values, got {}", sizes.at(p.offset), p.count);
+}
+
+void DeviceTrainer::update() {
   AdamConstants constants;
   constants.beta1 = static_cast<float>(config_.beta1), constants.beta2 = static_cast<float>(config_.beta2);
   constants.epsilon = static_cast<float>(config_.epsilon), constants.clip = static_cast<float>(config_.clip);
   constants.ema = static_cast<float>(config_.ema), constants.ema_warmup = config_.ema_warmup ? 1 : 0;
-  recording_ = queue_->record([&] {
-    const UNetGradient g = gradient();
-    const at::Tensor totals = device_.column_totals(g.sums);
-    kept_.push_back(totals);
-    const auto decay = [&](int64_t parameter) { return decays.at(parameter) ? static_cast<float>(config_.weight_decay) : 0.0f; };
-    for (const ParameterGradient& p : g.parameters) {
-      kept_.push_back(p.value);
-      places_.push_back(
-          {p.value.const_data_ptr(), p.parameter, p.value.numel(), p.value.scalar_type() == at::kBFloat16, decay(p.parameter)});
-    }
-    for (const UNetLayers::Column& c : layers_.columns)
-      places_.push_back({totals.const_data_ptr<float>() + c.column, c.parameter, c.count, false, decay(c.parameter)});
-    device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_, ema_, shadow_},
-                   constants);
-  });
-  if (places_.size() != layout_.list().size()) throw Error("[unet] expected {} gradients, got {}", layout_.list().size(), places_.size());
-  for (const GradientPlace& p : places_)
-    if (sizes.at(p.offset) != p.count) throw Error("[unet] expected a gradient of {} values, got {}", sizes.at(p.offset), p.count);
-  host_table_ = device_.segment_table(places_);
-  queue_->run([&] { table_.copy_(host_table_); });
-  queue_->wait();
+  device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_, ema_, shadow_},
+                 constants);
 }
 
 void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot) {
@@ -166,7 +189,10 @@ void DeviceTrainer::step(const BatchRecipe& recipe, std::span<const int64_t> ind
     if (explicit_noise_) noise_.copy_(slot.noise, true);
     queue_->mark(k);
   });
-  queue_->replay(recording_);
+  if (recording_ >= 0)
+    queue_->replay(recording_);
+  else
+    step_without_recording();
 }
 
 StepState DeviceTrainer::counters() {
@@ -194,7 +220,7 @@ void DeviceTrainer::profile() {
   queue_->wait();
   device_.profile(true);
   queue_->run([&] { gradient(); });
-  queue_->replay(recording_);
+  if (recording_ >= 0) queue_->replay(recording_);
   queue_->wait();
   device_.profile(false);
 }
@@ -211,7 +237,8 @@ double DeviceTrainer::peak_bytes() const { return device_.memory().peak_bytes; }
 
 void DeviceTrainer::wait() { queue_->wait(); }
 
-double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds) {
+double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds,
+                       bool profile) {
   const ImageDevice& device = image_device();
   const DevicePrecision p = precision_by_name(precision);
   device.configure(p.tf32, false);
@@ -226,18 +253,18 @@ double time_evaluation(const Network& network, const OptimiserState& state, cons
     t = ops->zeros_float({rows}).fill_(0.5);
     if (o.feature > 0) feature = ops->zeros_float({rows, o.feature});
   });
-  const auto evaluate = [&] {
-    UNetPass pass(layers, *ops, {master, compute}, false);
-    out = pass.forward(x, t, feature);
-  };
+  UNetPass pass(layers, *ops, {master, compute}, false);
+  const auto evaluate = [&] { out = pass.forward(x, t, feature); };
   queue->run([&] { evaluate(), evaluate(), out.reset(); });
   queue->wait();
   const int recording = queue->record(evaluate);
   for (int k = 0; k < 5; ++k) queue->replay(recording);
   queue->wait();
+  if (profile) device.profile(true);
   const auto started = std::chrono::steady_clock::now();
   for (int64_t k = 0; k < rounds; ++k) queue->replay(recording);
   queue->wait();
+  if (profile) device.profile(false);
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count() / static_cast<double>(rounds);
 }
 

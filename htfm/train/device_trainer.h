@@ -43,6 +43,10 @@ class DeviceTrainer {
   void put(const StepState& counters);
   void fill(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot);
   UNetGradient gradient();
+  void find_places();  // takes a gradient and says where its parts lie
+  void check_places() const;
+  void update();
+  void step_without_recording();
 
   const UNetLayers& layers_;
   const ParameterLayout& layout_;
@@ -65,6 +69,7 @@ class DeviceTrainer {
 };
 
 /// Milliseconds of one evaluation of a recorded forward pass.
-double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds);
+double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds,
+                       bool profile = false);
 
 }  // namespace htfm
