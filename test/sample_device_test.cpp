@@ -129,13 +129,23 @@ TEST(Device, AgreesWithTheCpuAtFullWidth) {
   }
 }
 
-// The same data, clocks and noise: three steps on the device and on the CPU give the same losses and weights.
-TEST(Device, TrainsLikeTheCpu) {
+// The same data, clocks and noise on the device and on the CPU: the same losses, weights and samples, for every method and loss.
+struct MethodCase {
+  const char* name;
+  std::vector<std::string> settings;
+  const char* solver;
+};
+
+class DeviceMethodTest : public testing::TestWithParam<MethodCase> {};
+
+TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
   if (!have_device()) GTEST_SKIP() << "no CUDA device";
-  RunConfig c = parse_config("", "test",
-                             {"net.kind=unet", "unet.base=32", "unet.groups=8", "unet.multipliers=1,2", "unet.attention=8",
-                              "clock.family=stable", "clock.alpha=1.7", "train.batch=8", "train.epochs=2", "train.lr=1e-3",
-                              "train.precision=float32", "train.log_steps=1", "data.flip=true"});
+  std::vector<std::string> settings{"net.kind=unet",    "unet.base=32",        "unet.groups=8",           "unet.multipliers=1,2",
+                                    "unet.attention=8", "clock.family=stable", "clock.alpha=1.7",         "train.batch=8",
+                                    "train.epochs=2",   "train.lr=1e-3",       "train.precision=float32", "train.log_steps=1",
+                                    "data.flip=true"};
+  settings.insert(settings.end(), GetParam().settings.begin(), GetParam().settings.end());
+  const RunConfig c = parse_config("", "test", settings);
   Dataset data;
   data.rows = at::empty({20, 3 * 16 * 16}, at::kFloat);  // the last batch of an epoch is smaller
   fill_normal(Key(2), 0, data.rows.numel(), data.rows.mutable_data_ptr<float>());
@@ -153,14 +163,25 @@ TEST(Device, TrainsLikeTheCpu) {
   for (size_t k = 0; k < losses[0].size(); ++k) EXPECT_NEAR(losses[1][k], losses[0][k], 1e-4 * losses[0][k]) << k;
   const at::Tensor a = models[0].state.ema, b = models[1].state.ema;
   EXPECT_LT((a - b).norm().item<double>() / a.norm().item<double>(), 1e-3);
-  // And samples of one model agree on both.
   SampleOptions options = sample_options(c);
-  options.n = 5, options.solver = "euler", options.solve.nfe = 4, options.precision = "float32";
+  options.n = 5, options.solver = GetParam().solver, options.solve.nfe = 4, options.precision = "float32";
   const SampleResult host = sample(models[0], options);
   options.device = at::Device(at::kCUDA, 0), options.device_rows = 3;
   const SampleResult device = sample(models[0], options);
   EXPECT_LT((host.samples - device.samples).norm().item<double>() / host.samples.norm().item<double>(), 1e-4);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Methods, DeviceMethodTest,
+    testing::Values(MethodCase{"flow", {}, "euler"}, MethodCase{"flow_by_clock", {"precondition.time=clock"}, "euler"},
+                    MethodCase{"flow_plain", {"train.graph=false"}, "midpoint"}, MethodCase{"dlpm", {"method=dlpm"}, "dlpm"},
+                    MethodCase{"dlpm_clamped", {"method=dlpm", "baseline.clamp_a=20", "baseline.clamp_eps=2"}, "dlpm"},
+                    MethodCase{"dlpm_median", {"method=dlpm", "baseline.loss=median", "baseline.outer=3", "baseline.inner=2"}, "dlpm"},
+                    MethodCase{"dlim", {"method=dlim", "baseline.eta=0.3"}, "dlim"}, MethodCase{"lim_sde", {"method=lim"}, "sde"},
+                    MethodCase{"lim_ode", {"method=lim"}, "ode"},
+                    MethodCase{"tflow", {"method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}, "heun"},
+                    MethodCase{"tedm", {"method=tedm", "clock.family=inverse-gamma", "clock.nu=5"}, "heun"}),
+    [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
 }  // namespace htfm

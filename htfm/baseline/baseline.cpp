@@ -77,7 +77,8 @@ BatchRecipe Baseline::recipe(Key key, const DataBatch& data, RunningStandardiser
   out.source.area = at::empty({n}, at::kDouble);
   double* area = out.source.area.mutable_data_ptr<double>();
   for (int64_t i = 0; i < n; ++i) area[i] = variance[i / loss_.inner] / 2;
-  if (points || options_.clamp_eps > 0) {
+  if (options_.clamp_eps > 0) out.bound = options_.clamp_eps;
+  if (points) {
     out.source.source = sample_source(out.noise, out.source.area, out.data.size(1));
     if (options_.clamp_eps > 0) out.source.source.clamp_(-options_.clamp_eps, options_.clamp_eps);
   }

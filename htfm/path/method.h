@@ -27,10 +27,11 @@ struct RowRecipe {
 /// The recipes of a batch, with the sources they name.
 struct BatchRecipe {
   std::vector<RowRecipe> rows;
-  at::Tensor data;     ///< x_1, n x dim float32
-  SourceBatch source;  ///< its points may be left out (Method::recipe)
-  at::Tensor feature;  ///< standardised, float32; undefined where the network sees none
-  Key noise = Key(0);  ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
+  at::Tensor data;                                         ///< x_1, n x dim float32
+  SourceBatch source;                                      ///< its points may be left out (Method::recipe)
+  at::Tensor feature;                                      ///< standardised, float32; undefined where the network sees none
+  Key noise = Key(0);                                      ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
+  double bound = std::numeric_limits<double>::infinity();  ///< of each element of x_0
 };
 
 /// What a run knows of its data set before it makes pairs.

@@ -75,10 +75,14 @@ int DeviceStates::add() {
 }
 
 void DeviceStates::evaluate(int x, const double* t, int v) {
-  const FlowMatching& flow = model_.flow();
   std::vector<double> coefficient(static_cast<size_t>(4 * rows_));
   for (int64_t i = 0; i < rows_; ++i) {
     double* c = coefficient.data() + 4 * i;
+    if (bare_) {
+      c[0] = 1, c[1] = t[i], c[2] = 0, c[3] = 1;
+      continue;
+    }
+    const FlowMatching& flow = model_.flow();
     if (angular_) {
       c[0] = 1, c[1] = t[i] >= 1 ? 1.0 : flow.network_time(flow.time_at(t[i] * M_PI / 2, scales(i)), scales(i)), c[2] = 0, c[3] = M_PI / 2;
     } else {

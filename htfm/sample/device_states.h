@@ -16,6 +16,8 @@ class DeviceStates final : public States {
 
   /// Draws clocks and sources first.. of a key into register 0; writes the rows' areas. Registers that were added are free again.
   void begin(Key key, int64_t first, double* area);
+  /// For a method's own sampler: evaluate() is the bare network from now on, and registers that were added are free again.
+  void begin_bare() { bare_ = true, used_ = 1; }
   /// Whether velocities are with respect to the angle (FlowMatching::angular), of y = c_in x; otherwise to time, of x.
   void set_angular(bool on) { angular_ = on; }
   const FlowMatching::Scales& scales(int64_t row) const { return scales_[static_cast<size_t>(row)]; }
@@ -48,7 +50,7 @@ class DeviceStates final : public States {
   std::vector<at::Tensor> registers_;
   size_t used_ = 1;
   std::vector<FlowMatching::Scales> scales_;
-  bool angular_ = true;
+  bool angular_ = true, bare_ = false;
   int recording_ = -1;
 };
 

@@ -129,6 +129,18 @@ std::vector<BlockRun> run_on_device(const Job& job, MultistepPlan& plan) {
   std::vector<double> area(static_cast<size_t>(rows)), x(static_cast<size_t>(rows * dim)), factor(area), ratio(area);
   for (int64_t first = 0; first < n; first += rows) {
     const int64_t count = std::min(rows, n - first);  // the rest of the last block is not looked at
+    const auto finish = [&](const SolverRun& run) {
+      states.download(0, x.data());
+      std::copy_n(x.data(), count * dim, job.x + first * dim);
+      std::copy_n(area.data(), count, job.area + first);
+      runs.push_back({run, count});
+      job.done(count);
+    };
+    if (job.own) {
+      states.begin_bare();
+      finish(job.own->run(states, {job.key, first, job.options.solve.nfe, area.data()}));
+      continue;
+    }
     states.begin(job.key, first, area.data());
     SolverOptions solve = job.options.solve;
     if (job.angular) {
@@ -143,11 +155,7 @@ std::vector<BlockRun> run_on_device(const Job& job, MultistepPlan& plan) {
       for (int64_t i = 0; i < rows; ++i) factor[i] = states.scales(i).data;
       states.scale(factor);
     }
-    states.download(0, x.data());
-    std::copy_n(x.data(), count * dim, job.x + first * dim);
-    std::copy_n(area.data(), count, job.area + first);
-    runs.push_back({run, count});
-    job.done(count);
+    finish(run);
   }
   return runs;
 }
@@ -180,7 +188,6 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   const std::span<const MethodSampler> samplers = model.method().samplers();
   const MethodSampler* own = samplers.empty() ? nullptr : &find_named(samplers, options.solver, "sample.solver");
   const SolverInfo* solver = own ? nullptr : &find_solver(options.solver);
-  if (own && !options.device.is_cpu()) throw InputError("[--device] expected cpu for method = {}, got cuda", model.config().method);
   if (options.n < 1) throw InputError("[sample] expected at least one sample, got {}", options.n);
   if (const int64_t least = own ? own->least_nfe : solver->least_nfe; options.solve.nfe < least)
     throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver, options.solve.nfe);

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "htfm/net/image_ops.h"
+#include "htfm/path/method.h"
 #include "htfm/train/step_types.h"
 
 namespace htfm {
@@ -36,6 +37,10 @@ struct PairTensors {
   at::Tensor input, target, time;
 };
 
+struct PredictedTensors {
+  at::Tensor output, target;
+};
+
 /// A gradient where it lies on the device: float32 or bfloat16, dense.
 struct GradientPlace {
   const void* gradient = nullptr;
@@ -52,8 +57,8 @@ class ImageDevice {
   /// Pairs of data rows (all: n x dim on the device; channels x height x width each) and noise; `noise` rows x dim or undefined.
   virtual PairTensors pairs(const ImageOps& ops, const at::Tensor& all, at::IntArrayRef image, const StepTensors& step,
                             const at::Tensor& noise) const = 0;
-  /// Gradient of the mean squared error, padded as the operations want it; partial sums of the loss go to `partial` (float64).
-  virtual at::Tensor squared_error(const ImageOps& ops, const at::Tensor& output, const at::Tensor& target, const StepTensors& step,
+  /// Gradient of the loss, padded as the operations want it; partial sums of the loss go to `partial` (float64).
+  virtual at::Tensor loss_gradient(const ImageOps& ops, const LossSpec& loss, const PredictedTensors& predicted, const StepTensors& step,
                                    const at::Tensor& partial) const = 0;
   virtual int64_t loss_partials() const = 0;
   virtual at::Tensor column_totals(const at::Tensor& sums) const = 0;

@@ -23,6 +23,15 @@ namespace {
 cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
 cuda::Type kernel_type(const ImageOps& ops) { return ops.type() == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }
 
+cuda::Loss kernel_loss(LossKind kind) {
+  switch (kind) {
+    case LossKind::root: return cuda::Loss::root;
+    case LossKind::smooth_l1: return cuda::Loss::smooth_l1;
+    case LossKind::median: return cuda::Loss::median;
+    default: return cuda::Loss::squared;
+  }
+}
+
 int64_t padded(const ImageOps& ops, int64_t channels) {
   const int64_t m = ops.channel_multiple();
   return (channels + m - 1) / m * m;
@@ -85,15 +94,17 @@ class CudaImageDevice final : public ImageDevice {
     return out;
   }
 
-  at::Tensor squared_error(const ImageOps& ops, const at::Tensor& output, const at::Tensor& target, const StepTensors& step,
+  at::Tensor loss_gradient(const ImageOps& ops, const LossSpec& loss, const PredictedTensors& predicted, const StepTensors& step,
                            const at::Tensor& partial) const override {
+    const auto& [output, target] = predicted;
     at::Tensor gradient = ops.empty({output.size(0), output.size(1), output.size(2), padded(ops, output.size(3))});
     cuda::LossArgs a;
     a.type = kernel_type(ops), a.rows = static_cast<int>(output.size(0)), a.channels = static_cast<int>(output.size(3));
     a.padded = static_cast<int>(gradient.size(3)), a.pixels = static_cast<int>(output.size(1) * output.size(2));
     a.output = output.const_data_ptr<float>(), a.target = target.const_data_ptr<float>(), a.header = header(step), a.row = row(step);
     a.gradient = gradient.mutable_data_ptr(), a.partial = partial.mutable_data_ptr<double>();
-    cuda::squared_error(a, stream());
+    a.loss = kernel_loss(loss.kind), a.outer = static_cast<int>(loss.outer), a.inner = static_cast<int>(loss.inner);
+    cuda::loss_gradient(a, stream());
     return gradient;
   }
   int64_t loss_partials() const override { return cuda::kLossBlocks; }

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -33,12 +34,13 @@ DevicePrecision precision_by_name(const std::string& name) {
 }
 
 DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
-                             const TrainConfig& config, bool drawn)
+                             const TrainConfig& config, const LossSpec& loss, bool drawn)
     : layers_(*network.unet()),
       layout_(network.layout()),
       device_(image_device()),
       config_(config),
-      batch_(std::min(config.batch, rows.size(0))),
+      loss_(loss),
+      batch_(std::min(config.batch, rows.size(0)) * loss.outer * loss.inner),
       image_{layers_.options.channels, layers_.options.height, layers_.options.width},
       precision_(precision_by_name(config.precision)),
       ops_(device_.image_ops(precision_.type)),
@@ -77,7 +79,7 @@ UNetGradient DeviceTrainer::gradient() {
   const PairTensors pairs = device_.pairs(*ops_, data_, image_, step_tensors_, noise_);
   UNetPass pass(layers_, *ops_, {parameters_, shadow_.defined() ? shadow_ : parameters_}, true);
   const at::Tensor out = pass.forward(pairs.input, pairs.time, feature_);
-  return pass.backward(device_.squared_error(*ops_, out, pairs.target, step_tensors_, loss_partial_));
+  return pass.backward(device_.loss_gradient(*ops_, loss_, {out, pairs.target}, step_tensors_, loss_partial_));
 }
 
 void DeviceTrainer::record() {
@@ -149,7 +151,7 @@ void DeviceTrainer::update() {
 
 void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot) {
   auto* bytes = static_cast<char*>(slot.bytes.mutable_data_ptr());
-  const auto count = static_cast<int64_t>(index.size()), dim = data_.size(1);
+  const auto count = static_cast<int64_t>(recipe.rows.size()), dim = data_.size(1), each = loss_.outer * loss_.inner;
   StepHeader header;
   header.noise_key = recipe.noise.value(), header.lr = static_cast<float>(lr);
   header.inverse_count = 1 / (static_cast<double>(count) * static_cast<double>(dim));
@@ -160,9 +162,10 @@ void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> ind
     if (i < count) {
       const RowRecipe& r = recipe.rows[i];
       const double scale = std::sqrt(2 * area[i]);
-      row.index = static_cast<int32_t>(index[i]), row.flip = flip.empty() ? 0 : flip[i];
+      row.index = static_cast<int32_t>(index[i / each]), row.flip = flip.empty() ? 0 : flip[i / each];
       row.time = static_cast<float>(r.time), row.data_in = static_cast<float>(r.data_in),
       row.noise_in = static_cast<float>(r.source_in * scale);
+      if (std::isfinite(recipe.bound)) row.noise_bound = static_cast<float>(recipe.bound / scale);
       row.data_target = static_cast<float>(r.data_target), row.noise_target = static_cast<float>(r.source_target * scale);
     }
     std::memcpy(bytes + kHeaderBytes + i * static_cast<int64_t>(sizeof row), &row, sizeof row);
@@ -179,7 +182,8 @@ void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> ind
 }
 
 void DeviceTrainer::step(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr) {
-  if (static_cast<int64_t>(index.size()) > batch_) throw Error("[train] expected a batch of at most {} rows, got {}", batch_, index.size());
+  if (static_cast<int64_t>(recipe.rows.size()) > batch_)
+    throw Error("[train] expected a batch of at most {} rows, got {}", batch_, recipe.rows.size());
   const auto k = static_cast<size_t>(steps_++) % kSlots;
   queue_->wait_for(k);
   Slot& slot = slots_[k];

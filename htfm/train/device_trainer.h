@@ -21,7 +21,7 @@ class DeviceTrainer {
   /// Uploads a state and the data (n x dim float32, channels x height x width each). `drawn`: the noise comes with the recipes instead of
   /// being drawn on the device.
   DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
-                const TrainConfig& config, bool drawn);
+                const TrainConfig& config, const LossSpec& loss, bool drawn);
   ~DeviceTrainer();
 
   /// Starts one step on these rows: flip[i] says whether row i is mirrored (empty: none). Returns before it is done.
@@ -52,7 +52,8 @@ class DeviceTrainer {
   const ParameterLayout& layout_;
   const ImageDevice& device_;
   TrainConfig config_;
-  int64_t batch_;
+  LossSpec loss_;
+  int64_t batch_;  // rows of the network: each data row as often as the loss wants it
   std::vector<int64_t> image_;
   DevicePrecision precision_;
   std::unique_ptr<ImageOps> ops_;

@@ -48,11 +48,13 @@ class CpuEngine final : public Engine {
 class DeviceEngine final : public Engine {
  public:
   DeviceEngine(const Model& model, const CoupledData& set)
-      : optimiser_(model.network().layout(), model.config().train), drawn_(model.config().coupling.kind != "independent") {
+      : optimiser_(model.network().layout(), model.config().train),
+        drawn_(model.config().method == "htfm" && model.config().coupling.kind != "independent") {
     StepState counters;
     counters.updates = model.state.updates, counters.skipped = model.skipped, counters.bad_in_a_row = model.bad_in_a_row;
     counters.loss_sum = model.loss_sum, counters.loss_count = model.loss_count;
-    trainer_ = std::make_unique<DeviceTrainer>(model.network(), model.state, counters, set.rows, model.config().train, drawn_);
+    trainer_ = std::make_unique<DeviceTrainer>(model.network(), model.state, counters, set.rows, model.config().train,
+                                               model.method().loss(), drawn_);
   }
   void step(Model& model, Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
     trainer_->step(model.method().recipe(key, batch, model.standardiser, drawn_), batch.index, flip, optimiser_.learning_rate(model.step));
@@ -79,7 +81,6 @@ class DeviceEngine final : public Engine {
 std::unique_ptr<Engine> make_engine(const Model& model, const CoupledData& set, at::Device device) {
   if (device.is_cpu()) return std::make_unique<CpuEngine>(model);
   const RunConfig& c = model.config();
-  if (c.method != "htfm") throw InputError("[--device] expected cpu for method = {}, got cuda", c.method);
   if (!model.network().unet()) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", c.net.kind);
   if (c.data.tail != "empirical") throw InputError("[data.tail] expected empirical on a device, got {}", c.data.tail);
   if (c.train.validation > 0) throw InputError("[train.validation] expected 0 on a device, got {}", c.train.validation);

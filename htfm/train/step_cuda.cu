@@ -7,6 +7,7 @@ namespace htfm::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kLossGroups = 64;  // of the median of means
 
 // Sum over the block, to all threads.
 __device__ double block_total(double value) {
@@ -48,7 +49,8 @@ __global__ void pair_kernel(PairArgs a) {
     if (row.index >= 0) {
       const float x = a.data[row.index * dim + c * pixels + from];
       const int64_t element = n * dim + c * pixels + p;
-      const float z = a.noise ? a.noise[element] : static_cast<float>(normal_draw(a.header->noise_key, static_cast<uint64_t>(element)));
+      float z = a.noise ? a.noise[element] : static_cast<float>(normal_draw(a.header->noise_key, static_cast<uint64_t>(element)));
+      z = fminf(fmaxf(z, -row.noise_bound), row.noise_bound);
       in = row.data_in * x + row.noise_in * z;
       out = row.data_target * x + row.noise_target * z;
     }
@@ -58,10 +60,11 @@ __global__ void pair_kernel(PairArgs a) {
   for (int c = a.channels; c < a.padded; ++c) input[c] = to_type<T>(0.0f);
 }
 
+// Losses that are sums over elements.
 template <class T>
-__global__ void loss_kernel(LossArgs a) {
+__global__ void element_loss_kernel(LossArgs a) {
   const int64_t all = static_cast<int64_t>(a.rows) * a.pixels;
-  const double factor = 2 * a.header->inverse_count;
+  const double inverse = a.header->inverse_count;
   double sum = 0;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < all;
        i += static_cast<int64_t>(gridDim.x) * blockDim.x) {
@@ -71,14 +74,83 @@ __global__ void loss_kernel(LossArgs a) {
       float g = 0;
       if (there && c < a.channels) {
         const float d = a.output[i * a.channels + c] - a.target[i * a.channels + c];
-        sum += static_cast<double>(d) * d;
-        g = static_cast<float>(factor * d);
+        if (a.loss == Loss::squared) {
+          sum += static_cast<double>(d) * d;
+          g = static_cast<float>(2 * inverse * d);
+        } else {
+          const float size = fabsf(d);
+          sum += size < 1 ? 0.5 * static_cast<double>(d) * d : static_cast<double>(size) - 0.5;
+          g = static_cast<float>(inverse * fminf(fmaxf(d, -1.0f), 1.0f));
+        }
       }
       gradient[c] = to_type<T>(g);
     }
   }
   sum = block_total(sum);
   if (threadIdx.x == 0) a.partial[blockIdx.x] = sum * a.header->inverse_count;
+}
+
+// The sum of squared differences of one row, to all threads of the block.
+__device__ double row_squares(const LossArgs& a, int64_t row) {
+  const int64_t dim = static_cast<int64_t>(a.pixels) * a.channels;
+  double sum = 0;
+  for (int64_t k = row * dim + threadIdx.x; k < (row + 1) * dim; k += blockDim.x) {
+    const double d = static_cast<double>(a.output[k]) - a.target[k];
+    sum += d * d;
+  }
+  return block_total(sum);
+}
+
+// The gradient of one row: its differences times a factor.
+template <class T>
+__device__ void write_gradient(const LossArgs& a, int64_t row, double factor) {
+  for (int64_t p = row * a.pixels + threadIdx.x; p < (row + 1) * a.pixels; p += blockDim.x) {
+    T* gradient = static_cast<T*>(a.gradient) + p * a.padded;
+    for (int c = 0; c < a.padded; ++c) {
+      const bool there = factor != 0 && c < a.channels;
+      const int64_t k = p * a.channels + c;
+      gradient[c] = to_type<T>(there ? static_cast<float>(factor * (static_cast<double>(a.output[k]) - a.target[k])) : 0.0f);
+    }
+  }
+}
+
+// Losses that look at whole rows: a block takes one data row at a time.
+template <class T>
+__global__ void row_loss_kernel(LossArgs a) {
+  const int each = a.outer * a.inner;
+  const double dim = static_cast<double>(a.pixels) * a.channels, inverse = a.header->inverse_count;
+  double total = 0;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * each; first < a.rows; first += static_cast<int64_t>(gridDim.x) * each) {
+    if (a.row[first].index < 0) {
+      for (int k = 0; k < each; ++k) write_gradient<T>(a, first + k, 0);
+      continue;
+    }
+    if (a.loss == Loss::root) {
+      const double root = sqrt(row_squares(a, first) / dim + 1e-12);  // its gradient would be infinite at zero
+      total += root * dim * inverse;
+      write_gradient<T>(a, first, inverse / root);
+      continue;
+    }
+    // The group whose rank is the lower median: as many before it as (outer - 1) / 2, ties in their order.
+    __shared__ double group[kLossGroups];
+    for (int g = 0; g < a.outer; ++g) {
+      double sum = 0;
+      for (int k = 0; k < a.inner; ++k) sum += row_squares(a, first + g * a.inner + k);
+      if (threadIdx.x == 0) group[g] = isnan(sum) ? INFINITY : sum;
+    }
+    __syncthreads();
+    int chosen = 0;
+    for (int g = 0; g < a.outer; ++g) {
+      int before = 0;
+      for (int h = 0; h < a.outer; ++h) before += group[h] < group[g] || (group[h] == group[g] && h < g);
+      if (before == (a.outer - 1) / 2) chosen = g;
+    }
+    const double share = inverse * a.outer;  // one group of each counts
+    total += group[chosen] * share;
+    for (int k = 0; k < each; ++k) write_gradient<T>(a, first + k, k / a.inner == chosen ? 2 * share : 0);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) a.partial[blockIdx.x] = total;
 }
 
 __global__ void totals_kernel(const float* x, int64_t rows, int64_t columns, float* out) {
@@ -201,11 +273,13 @@ void make_pairs(const PairArgs& a, cudaStream_t stream) {
   check(cudaGetLastError(), "pairs");
 }
 
-void squared_error(const LossArgs& a, cudaStream_t stream) {
-  if (a.type == Type::float32)
-    loss_kernel<float><<<kLossBlocks, kThreads, 0, stream>>>(a);
-  else
-    loss_kernel<__nv_bfloat16><<<kLossBlocks, kThreads, 0, stream>>>(a);
+void loss_gradient(const LossArgs& a, cudaStream_t stream) {
+  if (a.outer > kLossGroups)
+    throw std::runtime_error("[baseline.outer] expected at most " + std::to_string(kLossGroups) + " groups on a device");
+  const bool elements = a.loss == Loss::squared || a.loss == Loss::smooth_l1;
+  const auto kernel = a.type == Type::float32 ? (elements ? element_loss_kernel<float> : row_loss_kernel<float>)
+                                              : (elements ? element_loss_kernel<__nv_bfloat16> : row_loss_kernel<__nv_bfloat16>);
+  kernel<<<kLossBlocks, kThreads, 0, stream>>>(a);
   check(cudaGetLastError(), "loss");
 }
 

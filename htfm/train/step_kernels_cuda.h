@@ -19,8 +19,13 @@ struct PairArgs {
 };
 void make_pairs(const PairArgs& args, cudaStream_t stream);
 
+/// The losses of htfm/path/method.h.
+enum class Loss { squared, root, smooth_l1, median };
+
 struct LossArgs {
   Type type = Type::float32;
+  Loss loss = Loss::squared;
+  int outer = 1, inner = 1;  ///< median: groups of rows of one data row, and rows a group
   int rows = 0, channels = 0, padded = 0, pixels = 0;
   const float *output = nullptr, *target = nullptr;
   const StepHeader* header = nullptr;
@@ -29,7 +34,7 @@ struct LossArgs {
   double* partial = nullptr;  ///< kLossBlocks sums
 };
 constexpr int kLossBlocks = 256;
-void squared_error(const LossArgs& args, cudaStream_t stream);
+void loss_gradient(const LossArgs& args, cudaStream_t stream);
 
 /// out[c] = sum over rows of x[row][c].
 void column_totals(const float* x, int64_t rows, int64_t columns, float* out, cudaStream_t stream);

@@ -11,6 +11,7 @@ struct StepRow {
   int32_t index = -1;  ///< of the data row; -1: the row is not there
   int32_t flip = 0;    ///< mirrored
   float time = 0, data_in = 0, noise_in = 0, data_target = 0, noise_target = 0;
+  float noise_bound = 3.4e38f;  ///< of each element of z
 };
 
 /// What changes from step to step beside the rows.
