@@ -31,6 +31,8 @@ const std::vector<Experiment>& experiments() {
       {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
       {"cifar10lt", "CIFAR10-LT under clocks and signature orders (--data, --features)", reproduce_cifar10lt},
+      {"cifar10lt-long", "CIFAR10-LT, 100,000 steps, four solvers (--data, --features)", reproduce_cifar10lt_long},
+      {"baselines", "CIFAR10-LT under flow matching and the baselines, NFE 20, 100, 500 (--data, --features)", reproduce_baselines},
       {"solver", "solvers at matched budgets on the 2D mixture", reproduce_solver},
   };
   return list;
@@ -56,8 +58,8 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
   c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions, tables, panels)");
-  c->add_option("--data", o->options.data, "Folder with the data (tables, cifar10lt)");
-  c->add_option("--features", o->options.features, "Feature network, a TorchScript file (cifar10lt)");
+  c->add_option("--data", o->options.data, "Folder with the data (tables, cifar10lt, baselines)");
+  c->add_option("--features", o->options.features, "Feature network, a TorchScript file (cifar10lt, baselines)");
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply(true);

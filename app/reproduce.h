@@ -38,6 +38,8 @@ Json reproduce_tables(const ReproduceOptions& options);
 
 /// CIFAR10-LT under six clocks and signature orders.
 Json reproduce_cifar10lt(const ReproduceOptions& options);
+Json reproduce_cifar10lt_long(const ReproduceOptions& options);
+Json reproduce_baselines(const ReproduceOptions& options);
 
 /// The 2D mixture under flow matching and the baselines.
 Json reproduce_panels(const ReproduceOptions& options);

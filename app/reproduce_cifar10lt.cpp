@@ -1,5 +1,8 @@
-// CIFAR10-LT under clocks and signature orders: Frechet distance, precision, recall and class counts at equal budgets.
+// CIFAR10-LT: clocks and signature orders at an equal budget, one long run, and the baselines; Frechet distance, precision, recall and
+// class counts of each.
 #include <fmt/format.h>
+
+#include <map>
 
 #include "app/image_eval.h"
 #include "app/progress.h"
@@ -8,6 +11,7 @@
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/io/png.h"
+#include "htfm/report/figures.h"
 #include "htfm/report/image_grid.h"
 #include "htfm/report/page.h"
 
@@ -15,25 +19,70 @@ namespace htfm::app {
 
 namespace {
 
-struct Variant {
-  const char* name;
-  std::vector<std::string> settings;
-};
-
-const std::vector<Variant>& variants() {
-  static const std::vector<Variant> list{{"G", {"clock.family=deterministic"}},
-                                         {"alpha-1.7-m0", {"clock.family=stable", "clock.alpha=1.7", "feature.order=0"}},
-                                         {"alpha-1.7-m1", {"clock.family=stable", "clock.alpha=1.7", "feature.order=1"}},
-                                         {"alpha-1.8-m1", {"clock.family=stable", "clock.alpha=1.8", "feature.order=1"}},
-                                         {"t-3.0-m0", {"clock.family=inverse-gamma", "clock.nu=3", "feature.order=0"}},
-                                         {"t-3.0-m1", {"clock.family=inverse-gamma", "clock.nu=3", "feature.order=1"}}};
-  return list;
-}
-
 struct Run {
   const char* solver;
   int64_t nfe;
 };
+
+struct Variant {
+  const char* name;
+  std::vector<std::string> settings;
+  std::vector<Run> runs;
+};
+
+struct ImageExperiment {
+  std::string name, title, summary;
+  int64_t epochs;  // of 125 steps
+  std::vector<Variant> variants;
+};
+
+ImageExperiment equal_budget() {
+  const std::vector<Run> runs{{"euler", 20}, {"euler", 100}};
+  const std::string stable = "clock.family=stable", student = "clock.family=inverse-gamma", by_clock = "precondition.time=clock";
+  return {"cifar10lt",
+          "CIFAR10-LT",
+          "Clocks and signature orders at an equal budget.",
+          160,
+          {{"G", {"clock.family=deterministic"}, runs},
+           {"alpha-1.7-m0", {stable, "clock.alpha=1.7", "feature.order=0"}, runs},
+           {"alpha-1.7-m1", {stable, "clock.alpha=1.7", "feature.order=1"}, runs},
+           {"alpha-1.8-m1", {stable, "clock.alpha=1.8", "feature.order=1"}, runs},
+           {"t-3.0-m0", {student, "clock.nu=3", "feature.order=0"}, runs},
+           {"t-3.0-m1", {student, "clock.nu=3", "feature.order=1"}, runs},
+           {"by-clock-alpha-1.7-m1", {stable, "clock.alpha=1.7", "feature.order=1", by_clock}, runs},
+           {"by-clock-t-3.0-m1", {student, "clock.nu=3", "feature.order=1", by_clock}, runs}}};
+}
+
+ImageExperiment long_run() {
+  std::vector<Run> runs;
+  for (const char* solver : {"euler", "heun", "midpoint", "ab2"})
+    for (const int64_t nfe : {5, 10, 20, 50, 100}) runs.push_back({solver, nfe});
+  return {"cifar10lt-long",
+          "CIFAR10-LT, a long run",
+          "The Frechet distance against the evaluations of four solvers.",
+          810,
+          {{"by-clock-alpha-1.7-m1", {"clock.family=stable", "clock.alpha=1.7", "precondition.time=clock"}, runs}}};
+}
+
+// T = 4000 and the clamps are those of the baselines' images; a sampler's own steps are as many as the evaluations.
+ImageExperiment baselines() {
+  const auto runs = [](const char* solver) { return std::vector<Run>{{solver, 20}, {solver, 100}, {solver, 500}}; };
+  const std::vector<std::string> stable{"clock.family=stable", "clock.alpha=1.7"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), stable.begin(), stable.end());
+    return more;
+  };
+  std::vector<Run> both = runs("dlpm");
+  for (const Run& r : runs("dlim")) both.push_back(r);
+  return {"baselines",
+          "CIFAR10-LT: flow matching and the baselines",
+          "Methods with the same network and budget.",
+          160,
+          {{"htfm", with({"precondition.time=clock"}), runs("euler")},
+           {"dlpm", with({"method=dlpm", "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}), both},
+           {"lim", with({"method=lim"}), runs("sde")},
+           {"tflow", {"method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}, runs("heun")}}};
+}
 
 // Frechet distance, precision, recall and class counts of samples (n x dim), and a picture with one column a class where a file is named.
 Json score_samples(const ImageReference& real, const at::Tensor& samples, const std::string& picture) {
@@ -63,7 +112,8 @@ Json score_samples(const ImageReference& real, const at::Tensor& samples, const 
   return j;
 }
 
-Json score_cell(const Cell& cell, const std::string& folder, const ImageReference& real, at::Device device, const std::vector<Run>& runs) {
+Json score_cell(const Cell& cell, const Variant& variant, const std::string& folder, const ImageReference& real, at::Device device) {
+  const std::vector<Run>& runs = variant.runs;
   make_folder(folder + "/runs");
   const Model model = train_with_status(cell.config, {.folder = folder + "/runs/" + cell.name, .device = device, .resume = true});
   Json j{{"cell", cell.name}, {"steps", model.step}, {"skipped_steps", model.skipped}, {"runs", Json::array()}};
@@ -81,14 +131,28 @@ Json score_cell(const Cell& cell, const std::string& folder, const ImageReferenc
   return j;
 }
 
-}  // namespace
+// The distance against the evaluations, one line for each model and solver.
+report::Figure curves(const std::vector<Json>& results) {
+  std::vector<report::Series> series;
+  for (const Json& r : results)
+    for (const Json& run : r["runs"]) {
+      const std::string name = r["cell"].get<std::string>() + ", " + run["solver"].get<std::string>();
+      if (series.empty() || series.back().name != name) series.push_back({.name = name});
+      series.back().x.push_back(run["nfe"].get<double>()), series.back().y.push_back(run["fd"].get<double>());
+    }
+  report::ChartOptions chart;
+  chart.x = {.label = "network evaluations", .scale = report::Scale::log};
+  chart.y = {.label = "Frechet distance", .scale = report::Scale::log};
+  return report::line_chart(series, chart);
+}
 
-Json reproduce_cifar10lt(const ReproduceOptions& o) {
+Json run_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   if (o.data.empty() || o.features.empty())
-    throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for cifar10lt");
+    throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}", e.name);
   const at::Device device = o.common.network_device("unet");
   std::vector<Cell> cells;
-  for (const Variant& v : variants()) {
+  std::map<std::string, const Variant*> variant_of;
+  for (const Variant& v : e.variants) {
     if (std::string(v.name).find(o.only) == std::string::npos) continue;
     for (int64_t k = 0; k < o.seeds; ++k) {
       // The paper's settings; 160 epochs are 20,000 steps.
@@ -97,45 +161,55 @@ Json reproduce_cifar10lt(const ReproduceOptions& o) {
                                         "train.batch=100",     "train.lr=2e-4",
                                         "train.warmup=500",    "train.lr_decay=0.99",
                                         "train.ema=0.9999",    "train.ema_warmup=true",
-                                        "train.epochs=160",    "train.checkpoint_steps=10000",
-                                        "train.keep=1",        "train.log_steps=500",
-                                        "sample.solver=euler", "sample.time_grid=clock",
-                                        "sample.n=12406",      fmt::format("seed={}", o.common.seed + k)};
+                                        "train.keep=1",        "train.checkpoint_steps=10000",
+                                        "sample.solver=euler", "train.log_steps=500",
+                                        "sample.n=12406",      "sample.time_grid=clock"};
+      settings.push_back(fmt::format("train.epochs={}", e.epochs));
+      settings.push_back(fmt::format("seed={}", o.common.seed + k));
       settings.insert(settings.end(), v.settings.begin(), v.settings.end());
       settings.insert(settings.end(), o.settings.begin(), o.settings.end());
       cells.push_back({fmt::format("{}-seed{}", v.name, o.common.seed + k), parse_config("", "reproduce", settings)});
+      variant_of[cells.back().name] = &v;
     }
   }
   const ImageReference reference =
       load_reference({.real = {.path = o.data, .kind = "cifar10"}, .features = o.features, .cache = {}}, device);
-  const std::vector<Run> runs{{"euler", 20}, {"euler", 100}};
   const std::vector<Json> results = run_cells(
-      cells, o.folder, [&](const Cell& c) { return score_cell(c, o.folder, reference, device, runs); }, true);
+      cells, o.folder, [&](const Cell& c) { return score_cell(c, *variant_of.at(c.name), o.folder, reference, device); }, true);
   report::Table table;
-  table.caption = fmt::format("FD with {}; EMA weights, Euler.", reference.network->name());
+  table.caption = fmt::format("FD with {}; EMA weights.", reference.network->name());
   table.columns = {{"model"},
+                   {"solver"},
                    {"NFE", report::Best::none, 0},
                    {"FD", report::Best::lowest, 3},
                    {"precision", report::Best::highest, 3},
                    {"recall", report::Best::highest, 3},
+                   {"diverged", report::Best::none, 0},
                    {"images of each class, first to last"}};
-  fmt::print("| model | solver | NFE | FD | precision | recall | images of each class |\n|---|---|---|---|---|---|---|\n");
+  fmt::print("| model | solver | NFE | FD | precision | recall | diverged | images of each class |\n|---|---|---|---|---|---|---|---|\n");
   for (const Json& r : results)
     for (const Json& run : r["runs"]) {
       std::string counts;
       for (const int64_t c : run["class_fake"].get<std::vector<int64_t>>()) counts += fmt::format("{}{}", counts.empty() ? "" : " ", c);
-      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {} |\n", r["cell"].get<std::string>(), run["solver"].get<std::string>(),
-                 run["nfe"].get<double>(), run["fd"].get<double>(), run["precision"].get<double>(), run["recall"].get<double>(), counts);
-      table.add({r["cell"].get<std::string>(), run["nfe"].get<double>(), run["fd"].get<double>(), run["precision"].get<double>(),
-                 run["recall"].get<double>(), counts});
+      const auto name = r["cell"].get<std::string>(), solver = run["solver"].get<std::string>();
+      const auto nfe = run["nfe"].get<double>(), fd = run["fd"].get<double>(), precision = run["precision"].get<double>(),
+                 recall = run["recall"].get<double>(), diverged = run["diverged"].get<double>();
+      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {} | {} |\n", name, solver, nfe, fd, precision, recall, diverged, counts);
+      table.add({name, solver, nfe, fd, precision, recall, diverged, counts});
     }
-  Json out{{"experiment", "cifar10lt"}, {"cells", results}};
-  report::Page page("CIFAR10-LT", "Clocks and signature orders at an equal budget.");
-  page.section("Scores").table(table);
-  page.provenance({{"command", "htfm reproduce cifar10lt"}, {"program", version_text()}});
-  atomic_write(o.folder + "/cifar10lt.html", page.html());
-  atomic_write(o.folder + "/cifar10lt.json", out.dump(1) + "\n");
+  Json out{{"experiment", e.name}, {"cells", results}};
+  report::Page page(e.title, e.summary);
+  page.section("Scores").figure(curves(results), "Frechet distance against network evaluations.").table(table);
+  page.provenance({{"command", "htfm reproduce " + e.name}, {"program", version_text()}});
+  atomic_write(o.folder + "/" + e.name + ".html", page.html());
+  atomic_write(o.folder + "/" + e.name + ".json", out.dump(1) + "\n");
   return out;
 }
+
+}  // namespace
+
+Json reproduce_cifar10lt(const ReproduceOptions& o) { return run_experiment(o, equal_budget()); }
+Json reproduce_cifar10lt_long(const ReproduceOptions& o) { return run_experiment(o, long_run()); }
+Json reproduce_baselines(const ReproduceOptions& o) { return run_experiment(o, baselines()); }
 
 }  // namespace htfm::app
