@@ -11,6 +11,12 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// "Tried to allocate 8.79 GiB. GPU 0 has a total capacity of 139.80 GiB of which 6.28 GiB is free", without the advice around it.
+std::string what_was_asked(const std::string& message) {
+  const size_t first = message.find("Tried"), last = message.find(" is free");
+  return first == std::string::npos || last == std::string::npos || last < first ? message : message.substr(first, last + 8 - first);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -57,7 +63,7 @@ int main(int argc, char** argv) {
     return 1;
   } catch (const c10::OutOfMemoryError& e) {
     fmt::print(stderr, "htfm: [cuda] out of memory: a smaller train.batch, or fewer samples at a time, would fit ({})\n",
-               first_line(e.msg()));
+               what_was_asked(first_line(e.msg())));
     return 1;
   } catch (const c10::Error& e) {
     fmt::print(stderr, "htfm: [torch] {}\n", first_line(e.msg()));
