@@ -1,7 +1,6 @@
 #include "htfm/path/size_law.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "htfm/base/error.h"
 #include "htfm/metric/sort.h"
@@ -14,11 +13,13 @@ namespace htfm {
 namespace {
 
 constexpr int64_t kFewest = 20;  // exceedances that a tail is fitted to
-// A test of fit lets a bias pass that is as large as the scatter. A third of what passes has little of it left; and now and then ten
-// times too many pass by luck, so no more than a share of all are taken (doc/tails.md has the errors of these rules).
-constexpr int64_t kCaution = 3, kManyRows = 50, kShare = 500;
-// Of the Anderson-Darling distance, in the mean of neighbouring numbers of exceedances: a single one passes by luck too often.
-constexpr double kDistance = 0.25;
+// A test of fit lets a bias pass that is as large as the scatter. A third of what passes has little of it left; and where the law is only
+// approached (more exceedances do not follow it), ten times too many pass by luck now and then, so no more than a share of all are taken
+// (doc/tails.md has the errors of these rules).
+constexpr int64_t kCaution = 3, kFewRows = 50, kShare = 500;
+// Of the Anderson-Darling distance: the 80 % quantile where the law is right and its scale is fitted, and for the mean of neighbouring
+// numbers of exceedances, since a single one passes by luck too often.
+constexpr double kMeanDistance = 0.25, kDistance = 0.33;
 constexpr size_t kNeighbours = 5;
 
 // The excesses of a third of the largest k that a generalised Pareto law of this shape fits; none where it fits none.
@@ -33,13 +34,18 @@ GpdFit fit_with_shape(std::span<const double> sorted, double shape) {
     counts.push_back(static_cast<int64_t>(k));
     distances.push_back(gpd_distance(sorted, fit));
   }
-  for (size_t i = 0; i < counts.size(); ++i) {
-    const size_t neighbours = std::min(kNeighbours, counts.size() - i);
-    const double sum =
-        std::accumulate(distances.begin() + static_cast<int64_t>(i), distances.begin() + static_cast<int64_t>(i + neighbours), 0.0);
-    if (sum < kDistance * static_cast<double>(neighbours))
-      return fit_gpd_scale(sorted, std::min(counts[i] / kCaution, std::max(kManyRows, n / kShare)), shape);
-  }
+  const auto passes = [&](size_t i, size_t neighbours, double bound) {
+    const size_t end = std::min(i + neighbours, counts.size());
+    double sum = 0;
+    for (size_t k = i; k < end; ++k) sum += distances[k];
+    return sum < bound * static_cast<double>(end - i);
+  };
+  if (!counts.empty() && passes(0, 1, kDistance)) return fit_gpd_scale(sorted, counts[0] / kCaution, shape);
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (passes(i, kNeighbours, kMeanDistance))
+      return fit_gpd_scale(sorted, std::min(counts[i] / kCaution, std::max(kFewRows, n / kShare)), shape);
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (passes(i, 1, kDistance)) return fit_gpd_scale(sorted, kFewest, shape);
   return {};
 }
 
