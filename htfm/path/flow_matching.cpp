@@ -16,8 +16,9 @@ constexpr int64_t kScalePairs = 1 << 18;  // pairs that the data scale is fitted
 FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
     : Method(spec.clock, spec.feature, DataScale(1)),
       schedule_(make_schedule(spec.schedule)),
+      schedule_feature_(*clock_, *schedule_, spec.precondition || spec.clock_time),
       coupling_spec_(spec.coupling),
-      source_(*clock_, feature_),
+      source_(*clock_, feature_, &schedule_feature_),
       precondition_(spec.precondition),
       clock_time_(spec.clock_time),
       pareto_tail_(spec.pareto_tail) {
@@ -77,9 +78,9 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   const double* area = out.source.area.const_data_ptr<double>();
   out.rows.reserve(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
-    const Scales own = scales(area[i]);
+    const Scales own = scales(area[i], ScheduleFeature::row(out.source.eta, i));
     const double t = clock_time_ ? same_ratio(times[i], ordinary_, own) : times[i];
-    const Coefficients c = schedule_->at(t);
+    const Coefficients c = schedule_->at(t, own.eta);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
     out.rows.push_back({clock_time_ ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out,

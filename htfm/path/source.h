@@ -2,6 +2,7 @@
 #pragma once
 
 #include "htfm/clock/feature.h"
+#include "htfm/path/schedule_feature.h"
 
 namespace htfm {
 
@@ -9,6 +10,7 @@ namespace htfm {
 struct SourceBatch {
   at::Tensor area;     ///< n, float64
   at::Tensor feature;  ///< n x size, float64, before standardisation; undefined where the network sees none
+  at::Tensor eta;      ///< n x words, float64: what the schedule is told of the clock; undefined where it does not look at it
   at::Tensor source;   ///< n x dim, float64: x_0 = sqrt(2A) z
 
   /// Row i becomes row order[i].
@@ -18,7 +20,9 @@ struct SourceBatch {
 /// Draws (clock, feature, source) of one law.
 class SourceSampler {
  public:
-  SourceSampler(const Clock& clock, const PathFeature& feature) : clock_(clock), feature_(feature) {}
+  /// The references must live as long as it does.
+  SourceSampler(const Clock& clock, const PathFeature& feature, const ScheduleFeature* schedule = nullptr)
+      : clock_(clock), feature_(feature), schedule_(schedule) {}
   const Clock& clock() const { return clock_; }
   const PathFeature& feature() const { return feature_; }
   /// n clocks with their features; `source` stays undefined.
@@ -31,6 +35,7 @@ class SourceSampler {
  private:
   const Clock& clock_;
   const PathFeature& feature_;
+  const ScheduleFeature* schedule_;
 };
 
 }  // namespace htfm

@@ -211,9 +211,18 @@ Bindings::Bindings(RunConfig& c) {
       "follows them)");
   add("feature.squash", c.feature_squash,
       "grow like a square root beyond a deviation: on, off, or auto (where a coupling makes the largest clocks matter)");
-  add("path.schedule", c.path.name, "straight, vp, ve, polynomial");
+  add("path.schedule", c.path.name, join_names(schedules()));
   add("path.gamma", c.path.gamma, 1, 16, "power of the polynomial schedule");
   add("path.ratio", c.path.ratio, 1, 1e6, "ratio of noise levels of the ve schedule");
+  add("path.lambda_alpha", c.path.lambda_alpha, -16, 16, "ve-signature: how far the clock's shape bends alpha");
+  add("path.lambda_beta", c.path.lambda_beta, -1, 1, "ve-signature: how far it bends beta; between -1 and 1");
+  add("path.lambda", c.path.lambda, "near-linear, time-warp: lambda_t as coefficients of 1, t, t^2, ..., the first 0");
+  add("path.a", c.path.a,
+      "signature-linear, near-linear: the curve a(t), as 'word: coefficients of 1, t, ...; ...' over words of the letters t and c, or 1; "
+      "empty: that of ve-signature with 1/4");
+  add("path.b", c.path.b, "signature-linear, near-linear: the curve b(t)");
+  add("path.c", c.path.c, "time-warp: the curve c(t)");
+  add("path.coordinates", c.path.coordinates, "schedules with curves: the signature of the clock normalised (T / T_1) or raw");
   add("coupling.kind", c.coupling.kind, join_names(couplings()));
   add("coupling.size", c.coupling.size.kind, "what is ranked: " + join_names(size_statistics()));
   add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
