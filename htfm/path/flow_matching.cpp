@@ -18,7 +18,7 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
       schedule_(make_schedule(spec.schedule)),
       schedule_feature_(*clock_, *schedule_, spec.precondition || spec.clock_time),
       coupling_spec_(spec.coupling),
-      source_(*clock_, feature_, &schedule_feature_),
+      source_(*clock_, feature_, &schedule_feature_, SourceMean(spec.source)),
       precondition_(spec.precondition),
       clock_time_(spec.clock_time),
       pareto_tail_(spec.pareto_tail) {
@@ -28,6 +28,7 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
 }
 
 void FlowMatching::couple(const CoupledData& data) {
+  source_.mean().check(data.rows.size(1));
   sizes_ = std::make_unique<SizeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows);
   if (pareto_tail_) sizes_->fit_tail(clock_->tail_exponent());
   coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key});
@@ -64,15 +65,9 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   const std::vector<double> level = sizes_->levels(key.child("level"), data);
   BatchRecipe out;
   out.data = sizes_->stretch(data, level);
-  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, points);
+  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, points || !source_.mean().zero());
   out.noise = key.child("source");
-  if (feature_.size() > 0) {
-    const at::Tensor& raw = out.source.feature;
-    // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
-    const double* values = raw.const_data_ptr<double>();
-    if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
-    out.feature = feature_.standardised(raw, standardiser);
-  }
+  if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
   std::vector<double> times(static_cast<size_t>(n));
   fill_uniform(key.child("time"), 0, n, times.data());
   const double* area = out.source.area.const_data_ptr<double>();

@@ -13,6 +13,7 @@ struct FlowMatchingSpec {
   FeatureSpec feature;
   ScheduleSpec schedule;
   CouplingSpec coupling;
+  SourceMeanSpec source;
   bool precondition = true;
   bool clock_time = false;  ///< times by clock: the network is told, and training draws, the time at which an ordinary clock has this ratio
                             ///< of noise to signal
@@ -43,12 +44,22 @@ class FlowMatching final : public Method {
   /// What the schedule is told of these clocks, for scales(); undefined where it does not look at them.
   at::Tensor eta(const ClockSample& clocks) const { return schedule_feature_(clocks); }
 
+  /// Source points of these areas, rows first.. of a key; on the areas' device.
+  at::Tensor draw_source(Key key, const at::Tensor& area, int64_t dim, int64_t first) const {
+    at::Tensor x = sample_source(key, area, dim, first);
+    source_.mean().add(area, x);
+    return x;
+  }
+
   /// What is the same along the path of one clock: its scales, and a row of eta.
   struct Scales {
     double source = 1, data = 1;
     std::span<const double> eta = {};
   };
-  Scales scales(double area, std::span<const double> eta = {}) const { return {std::sqrt(2 * area), data_scale_.at(area), eta}; }
+  Scales scales(double area, std::span<const double> eta = {}) const {
+    const SourceMean& mean = source_.mean();
+    return {mean.zero() ? std::sqrt(2 * area) : std::sqrt(2 * area + mean.square(area)), data_scale_.at(area), eta};
+  }
   /// The network's coefficients at time t for a clock with these scales.
   Scaling scaling(double t, const Scales& s) const {
     return precondition_ ? clock_scaling(schedule_->at(t, s.eta), s.data, s.source) : Scaling{};

@@ -50,7 +50,7 @@ void DeviceStates::begin(Key key, int64_t first, double* area) {
   used_ = 1;
   queue_->run([&] {
     if (feature_.defined()) feature_.copy_(flow.feature().standardised(flow.feature()(clocks), model_.standardiser));
-    registers_[0].copy_(sample_source(key.child("source"), clocks.area.to(ops_->device()), dim_, first));
+    registers_[0].copy_(flow.draw_source(key.child("source"), clocks.area.to(ops_->device()), dim_, first));
   });
   queue_->wait();
 }
