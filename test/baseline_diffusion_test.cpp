@@ -1,6 +1,7 @@
 // Diffusion under a clock: moments of the forward dynamics, pairs, and samplers for Gaussian data, whose score is known.
 #include "baseline_support.h"
 #include "htfm/base/error.h"
+#include "htfm/path/forward_dynamics.h"
 #include "statistics.h"
 
 namespace htfm {
@@ -67,7 +68,7 @@ TEST(ForwardDynamics, MomentsAreTheIntegralsOverTheClock) {
     };
     for (int64_t i = 0; i < 5; ++i) {
       const std::span<const double> path(paths.const_data_ptr<double>() + i * 21, 21);
-      const ClockMoments moments(dynamics, path);
+      const ClockMoments moments(dynamics, dynamics.weights(20), path);
       EXPECT_EQ(moments.ratio(0), 0);
       for (const double t : {0.05, 0.33, 0.5, 0.875, 1.0}) {
         double q = 0;
@@ -88,7 +89,7 @@ TEST(ForwardDynamics, MomentsAreTheIntegralsOverTheClock) {
 TEST(ForwardDynamics, VariancePreserving) {
   const ForwardDynamics dynamics({}, 2.0);
   const std::vector<double> line{0, 1};
-  const ClockMoments moments(dynamics, line);
+  const ClockMoments moments(dynamics, dynamics.weights(1), line);
   for (double t = 0; t <= 1; t += 0.05) EXPECT_NEAR(moments.mean(t) * moments.mean(t) * 4 + moments.variance(t), 4, 1e-10);
 }
 

@@ -1,7 +1,7 @@
 // What the baselines share: noise with one mixing variable a sample, which the network is not told of, and independent of the data.
 #pragma once
 
-#include "htfm/path/forward_dynamics.h"
+#include "htfm/path/diffusion_options.h"
 #include "htfm/path/method.h"
 
 namespace htfm {

@@ -37,7 +37,8 @@ class ClockDiffusion final : public Method {
         options_(o),
         scale_(data_scale().typical()),
         dynamics_(o, scale_),
-        lines_(clock_->natural_feature() != NaturalFeature::path) {
+        lines_(clock_->natural_feature() != NaturalFeature::path),
+        weights_(dynamics_.weights(lines_ ? 1 : clock_->grid())) {
     if (o.grid != "angle" && o.grid != "time") throw InputError("[diffusion.grid] expected angle or time, got '{}'", o.grid);
     if (flow.coupling.kind != "independent")
       throw InputError("[coupling.kind] expected independent for method = clock-diffusion, got '{}'", flow.coupling.kind);
@@ -98,13 +99,9 @@ class ClockDiffusion final : public Method {
     return clock_->sample(key.child("clock"), {.count = n, .first = first, .paths = !lines_ || feature_.needs_paths()});
   }
   ClockMoments moments(const ClockSample& clocks, int64_t row) const {
-    if (!lines_) {
-      const auto points = static_cast<size_t>(clocks.paths.size(1));
-      return {dynamics_, {clocks.paths.const_data_ptr<double>() + row * static_cast<int64_t>(points), points}};
-    }
-    thread_local std::array<double, 2> line;
-    line = {0, clocks.end.const_data_ptr<double>()[row]};
-    return {dynamics_, line};
+    if (lines_) return {dynamics_, weights_, std::array{0.0, clocks.end.const_data_ptr<double>()[row]}};
+    const int64_t points = clocks.paths.size(1);
+    return {dynamics_, weights_, {clocks.paths.const_data_ptr<double>() + row * points, static_cast<size_t>(points)}};
   }
 
   // The levels Q_t / m_t^2 that a row passes, from t = 1 to t = 0. By angle they may lie inside a jump: a Gaussian jump is a sum of
@@ -124,10 +121,17 @@ class ClockDiffusion final : public Method {
   struct Move {
     double gain = 0, noise = 0;
   };
-  Move move(double from, double to, Reverse small, Reverse large) const {
+  // What is a large increment depends on where the local form goes wrong: the reverse SDE where the increment brings much of the noise, the
+  // flow where it turns the angle far. `even`: the angle that each step would turn if all were alike; levels by angle have no large ones.
+  bool large_increment(double from, double to, Reverse local, double even) const {
+    if (local != Reverse::flow) return from - to > options_.threshold * from;
+    const double turn = std::atan2(scale_, std::sqrt(to)) - std::atan2(scale_, std::sqrt(from));
+    return turn > options_.threshold * M_PI / 4 && turn > 2 * even;
+  }
+  Move move(double from, double to, Reverse small, Reverse large, double even) const {
     if (!(from > to)) return {};
     const double share = (from - to) / from;
-    const Reverse how = share > options_.threshold ? large : small;
+    const Reverse how = large_increment(from, to, small, even) ? large : small;
     if (how == Reverse::flow) return {1 - std::sqrt(to / from), 0};
     if (how == Reverse::sde) return {share, std::sqrt(from - to)};
     // Given x_0 the kernel is Gaussian about the mean that the denoised mean gives; what x_0 itself varies, given x, is taken as that of
@@ -153,7 +157,8 @@ class ClockDiffusion final : public Method {
       for (int64_t i = 0; i < rows; ++i) {
         const double from = level[i][static_cast<size_t>(k)];
         const NoiseLevel c(from, scale_);
-        const Move m = move(from, level[i][static_cast<size_t>(k) + 1], small, large);
+        const double even = std::atan2(std::sqrt(level[i][0]), scale_) / static_cast<double>(steps);
+        const Move m = move(from, level[i][static_cast<size_t>(k) + 1], small, large, even);
         time[i] = c.time, scale[i] = 1 / c.norm;
         kept[i] = 1 - m.gain * (1 - c.skip), drawn[i] = m.gain * c.out, noise[i] = m.noise;
       }
@@ -171,6 +176,7 @@ class ClockDiffusion final : public Method {
   double scale_;
   ForwardDynamics dynamics_;
   bool lines_;
+  std::vector<double> weights_;  // of the clock's increments
   std::vector<double> centre_;
   std::vector<MethodSampler> samplers_;
 };

@@ -25,15 +25,17 @@ double ForwardDynamics::intensity(double t) const {
   return unit_ * low_ * low_ * std::expm1(2 * t * std::log(high_ / low_));
 }
 
-ClockMoments::ClockMoments(const ForwardDynamics& dynamics, std::span<const double> path)
-    : dynamics_(dynamics), path_(path), ratio_(path.size()) {
-  const auto steps = static_cast<double>(path.size() - 1);
-  double before = 0;
-  for (size_t j = 1; j < path.size(); ++j) {
-    const double here = dynamics.intensity(static_cast<double>(j) / steps);
-    ratio_[j] = ratio_[j - 1] + (path[j] - path[j - 1]) * steps * (here - before);
-    before = here;
-  }
+std::vector<double> ForwardDynamics::weights(int64_t steps) const {
+  std::vector<double> out;
+  const auto n = static_cast<double>(steps);
+  for (int64_t j = 0; j < steps; ++j)
+    out.push_back(n * (intensity(static_cast<double>(j + 1) / n) - intensity(static_cast<double>(j) / n)));
+  return out;
+}
+
+ClockMoments::ClockMoments(const ForwardDynamics& dynamics, std::span<const double> weights, std::span<const double> path)
+    : dynamics_(dynamics), path_(path.begin(), path.end()), ratio_(path.size()) {
+  for (size_t j = 1; j < path.size(); ++j) ratio_[j] = ratio_[j - 1] + (path[j] - path[j - 1]) * weights[j - 1];
 }
 
 double ClockMoments::ratio(double t) const {

@@ -4,18 +4,11 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/path/diffusion_options.h"
 
-struct DiffusionOptions {
-  std::string dynamics = "vp";              ///< vp: f = -beta/2, G^2 = beta | ve: f = 0, G^2 = the growth of sigma^2
-  double beta_min = 0.1, beta_max = 20;     ///< vp: beta_t between these, linear in t
-  double sigma_min = 0.01, sigma_max = 50;  ///< ve: sigma_t between these, geometric in t
-  std::string grid = "angle";               ///< of samplers: angle (each clock at its own levels of noise) | time (the same times for all)
-  double threshold = 0.2;                   ///< mixed samplers: an increment that brings more than this share of the noise is a jump
-};
+namespace htfm {
 
 /// m_t and the rate of the noise, which are the same for every clock. Noise is in units of the data's scale.
 class ForwardDynamics {
@@ -26,6 +19,8 @@ class ForwardDynamics {
   double mean(double t) const;
   /// int_0^t G_s^2 / m_s^2 ds: what Q_t / m_t^2 is for the clock T_t = t. Increases.
   double intensity(double t) const;
+  /// What an increment of the clock over each of so many equal steps adds to Q_t / m_t^2 beyond it.
+  std::vector<double> weights(int64_t steps) const;
 
  private:
   bool preserving_;
@@ -35,8 +30,8 @@ class ForwardDynamics {
 /// The conditional moments of one clock: its path on a uniform grid, linear between (a jump is a steep piece).
 class ClockMoments {
  public:
-  /// `path`: T at the grid's points, 0 first. References stay.
-  ClockMoments(const ForwardDynamics& dynamics, std::span<const double> path);
+  /// `path`: T at the grid's points, 0 first. `weights`: those of as many steps. The dynamics must live as long as it does.
+  ClockMoments(const ForwardDynamics& dynamics, std::span<const double> weights, std::span<const double> path);
   /// Q_t / m_t^2 = int_0^t G_s^2 / m_s^2 dT_s, the variance of X_t / m_t given X_0. Does not decrease.
   double ratio(double t) const;
   double mean(double t) const { return dynamics_.mean(t); }
@@ -45,8 +40,7 @@ class ClockMoments {
 
  private:
   const ForwardDynamics& dynamics_;
-  std::span<const double> path_;
-  std::vector<double> ratio_;  // at the grid's points
+  std::vector<double> path_, ratio_;  // at the grid's points
 };
 
 }  // namespace htfm

@@ -260,7 +260,9 @@ Bindings::Bindings(RunConfig& c) {
   add("diffusion.sigma_max", d.sigma_max, 0, 1000, "ve: that at t = 1");
   add("diffusion.grid", d.grid, "steps of the samplers: angle (each clock at its own levels of noise) or time (the same times for all)");
   add("diffusion.threshold", d.threshold, 0, 1,
-      "mixed samplers: an increment of the clock that brings more than this share of the noise is a jump");
+      "mixed samplers: an increment of the clock is a jump where it brings more than this share of the noise (mixed), or turns the angle "
+      "by more "
+      "than this share of 45 degrees (mixed-flow)");
   add("net.kind", c.net.kind, "mlp, or unet for images");
   add("net.width", c.net.mlp.width, 1, 4096, "channels");
   add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
