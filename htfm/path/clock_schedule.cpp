@@ -160,8 +160,8 @@ class SignatureLinear final : public ClockSchedule {
       : ClockSchedule(s),
         a_(curve("path.a", s.a, "1: 0 1; ct: 0 0.25 -0.25; tc: 0 -0.25 0.25"), words_),
         b_(curve("path.b", s.b, "1: 1 -1; ct: 0 0.25 -0.25; tc: 0 -0.25 0.25"), words_) {
-    check("path.a", a_, 0, 1);
-    check("path.b", b_, 1, 0);
+    check("path.a", a_, 0, 1, s.a);
+    check("path.b", b_, 1, 0, s.b);
   }
   Coefficients at(double t, std::span<const double> eta) const override {
     const double da = a_.derivative(t, eta), db = b_.derivative(t, eta);
@@ -178,10 +178,10 @@ class SignatureLinear final : public ClockSchedule {
   static CoefficientCurve curve(const char* key, const std::string& text, const char* own) {
     return parse_curve(key, text.empty() ? own : text);
   }
-  static void check(const char* key, const Functional& f, double at_0, double at_1) {
+  static void check(const char* key, const Functional& f, double at_0, double at_1, const std::string& text) {
     if (!f.is(0, at_0) || !f.is(1, at_1))
-      throw InputError("[{}] expected the word 1 to have the value {} at t = 0 and {} at t = 1, and other words 0 at both", key, at_0,
-                       at_1);
+      throw InputError("[{}] expected the word 1 to have the values {} and {} at t = 0 and 1, and other words 0 at both; got {}", key, at_0,
+                       at_1, text);
   }
   Functional a_, b_;
 };
