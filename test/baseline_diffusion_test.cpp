@@ -1,4 +1,6 @@
 // Diffusion under a clock: moments of the forward dynamics, pairs, and samplers for Gaussian data, whose score is known.
+#include <fmt/ranges.h>
+
 #include "baseline_support.h"
 #include "htfm/base/error.h"
 #include "htfm/path/forward_dynamics.h"
@@ -128,6 +130,7 @@ TEST(ClockDiffusion, SamplersReturnGaussianData) {
         const auto method = diffusion(clock, o, 1.0);
         std::vector<double> error;
         for (const int64_t nfe : {8, 32, 128, 512}) error.push_back(law_error(gaussian_samples(*method, sampler, nfe, 1.0)));
+        RecordProperty(fmt::format("{}_{}_{}", dynamics, clock.family, sampler), fmt::format("{:.4f}", fmt::join(error, " ")));
         EXPECT_LT(error[3], kFloor) << dynamics << " " << clock.family << " " << sampler;
         for (size_t k = 1; k < 4; ++k)
           EXPECT_TRUE(error[k] < error[k - 1] || error[k] < kFloor) << clock.family << " " << sampler << " " << k;
