@@ -6,6 +6,7 @@
 #include "htfm/data/synthetic.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/npy.h"
+#include "htfm/path/source_mean.h"
 
 namespace htfm::app {
 
@@ -17,6 +18,7 @@ struct DrawOptions {
   SyntheticSpec set;
   int64_t n = 0, dim = 2;
   std::string output, area;
+  SourceMeanSpec mean;
 };
 
 void write_array(const std::string& path, const at::Tensor& x) {
@@ -58,8 +60,12 @@ void add_clock(CLI::App& app) {
 void add_source(CLI::App& app) {
   auto o = std::make_shared<DrawOptions>();
   CLI::App* c = app.add_subcommand("source", "Sample the source law, marginal over the clock");
-  c->footer("Example: htfm source --family inverse-gamma --nu 3 --dim 2 -n 100000 -o x.npy");
+  c->footer(
+      "Example: htfm source --family inverse-gamma --nu 3 --dim 2 -n 100000 -o x.npy\n"
+      "         htfm source --family gamma --shape 2 --skew 0.5,-0.2 --dim 2 -n 100000 -o x.npy (variance-gamma)");
   o->clock.add(*c, true);
+  c->add_option("--skew", o->mean.skew, "Given the clock, the mean is shift + skew 2A: one number, or one for each column");
+  c->add_option("--shift", o->mean.shift, "The other part of the mean");
   add_count_and_output(*c, *o);
   c->add_option("--dim", o->dim, "Dimension")->required()->check(CLI::PositiveNumber);
   o->common.add(*c);
@@ -68,7 +74,9 @@ void add_source(CLI::App& app) {
     const auto clock = make_clock(o->clock.get());
     const Key key = key_of(o->common, "source");
     const ClockSample sample = clock->sample(key.child("clock"), {.count = o->n, .paths = false, .device = o->common.where()});
-    write_array(o->output, sample_source(key.child("source"), sample.area, o->dim).cpu());
+    at::Tensor x = sample_source(key.child("source"), sample.area, o->dim);
+    SourceMean(o->mean).add(sample.area, x);
+    write_array(o->output, x.cpu());
     print_figures(o->common, {{"clock", clock->spec().describe()}, {"rows", o->n}, {"columns", o->dim}, {"file", o->output}});
   });
 }

@@ -22,10 +22,12 @@ at::Tensor normal_rows(int64_t n, int64_t dim, double scale, uint64_t seed) {
 TEST(Precondition, WhitensInputAndTarget) {
   for (const ScheduleInfo& info : schedules()) {
     const auto schedule = make_schedule({.name = info.name});
+    // A clock-dependent one at the clock that has made most of its way early: ct = 0.9, tc = 0.1.
+    const std::vector<double> eta = schedule->depends_on_clock() ? std::vector<double>{0.9, 0.1} : std::vector<double>{};
     for (const double sd : {0.3, 1.0, 40.0})
       for (const double s0 : {1e-3, 1.0, 1e8})
         for (double t = 0.02; t < 1; t += 0.07) {
-          const Coefficients c = schedule->at(t);
+          const Coefficients c = schedule->at(t, eta);
           const Scaling k = clock_scaling(c, sd, s0);
           // Input c_in (a x1 + b x0); target ((a' - skip a) x1 + (b' - skip b) x0) / out.
           const double in1 = k.in * c.alpha * sd, in0 = k.in * c.beta * s0;

@@ -67,5 +67,59 @@ TEST(MethodRun, DevicesAreRefused) {
   EXPECT_THROW(sample(model, options), InputError);
 }
 
+// Every sampler of clock-diffusion, for clocks with and without paths and for one that comes from the data.
+TEST(MethodRun, ClockDiffusionUnderAnyClock) {
+  for (const char* clock : {"deterministic", "inverse-gamma", "stable", "fitted"}) {
+    const RunConfig config = small("clock-diffusion", {std::string("clock.family=") + clock, "feature.order=2"});
+    const Model model = train(config);
+    EXPECT_EQ(model.skipped, 0) << clock;
+    SampleOptions options = sample_options(model.config());
+    EXPECT_EQ(options.solver, "mixed-flow");
+    for (const MethodSampler& s : model.method().samplers()) {
+      options.solver = s.name;
+      const SampleResult drawn = sample(model, options);
+      EXPECT_EQ(drawn.diverged, 0) << clock << " " << s.name;
+      options.n = 37;  // samples do not depend on how many are drawn
+      EXPECT_TRUE(sample(model, options).samples.equal(drawn.samples.narrow(0, 0, 37))) << clock << " " << s.name;
+      options.n = drawn.samples.size(0);
+    }
+  }
+}
+
+// Schedules that depend on the clock, through trainer, checkpoint and every kind of solver; and the VE-type one with lambda = 0 is the
+// straight line bit for bit.
+TEST(MethodRun, SchedulesByTheClock) {
+  const std::string path = (std::filesystem::temp_directory_path() / "htfm-schedule-test.safetensors").string();
+  for (const char* name : {"ve-signature", "signature-linear", "near-linear", "time-warp"}) {
+    const RunConfig config = small("htfm", {std::string("path.schedule=") + name, "feature.order=2"});
+    const Model model = train(config);
+    model.save(path);
+    const Model loaded = Model::load(path);
+    for (const char* grid : {"angle", "clock", "uniform"}) {
+      SampleOptions options = sample_options(config);
+      options.time_grid = time_grid_by_name(grid);
+      const SampleResult a = sample(model, options), b = sample(loaded, options);
+      EXPECT_TRUE(a.samples.equal(b.samples)) << name << " " << grid;
+      EXPECT_EQ(a.diverged, 0) << name << " " << grid;
+    }
+  }
+  std::filesystem::remove(path);
+  const RunConfig line = small("htfm"), flat = small("htfm", {"path.schedule=ve-signature", "path.lambda_alpha=0", "path.lambda_beta=0"}),
+                  bent = small("htfm", {"path.schedule=ve-signature"});
+  const Model a = train(line), b = train(flat), c = train(bent);
+  EXPECT_TRUE(a.state.ema.equal(b.state.ema));
+  EXPECT_TRUE(sample(a, sample_options(line)).samples.equal(sample(b, sample_options(flat)).samples));
+  EXPECT_FALSE(a.state.ema.equal(c.state.ema));
+}
+
+TEST(MethodRun, SkewedSources) {
+  const RunConfig config =
+      small("htfm", {"source.law=skewed-student", "clock.family=inverse-gamma", "source.skew=0.5,-0.2", "source.shift=0.1"});
+  const Model model = train(config);
+  EXPECT_EQ(model.skipped, 0);
+  EXPECT_EQ(sample(model, sample_options(config)).diverged, 0);
+  EXPECT_THROW(train(small("htfm", {"source.skew=0.5,-0.2,1"})), InputError);  // the data have two columns
+}
+
 }  // namespace
 }  // namespace htfm

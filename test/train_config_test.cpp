@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
+#include "htfm/io/file.h"
 #include "htfm/train/config.h"
 
 namespace htfm {
@@ -72,6 +73,37 @@ TEST(Config, EveryKeyIsDescribed) {
     EXPECT_FALSE(k.meaning.empty()) << k.name;
     EXPECT_FALSE(k.type.empty()) << k.name;
   }
+}
+
+// `htfm train --keys` prints these rows.
+TEST(Config, TheDocumentListsEveryKey) {
+  const std::string text = read_file(std::string(HTFM_TEST_DATA) + "/../../doc/configuration.md");
+  const size_t from = text.find("| key | type | default | meaning |\n|---|---|---|---|\n");
+  ASSERT_NE(from, std::string::npos);
+  std::string rows = "| key | type | default | meaning |\n|---|---|---|---|\n";
+  for (const ConfigKey& k : config_keys()) {
+    const std::string row =
+        fmt::format("| `{}` | {} | {} | {} |\n", k.name, k.type, k.fallback.empty() ? "" : "`" + k.fallback + "`", k.meaning);
+    EXPECT_NE(text.find(row), std::string::npos) << "not in doc/configuration.md: " << row;
+    rows += row;
+  }
+  EXPECT_EQ(text.substr(from), rows) << "expected the table of htfm train --keys, and nothing after it";
+}
+
+TEST(Config, NamedSkewedSourcesSetTheClock) {
+  EXPECT_EQ(parse_config("", "t", {"source.law=variance-gamma", "clock.shape=2", "source.skew=0.5"}).clock.family, "gamma");
+  EXPECT_TRUE(
+      contains(message("", {"source.law=variance-gamma", "clock.family=stable", "clock.alpha=1.5"}), "[clock.family] expected gamma"));
+  EXPECT_TRUE(contains(message("", {"source.law=skewed"}), "[source.law]"));
+  EXPECT_TRUE(contains(message("", {"source.skew=a"}), "[source.skew]"));
+  EXPECT_TRUE(contains(message("", {"method=clock-diffusion", "source.skew=1"}), "[source]"));
+}
+
+TEST(Config, SchedulesByTheClock) {
+  for (const char* name : {"ve-signature", "signature-linear", "near-linear", "time-warp"})
+    EXPECT_EQ(parse_config("", "t", {std::string("path.schedule=") + name}).path.name, name);
+  EXPECT_TRUE(contains(message("", {"path.schedule=near-linear", "path.b=cx: 1"}), "[path.b]"));
+  EXPECT_TRUE(contains(message("", {"path.schedule=ve-signature", "path.lambda_beta=1"}), "[path.lambda_beta]"));
 }
 
 }  // namespace

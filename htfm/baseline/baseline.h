@@ -1,6 +1,7 @@
 // What the baselines share: noise with one mixing variable a sample, which the network is not told of, and independent of the data.
 #pragma once
 
+#include "htfm/path/diffusion_options.h"
 #include "htfm/path/method.h"
 
 namespace htfm {
@@ -14,6 +15,7 @@ struct MethodOptions {
   double clamp_a = 0;            ///< largest mixing variable A; 0: none
   double clamp_eps = 0;          ///< largest element of the noise; 0: none
   int64_t outer = 5, inner = 2;  ///< median: mixing variables a data row, and noises for each of them
+  DiffusionOptions diffusion;    ///< clock-diffusion: the keys diffusion.*
 };
 
 /// The clock whose source is the noise eps of LIM and DLPM, with E exp(i <xi, eps>) = exp(-|xi|^alpha): the stable clock times 2^(1/alpha),

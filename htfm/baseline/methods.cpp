@@ -9,6 +9,7 @@ MethodInfo dlim_method();
 MethodInfo lim_method();
 MethodInfo tflow_method();
 MethodInfo tedm_method();
+MethodInfo clock_diffusion_method();
 
 namespace {
 
@@ -23,13 +24,20 @@ std::unique_ptr<Method> make_flow(const FlowMatchingSpec& flow, const MethodOpti
 }  // namespace
 
 std::span<const MethodInfo> methods() {
-  static const std::vector<MethodInfo> list{
-      {"htfm", "clock-conditioned flow matching", make_flow}, dlpm_method(), dlim_method(), lim_method(), tflow_method(), tedm_method()};
+  static const std::vector<MethodInfo> list{{"htfm", "clock-conditioned flow matching", make_flow, true},
+                                            dlpm_method(),
+                                            dlim_method(),
+                                            lim_method(),
+                                            tflow_method(),
+                                            tedm_method(),
+                                            clock_diffusion_method()};
   return list;
 }
 
 std::unique_ptr<Method> make_method(const std::string& name, const FlowMatchingSpec& flow, const MethodOptions& options,
                                     DataScale data_scale) {
+  if (name != "htfm" && !SourceMean(flow.source).zero())
+    throw InputError("[source] expected no skew and no shift for method = {}, got some", name);
   std::unique_ptr<Method> method = find_named(methods(), name, "method").make(flow, options, std::move(data_scale));
   if (options.sampler != "auto") find_named(method->samplers(), options.sampler, "baseline.sampler");
   return method;

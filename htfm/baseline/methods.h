@@ -10,6 +10,7 @@ struct MethodInfo {
   std::string name, summary;
   /// A baseline takes the clock of the flow's specification and leaves the rest of it aside.
   std::function<std::unique_ptr<Method>(const FlowMatchingSpec& flow, const MethodOptions& options, DataScale data_scale)> make;
+  bool any_clock = false;  ///< takes every clock, those that come from the data too
 };
 
 /// All methods, htfm first.

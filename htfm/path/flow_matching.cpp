@@ -16,8 +16,9 @@ constexpr int64_t kScalePairs = 1 << 18;  // pairs that the data scale is fitted
 FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
     : Method(spec.clock, spec.feature, DataScale(1)),
       schedule_(make_schedule(spec.schedule)),
+      schedule_feature_(*clock_, *schedule_, spec.precondition || spec.clock_time),
       coupling_spec_(spec.coupling),
-      source_(*clock_, feature_),
+      source_(*clock_, feature_, &schedule_feature_, SourceMean(spec.source)),
       precondition_(spec.precondition),
       clock_time_(spec.clock_time),
       pareto_tail_(spec.pareto_tail) {
@@ -27,6 +28,7 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
 }
 
 void FlowMatching::couple(const CoupledData& data) {
+  source_.mean().check(data.rows.size(1));
   sizes_ = std::make_unique<SizeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows);
   if (pareto_tail_) sizes_->fit_tail(clock_->tail_exponent());
   coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key});
@@ -63,23 +65,17 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   const std::vector<double> level = sizes_->levels(key.child("level"), data);
   BatchRecipe out;
   out.data = sizes_->stretch(data, level);
-  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, points);
+  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, points || !source_.mean().zero());
   out.noise = key.child("source");
-  if (feature_.size() > 0) {
-    const at::Tensor& raw = out.source.feature;
-    // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
-    const double* values = raw.const_data_ptr<double>();
-    if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
-    out.feature = feature_.standardised(raw, standardiser);
-  }
+  if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
   std::vector<double> times(static_cast<size_t>(n));
   fill_uniform(key.child("time"), 0, n, times.data());
   const double* area = out.source.area.const_data_ptr<double>();
   out.rows.reserve(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
-    const Scales own = scales(area[i]);
+    const Scales own = scales(area[i], ScheduleFeature::row(out.source.eta, i));
     const double t = clock_time_ ? same_ratio(times[i], ordinary_, own) : times[i];
-    const Coefficients c = schedule_->at(t);
+    const Coefficients c = schedule_->at(t, own.eta);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
     out.rows.push_back({clock_time_ ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out,

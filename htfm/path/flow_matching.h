@@ -13,6 +13,7 @@ struct FlowMatchingSpec {
   FeatureSpec feature;
   ScheduleSpec schedule;
   CouplingSpec coupling;
+  SourceMeanSpec source;
   bool precondition = true;
   bool clock_time = false;  ///< times by clock: the network is told, and training draws, the time at which an ordinary clock has this ratio
                             ///< of noise to signal
@@ -26,9 +27,9 @@ class FlowMatching final : public Method {
   const SizeTail& size_tail() const { return sizes_->tail(); }
   void set_data_scale(DataScale scale) {
     data_scale_ = std::move(scale);
-    ordinary_ = {1, data_scale_.typical()};
+    ordinary_ = {1, data_scale_.typical(), schedule_feature_.of_line()};
     largest_ =
-        std::isfinite(feature_.largest_area()) ? scales(feature_.largest_area()) : Scales{std::numeric_limits<double>::infinity(), 1};
+        std::isfinite(feature_.largest_area()) ? scales(feature_.largest_area()) : Scales{std::numeric_limits<double>::infinity(), 1, {}};
   }
 
   /// Prepares the coupling for a data set; before pairs() and fit_scale().
@@ -38,13 +39,31 @@ class FlowMatching final : public Method {
 
   BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const override;
 
-  /// The scales of one clock, which stay the same along its path.
+  /// Whether paths are needed to draw a source, or areas and ends suffice.
+  bool needs_paths() const { return feature_.needs_paths() || schedule_feature_.needs_paths(); }
+  /// What the schedule is told of these clocks, for scales(); undefined where it does not look at them.
+  at::Tensor eta(const ClockSample& clocks) const { return schedule_feature_(clocks); }
+
+  /// Source points of these areas, rows first.. of a key; on the areas' device.
+  at::Tensor draw_source(Key key, const at::Tensor& area, int64_t dim, int64_t first) const {
+    at::Tensor x = sample_source(key, area, dim, first);
+    source_.mean().add(area, x);
+    return x;
+  }
+
+  /// What is the same along the path of one clock: its scales, and a row of eta.
   struct Scales {
     double source = 1, data = 1;
+    std::span<const double> eta = {};
   };
-  Scales scales(double area) const { return {std::sqrt(2 * area), data_scale_.at(area)}; }
+  Scales scales(double area, std::span<const double> eta = {}) const {
+    const SourceMean& mean = source_.mean();
+    return {mean.zero() ? std::sqrt(2 * area) : std::sqrt(2 * area + mean.square(area)), data_scale_.at(area), eta};
+  }
   /// The network's coefficients at time t for a clock with these scales.
-  Scaling scaling(double t, const Scales& s) const { return precondition_ ? clock_scaling(schedule_->at(t), s.data, s.source) : Scaling{}; }
+  Scaling scaling(double t, const Scales& s) const {
+    return precondition_ ? clock_scaling(schedule_->at(t, s.eta), s.data, s.source) : Scaling{};
+  }
   /// Whether the network is preconditioned, so that the flow has angular coordinates: with y = c_in x and tan(angle) = alpha s_d / (beta
   /// s_0) it is dy/d angle = F(y), of order one for every clock, for angles from 0 to pi/2.
   bool angular() const { return precondition_; }
@@ -53,19 +72,20 @@ class FlowMatching final : public Method {
   /// network is shown, it is that of the largest shown one.
   double network_time(double t, const Scales& s) const {
     if (clock_time_) return same_ratio(t, s, ordinary_);
-    return precondition_ && s.source > largest_.source ? same_ratio(t, s, largest_) : t;
+    return precondition_ && s.source > largest_.source ? same_ratio(t, s, {largest_.source, largest_.data, s.eta}) : t;
   }
   /// The time at this angle for a clock with these scales.
-  double time_at(double angle, const Scales& s) const { return schedule_->time_of(s.source / s.data * std::tan(angle)); }
+  double time_at(double angle, const Scales& s) const { return schedule_->time_of(s.source / s.data * std::tan(angle), s.eta); }
 
  private:
   // The time at which the second clock has the ratio of noise to signal that the first has at t.
   double same_ratio(double t, const Scales& from, const Scales& to) const {
-    const Coefficients c = schedule_->at(t);
-    return c.beta > 0 ? schedule_->time_of(c.alpha / c.beta * (from.data / from.source) * (to.source / to.data)) : 1;
+    const Coefficients c = schedule_->at(t, from.eta);
+    return c.beta > 0 ? schedule_->time_of(c.alpha / c.beta * (from.data / from.source) * (to.source / to.data), to.eta) : 1;
   }
 
   std::unique_ptr<Schedule> schedule_;
+  ScheduleFeature schedule_feature_;
   CouplingSpec coupling_spec_;
   SourceSampler source_;
   std::unique_ptr<SizeLaw> sizes_;

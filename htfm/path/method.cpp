@@ -2,9 +2,19 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace htfm {
 
 void Method::take(const std::map<std::string, at::Tensor>&, const std::string&) {}
+
+at::Tensor Method::seen(const at::Tensor& raw, RunningStandardiser& standardiser) const {
+  // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
+  const double* values = raw.const_data_ptr<double>();
+  if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
+  return feature_.standardised(raw, standardiser);
+}
 
 TrainingPairs Method::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
   const BatchRecipe recipes = recipe(key, data, standardiser, true);

@@ -98,6 +98,9 @@ class Method {
   virtual std::span<const MethodSampler> samplers() const { return {}; }
 
  protected:
+  /// Raw features as the network is given them, after the standardiser has seen them.
+  at::Tensor seen(const at::Tensor& raw, RunningStandardiser& standardiser) const;
+
   std::unique_ptr<Clock> clock_;
   PathFeature feature_;
   DataScale data_scale_;

@@ -89,6 +89,7 @@ class Conjugate final : public Coupling {
     for (size_t i = 0; i < level.size(); ++i) radius[i] = radius_.quantile(level[i]);
     SourceBatch out = source_.of_slopes(radius_.draw_slopes(key.child("clock"), radius));
     out.source = points_of_radius(key.child("source"), radius, dim_);
+    source_.mean().add(out.area, out.source);
     return out;
   }
   std::optional<DataScale> data_scale(const SizeLaw& sizes) const override {
@@ -137,6 +138,7 @@ class Pool final : public Coupling {
     std::vector<double> radius(order.size());
     for (size_t i = 0; i < order.size(); ++i) radius[i] = pool->radius[order[i]];
     out.source = points_of_radius(key.child("source"), radius, dim_);
+    source_.mean().add(out.area, out.source);
     return out;
   }
 

@@ -1,6 +1,7 @@
 #include "htfm/path/schedule.h"
 
 #include "htfm/base/registry.h"
+#include "htfm/path/clock_schedule.h"
 
 namespace htfm {
 
@@ -10,7 +11,7 @@ namespace {
 class Straight final : public Schedule {
  public:
   Coefficients at(double t, std::span<const double>) const override { return {t, 1 - t, 1, -1}; }
-  double time_of(double ratio) const override { return 1 - 1 / (1 + ratio); }
+  double time_of(double ratio, std::span<const double>) const override { return 1 - 1 / (1 + ratio); }
 };
 
 // alpha = sin(pi t/2), beta = sqrt(1 - alpha^2): of all variance-preserving paths the one of constant speed.
@@ -20,7 +21,7 @@ class VariancePreserving final : public Schedule {
     const double w = M_PI / 2, s = std::sin(w * t), c = std::cos(w * t);
     return {s, t == 1 ? 0 : c, w * c, -w * s};
   }
-  double time_of(double ratio) const override { return std::atan(ratio) / (M_PI / 2); }
+  double time_of(double ratio, std::span<const double>) const override { return std::atan(ratio) / (M_PI / 2); }
 };
 
 // alpha = 1 - sigma, beta = sigma with the geometric noise levels of variance-exploding diffusions, shifted to end at zero.
@@ -31,7 +32,7 @@ class VarianceExploding final : public Schedule {
     const double sigma = std::expm1((1 - t) * log_ratio_) / range_, slope = -log_ratio_ * std::exp((1 - t) * log_ratio_) / range_;
     return {1 - sigma, sigma, -slope, slope};
   }
-  double time_of(double ratio) const override { return 1 - std::log1p(range_ / (1 + ratio)) / log_ratio_; }
+  double time_of(double ratio, std::span<const double>) const override { return 1 - std::log1p(range_ / (1 + ratio)) / log_ratio_; }
 
  private:
   double log_ratio_, range_;
@@ -45,7 +46,7 @@ class Polynomial final : public Schedule {
     const double sigma = std::pow(1 - t, gamma_), slope = -gamma_ * std::pow(1 - t, gamma_ - 1);
     return {1 - sigma, sigma, -slope, slope};
   }
-  double time_of(double ratio) const override { return 1 - std::pow(1 + ratio, -1 / gamma_); }
+  double time_of(double ratio, std::span<const double>) const override { return 1 - std::pow(1 + ratio, -1 / gamma_); }
 
  private:
   double gamma_;
@@ -69,9 +70,20 @@ std::span<const ScheduleInfo> schedules() {
          if (!(s.gamma >= 1 && s.gamma <= 16)) throw InputError("[path.gamma] expected a power in [1, 16], got {}", s.gamma);
          return std::make_unique<Polynomial>(s.gamma);
        }},
+      {"ve-signature", "alpha and beta of the line bent by the clock's shape R (path.lambda_alpha, path.lambda_beta)", make_ve_signature},
+      {"signature-linear", "alpha = <a(t), phi(T)>, beta = <b(t), phi(T)> (path.a, path.b)", make_signature_linear},
+      {"near-linear", "alpha = t + lambda_t (1-t) <a(t), eta>, beta = (1-t)(1 + lambda_t <b(t), eta>)", make_near_linear},
+      {"time-warp", "alpha = t + lambda_t (1-t) <c(t), eta>, beta = 1 - alpha", make_time_warp},
   };
   return list;
 }
+
+const std::vector<std::string>& Schedule::words() const {
+  static const std::vector<std::string> none;
+  return none;
+}
+
+std::string Schedule::violation(std::span<const double>, bool) const { return {}; }
 
 std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec) { return find_named(schedules(), spec.name, "path.schedule").make(spec); }
 

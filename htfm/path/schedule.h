@@ -20,16 +20,27 @@ class Schedule {
   virtual ~Schedule() = default;
   /// At time t in [0,1] for the clock with feature eta; schedules that do not look at the clock take an empty span.
   virtual Coefficients at(double t, std::span<const double> eta = {}) const = 0;
-  virtual bool depends_on_clock() const { return false; }
-  /// The time at which alpha / beta has this value in [0, infinity].
-  virtual double time_of(double ratio) const = 0;
+  /// The time at which alpha / beta has this value in [0, infinity], where that ratio rises.
+  virtual double time_of(double ratio, std::span<const double> eta = {}) const = 0;
+
+  /// The coordinates that eta holds: words of the letters t (time) and c (clock) of the signature. None: it does not look at the clock.
+  virtual const std::vector<std::string>& words() const;
+  bool depends_on_clock() const { return !words().empty(); }
+  /// Whether the signature is that of the normalised clock T / T_1.
+  virtual bool normalised() const { return true; }
+  /// Why this clock's path is not admissible, "beta_t > 0, got -0.1 at t = 0.5"; empty where it is. `rising`: alpha / beta must rise too.
+  virtual std::string violation(std::span<const double> eta, bool rising) const;
 };
 
 /// A schedule by its name in a config, with its parameters.
 struct ScheduleSpec {
   std::string name = "straight";
-  double gamma = 2;   ///< polynomial: sigma = (1-t)^gamma
-  double ratio = 50;  ///< ve: ratio of the largest to the smallest noise level
+  double gamma = 2;                                ///< polynomial: sigma = (1-t)^gamma
+  double ratio = 50;                               ///< ve: ratio of the largest to the smallest noise level
+  double lambda_alpha = 0.25, lambda_beta = 0.25;  ///< ve-signature: how far the clock's shape bends alpha and beta
+  std::string lambda = "0 1";                      ///< near-linear, time-warp: lambda_t, coefficients from the constant up
+  std::string a = {}, b = {}, c = {};              ///< coefficient curves (parse_curve); empty: those that give ve-signature with 1/4
+  std::string coordinates = "normalised";          ///< of what clock: normalised (T / T_1) | raw
 };
 
 struct ScheduleInfo {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "htfm/clock/feature.h"
+#include "htfm/path/schedule_feature.h"
+#include "htfm/path/source_mean.h"
 
 namespace htfm {
 
@@ -9,7 +11,8 @@ namespace htfm {
 struct SourceBatch {
   at::Tensor area;     ///< n, float64
   at::Tensor feature;  ///< n x size, float64, before standardisation; undefined where the network sees none
-  at::Tensor source;   ///< n x dim, float64: x_0 = sqrt(2A) z
+  at::Tensor eta;      ///< n x words, float64: what the schedule is told of the clock; undefined where it does not look at it
+  at::Tensor source;   ///< n x dim, float64: x_0 = m(T) + sqrt(2A) z
 
   /// Row i becomes row order[i].
   void reorder(const std::vector<int64_t>& order);
@@ -18,9 +21,12 @@ struct SourceBatch {
 /// Draws (clock, feature, source) of one law.
 class SourceSampler {
  public:
-  SourceSampler(const Clock& clock, const PathFeature& feature) : clock_(clock), feature_(feature) {}
+  /// The references must live as long as it does.
+  SourceSampler(const Clock& clock, const PathFeature& feature, const ScheduleFeature* schedule = nullptr, SourceMean mean = {})
+      : clock_(clock), feature_(feature), schedule_(schedule), mean_(std::move(mean)) {}
   const Clock& clock() const { return clock_; }
   const PathFeature& feature() const { return feature_; }
+  const SourceMean& mean() const { return mean_; }
   /// n clocks with their features; `source` stays undefined.
   SourceBatch clocks(Key key, int64_t n) const;
   /// The clocks T_t = t V for given slopes V, with their features; for families whose clocks are straight lines.
@@ -31,6 +37,8 @@ class SourceSampler {
  private:
   const Clock& clock_;
   const PathFeature& feature_;
+  const ScheduleFeature* schedule_;
+  SourceMean mean_;
 };
 
 }  // namespace htfm

@@ -27,14 +27,14 @@ void NetworkRows::evaluate() {
 
 Block::Block(const Model& model, const float* weights, Key key, int64_t first, int64_t rows, double* area, double* x)
     : flow_(model.flow()), rows_(rows), dim_(model.dim()), scales_(static_cast<size_t>(rows)), scaling_(static_cast<size_t>(rows)) {
-  const ClockSample clocks =
-      flow_.clock().sample(key.child("clock"), {.count = rows, .first = first, .paths = flow_.feature().needs_paths()});
-  const at::Tensor source = sample_source(key.child("source"), clocks.area, dim_, first);
+  const ClockSample clocks = flow_.clock().sample(key.child("clock"), {.count = rows, .first = first, .paths = flow_.needs_paths()});
+  const at::Tensor source = flow_.draw_source(key.child("source"), clocks.area, dim_, first);
   std::copy_n(clocks.area.const_data_ptr<double>(), rows, area);
   std::copy_n(source.const_data_ptr<double>(), rows * dim_, x);
   if (flow_.feature().size() > 0) feature_ = flow_.feature().standardised(flow_.feature()(clocks), model.standardiser);
   network_ = std::make_unique<NetworkRows>(model, weights, rows, feature_.defined() ? feature_.const_data_ptr<float>() : nullptr);
-  for (int64_t i = 0; i < rows; ++i) scales_[i] = flow_.scales(area[i]);
+  eta_ = flow_.eta(clocks);
+  for (int64_t i = 0; i < rows; ++i) scales_[i] = flow_.scales(area[i], ScheduleFeature::row(eta_, i));
 }
 
 void Block::velocity(const double* x, const double* t, double* v) {

@@ -37,7 +37,7 @@ class Block {
  private:
   const FlowMatching& flow_;
   int64_t rows_, dim_;
-  at::Tensor feature_;
+  at::Tensor feature_, eta_;
   std::unique_ptr<NetworkRows> network_;
   std::vector<FlowMatching::Scales> scales_;
   std::vector<Scaling> scaling_;

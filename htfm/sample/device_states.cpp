@@ -42,15 +42,15 @@ DeviceStates::~DeviceStates() { queue_->wait(); }
 
 void DeviceStates::begin(Key key, int64_t first, double* area) {
   const FlowMatching& flow = model_.flow();
-  const ClockSample clocks =
-      flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.feature().needs_paths()});
+  const ClockSample clocks = flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.needs_paths()});
   std::copy_n(clocks.area.const_data_ptr<double>(), rows_, area);
   scales_.clear();
-  for (int64_t i = 0; i < rows_; ++i) scales_.push_back(flow.scales(area[i]));
+  eta_ = flow.eta(clocks);
+  for (int64_t i = 0; i < rows_; ++i) scales_.push_back(flow.scales(area[i], ScheduleFeature::row(eta_, i)));
   used_ = 1;
   queue_->run([&] {
     if (feature_.defined()) feature_.copy_(flow.feature().standardised(flow.feature()(clocks), model_.standardiser));
-    registers_[0].copy_(sample_source(key.child("source"), clocks.area.to(ops_->device()), dim_, first));
+    registers_[0].copy_(flow.draw_source(key.child("source"), clocks.area.to(ops_->device()), dim_, first));
   });
   queue_->wait();
 }

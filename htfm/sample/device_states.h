@@ -47,6 +47,7 @@ class DeviceStates final : public States {
   std::unique_ptr<DeviceQueue> queue_;
   std::unique_ptr<UNetPass> pass_;  // the recording points at its weights
   at::Tensor master_, compute_, feature_, input_, time_, output_;
+  at::Tensor eta_;  // on the host: the rows of the scales
   std::vector<at::Tensor> registers_;
   size_t used_ = 1;
   std::vector<FlowMatching::Scales> scales_;

@@ -48,6 +48,15 @@ MultistepPlan calibrate(const Model& model, const float* weights, int64_t steps)
 // The ratio of source to data scale, in units of a clock in the middle: what the grid by clock goes by.
 double grid_ratio(const FlowMatching& flow, const FlowMatching::Scales& s) { return s.source / s.data * flow.data_scale().typical(); }
 
+// What the network is told of the clocks that a method's own sampler draws for these rows: the same key gives the same ones.
+at::Tensor own_feature(const Model& model, Key key, int64_t first, int64_t rows) {
+  const PathFeature& feature = model.method().feature();
+  if (feature.size() == 0) return {};
+  const ClockSample clocks =
+      model.method().clock().sample(key.child("clock"), {.count = rows, .first = first, .paths = feature.needs_paths()});
+  return feature.standardised(feature(clocks), model.standardiser);
+}
+
 // What all blocks of a call share.
 struct Job {
   const Model& model;
@@ -74,7 +83,8 @@ std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
     const int64_t first = block * rows, count = std::min(rows, n - first);
     double* state = job.x + first * dim;
     if (job.own) {
-      NetworkRows network(model, job.weights.const_data_ptr<float>(), count);
+      const at::Tensor feature = own_feature(model, job.key, first, count);
+      NetworkRows network(model, job.weights.const_data_ptr<float>(), count, feature.defined() ? feature.const_data_ptr<float>() : nullptr);
       const Velocity bare = std::ref(network);
       HostStates states(bare, count, dim, state);
       runs[static_cast<size_t>(block)] = {job.own->run(states, {job.key, first, job.options.solve.nfe, job.area + first}), count};
@@ -175,7 +185,8 @@ SampleOptions sample_options(const RunConfig& c) {
   o.seed = static_cast<uint64_t>(c.seed);
   o.solver = c.sample.solver == "fitted" && !c.precondition ? "ab2" : c.sample.solver;
   if (c.method != "htfm")
-    o.solver = c.method_options.sampler != "auto" ? c.method_options.sampler : c.make_method(c.clock)->samplers().front().name;
+    o.solver =
+        c.method_options.sampler != "auto" ? c.method_options.sampler : c.make_method(c.provisional_clock())->samplers().front().name;
   o.solve.nfe = c.sample.nfe;
   o.solve.time_power = c.sample.time_power;
   o.solve.rtol = c.sample.rtol;
@@ -188,6 +199,8 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   const std::span<const MethodSampler> samplers = model.method().samplers();
   const MethodSampler* own = samplers.empty() ? nullptr : &find_named(samplers, options.solver, "sample.solver");
   const SolverInfo* solver = own ? nullptr : &find_solver(options.solver);
+  if (own && model.method().feature().size() > 0 && !options.device.is_cpu())
+    throw InputError("[--device] expected cpu for method = {}, got cuda", model.config().method);
   if (options.n < 1) throw InputError("[sample] expected at least one sample, got {}", options.n);
   if (const int64_t least = own ? own->least_nfe : solver->least_nfe; options.solve.nfe < least)
     throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver, options.solve.nfe);

@@ -199,6 +199,10 @@ Bindings::Bindings(RunConfig& c) {
       if (seen.insert(p.name).second) add_clock_parameter(p, c.clock);
   add("clock.grid", c.clock.grid, 1, 1'000'000, "steps of the clock's grid on [0,1]");
   add("clock.scale", c.clock.scale, 1e-100, 1e100, "what the source is multiplied by");
+  add("source.law", c.source_law, "a named skewed source, which sets the clock's family: " + join_names(skewed_sources()) + "; or empty");
+  add("source.skew", c.source.skew,
+      "given the clock, the source's mean is shift + skew 2A: one number, or one for each column with commas between");
+  add("source.shift", c.source.shift, "the other part of the mean, in the same form");
   add("feature.kind", c.feature.kind, "auto, none, log_slope, logsignature, signature");
   add("feature.order", c.feature.order, 0, kMaxDepth, "truncation of the signature; 0 hides the clock from the network");
   add("feature.basis", c.feature.basis, "words or brackets");
@@ -211,9 +215,18 @@ Bindings::Bindings(RunConfig& c) {
       "follows them)");
   add("feature.squash", c.feature_squash,
       "grow like a square root beyond a deviation: on, off, or auto (where a coupling makes the largest clocks matter)");
-  add("path.schedule", c.path.name, "straight, vp, ve, polynomial");
+  add("path.schedule", c.path.name, join_names(schedules()));
   add("path.gamma", c.path.gamma, 1, 16, "power of the polynomial schedule");
   add("path.ratio", c.path.ratio, 1, 1e6, "ratio of noise levels of the ve schedule");
+  add("path.lambda_alpha", c.path.lambda_alpha, -16, 16, "ve-signature: how far the clock's shape bends alpha");
+  add("path.lambda_beta", c.path.lambda_beta, -1, 1, "ve-signature: how far it bends beta; between -1 and 1");
+  add("path.lambda", c.path.lambda, "near-linear, time-warp: lambda_t as coefficients of 1, t, t^2, ..., the first 0");
+  add("path.a", c.path.a,
+      "signature-linear, near-linear: the curve a(t), as 'word: coefficients of 1, t, ...; ...' over words of the letters t and c, or 1; "
+      "empty: that of ve-signature with 1/4");
+  add("path.b", c.path.b, "signature-linear, near-linear: the curve b(t)");
+  add("path.c", c.path.c, "time-warp: the curve c(t)");
+  add("path.coordinates", c.path.coordinates, "schedules with curves: the signature of the clock normalised (T / T_1) or raw");
   add("coupling.kind", c.coupling.kind, join_names(couplings()));
   add("coupling.size", c.coupling.size.kind, "what is ranked: " + join_names(size_statistics()));
   add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
@@ -230,13 +243,26 @@ Bindings::Bindings(RunConfig& c) {
   add("baseline.loss", c.method_options.loss,
       "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");
   add("baseline.sampler", c.method_options.sampler,
-      "auto (the first), dlpm and dlim: dlpm, dlim; lim: sde, ode; tflow and tedm: heun, euler");
+      "auto (the first), dlpm and dlim: dlpm, dlim; lim: sde, ode; tflow and tedm: heun, euler; clock-diffusion: mixed-flow, mixed, "
+      "kernel, "
+      "flow, sde");
   add("baseline.steps", c.method_options.steps, 2, 1'000'000, "dlpm, dlim: T of training");
   add("baseline.eta", c.method_options.eta, 0, 1, "dlim: share of the noise that is drawn anew in each step");
   add("baseline.clamp_a", c.method_options.clamp_a, 0, inf, "largest mixing variable A of the noise sqrt(A) z; 0: none");
   add("baseline.clamp_eps", c.method_options.clamp_eps, 0, inf, "largest element of the noise; 0: none");
   add("baseline.outer", c.method_options.outer, 1, 1024, "median: mixing variables a data row");
   add("baseline.inner", c.method_options.inner, 1, 1024, "median: noises for each of them");
+  DiffusionOptions& d = c.method_options.diffusion;
+  add("diffusion.dynamics", d.dynamics, "clock-diffusion: vp (f = -beta x / 2) or ve (f = 0), noise in units of the data's scale");
+  add("diffusion.beta_min", d.beta_min, 0, 1000, "vp: beta at t = 0, linear in t");
+  add("diffusion.beta_max", d.beta_max, 0, 1000, "vp: beta at t = 1");
+  add("diffusion.sigma_min", d.sigma_min, 0, 1000, "ve: deviation of the noise at t = 0, geometric in t");
+  add("diffusion.sigma_max", d.sigma_max, 0, 1000, "ve: that at t = 1");
+  add("diffusion.grid", d.grid, "steps of the samplers: angle (each clock at its own levels of noise) or time (the same times for all)");
+  add("diffusion.threshold", d.threshold, 0, 1,
+      "mixed samplers: an increment of the clock is a jump where it brings more than this share of the noise (mixed), or turns the angle "
+      "by more "
+      "than this share of 45 degrees (mixed-flow)");
   add("net.kind", c.net.kind, "mlp, or unet for images");
   add("net.width", c.net.mlp.width, 1, 4096, "channels");
   add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
@@ -332,6 +358,12 @@ void walk(Bindings& keys, const toml::table& table, const std::string& prefix, c
 
 // What no single key can tell: names in registries and parameters that belong together.
 void validate(RunConfig& c) {
+  if (!c.source_law.empty()) {
+    const SkewedSource& law = find_named(skewed_sources(), c.source_law, "source.law");
+    if (c.clock.family != "deterministic" && c.clock.family != law.family)
+      throw InputError("[clock.family] expected {} for source.law = {}, got {}", law.family, law.name, c.clock.family);
+    c.clock.family = law.family;
+  }
   // Parameters of other families may stand in a file, so that one line changes the tail; they are not used.
   const ClockFamily& family = find_named(clock_families(), c.clock.family, "clock.family");
   std::map<std::string, double> own;
@@ -360,8 +392,7 @@ void validate(RunConfig& c) {
   one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
   one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
   // Throws where method, clock, feature, schedule or coupling are wrong.
-  const bool later = family.from_data && c.method == "htfm";  // until the data are there
-  c.net.mlp.feature = c.make_method(later ? ClockSpec{"inverse-gamma", {{"nu", 2.0}}, c.clock.grid} : c.clock)->feature().size();
+  c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
   c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding, c.net.unet.film = c.net.mlp.film;
   c.net.unet.multipliers = parse_list("unet.multipliers", c.net.multipliers);
   c.net.unet.attention = parse_list("unet.attention", c.net.attention);
@@ -370,13 +401,19 @@ void validate(RunConfig& c) {
 }  // namespace
 
 FlowMatchingSpec RunConfig::flow() const {
-  FlowMatchingSpec spec{clock, feature, path, coupling, precondition, time == "clock", data.tail == "pareto"};
+  FlowMatchingSpec spec{clock, feature, path, coupling, source, precondition, time == "clock", data.tail == "pareto"};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);
   spec.feature.squash = feature_squash == "on" || (feature_squash == "auto" && coupled);
   spec.feature.saturate = feature_saturate == "on" || (feature_saturate == "auto" && coupled && scale == "clock" && precondition);
   return spec;
+}
+
+ClockSpec RunConfig::provisional_clock() const {
+  const bool later =
+      find_named(clock_families(), clock.family, "clock.family").from_data && find_named(methods(), method, "method").any_clock;
+  return later ? ClockSpec{"inverse-gamma", {{"nu", 2.0}}, clock.grid} : clock;
 }
 
 std::unique_ptr<Method> RunConfig::make_method(const ClockSpec& chosen, DataScale own_scale) const {
@@ -439,7 +476,7 @@ std::vector<std::string> config_differences(const RunConfig& a, const RunConfig&
 bool may_change_on_resume(const std::string& key) {
   return key == "train.epochs" || key == "train.checkpoint_steps" || key == "train.keep" || key == "train.keep_every" ||
          key == "train.log_steps" || key == "train.max_bad_steps" || key.starts_with("sample.") || key == "baseline.sampler" ||
-         key == "baseline.eta";
+         key == "baseline.eta" || key == "diffusion.grid" || key == "diffusion.threshold";
 }
 
 }  // namespace htfm

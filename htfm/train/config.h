@@ -85,6 +85,8 @@ struct RunConfig {
   std::string feature_squash = "auto";    ///< on, off, or auto, where a coupling makes the largest clocks matter
   std::string feature_area = "auto";      ///< join the area: on, off, or auto, where a coupling makes the data depend on it
   CouplingSpec coupling;
+  SourceMeanSpec source;
+  std::string source_law;  ///< a named skewed source, which has its own clock; empty: none
   bool precondition = true;
   std::string scale = "constant";  ///< s_d of the preconditioning: constant or clock
   std::string time = "path";       ///< what the network is told: path or clock
@@ -94,6 +96,8 @@ struct RunConfig {
   SampleConfig sample;
 
   FlowMatchingSpec flow() const;
+  /// The clock, or a stand-in for one that has no law until a data set gives it one, where the method takes such clocks.
+  ClockSpec provisional_clock() const;
   /// The method for a clock that may come from the data.
   std::unique_ptr<Method> make_method(const ClockSpec& chosen, DataScale own_scale = DataScale()) const;
 };

@@ -49,7 +49,8 @@ class DeviceEngine final : public Engine {
  public:
   DeviceEngine(const Model& model, const CoupledData& set)
       : optimiser_(model.network().layout(), model.config().train),
-        drawn_(model.config().method == "htfm" && model.config().coupling.kind != "independent") {
+        drawn_(model.config().method == "htfm" &&
+               (model.config().coupling.kind != "independent" || !SourceMean(model.config().source).zero())) {
     StepState counters;
     counters.updates = model.state.updates, counters.skipped = model.skipped, counters.bad_in_a_row = model.bad_in_a_row;
     counters.loss_sum = model.loss_sum, counters.loss_count = model.loss_count;
@@ -72,7 +73,7 @@ class DeviceEngine final : public Engine {
 
  private:
   Optimiser optimiser_;
-  bool drawn_;  // the coupling looks at the points of the source, so the host draws them
+  bool drawn_;  // the coupling looks at the points of the source, or they have a mean: the host draws them
   std::unique_ptr<DeviceTrainer> trainer_;
 };
 
@@ -81,6 +82,9 @@ class DeviceEngine final : public Engine {
 std::unique_ptr<Engine> make_engine(const Model& model, const CoupledData& set, at::Device device) {
   if (device.is_cpu()) return std::make_unique<CpuEngine>(model);
   const RunConfig& c = model.config();
+  // A sampler of its own sees the bare network there, without a feature.
+  if (!model.method().samplers().empty() && model.method().feature().size() > 0)
+    throw InputError("[--device] expected cpu for method = {}, got cuda", c.method);
   if (!model.network().unet()) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", c.net.kind);
   if (c.data.tail != "empirical") throw InputError("[data.tail] expected empirical on a device, got {}", c.data.tail);
   if (c.train.validation > 0) throw InputError("[train.validation] expected 0 on a device, got {}", c.train.validation);
