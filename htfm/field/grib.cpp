@@ -21,15 +21,20 @@ namespace {
 constexpr double kMissing = -0x1p100;
 
 // What ecCodes would print is kept for the message: the library never prints.
-thread_local std::string last_words;
+thread_local std::string last_words, current_file;
 
 void keep_words(const grib_context*, int, const char* text) { last_words = text; }
 
-void set_up() {
+// ecCodes ends the process where a damaged message breaks what it takes for granted.
+void refuse(const char* text) { throw InputError("[grib] {}: damaged: {}", current_file, printable(text)); }
+
+void set_up(const std::string& path) {
+  current_file = path;
   static std::once_flag once;
   std::call_once(once, [] {
     codes_context* context = codes_context_get_default();
     codes_context_set_logging_proc(context, keep_words);
+    codes_set_codes_assertion_failed_proc(refuse);
     codes_grib_multi_support_on(context);  // several fields may share a message
   });
   last_words.clear();
@@ -202,7 +207,7 @@ struct Closer {
 }  // namespace
 
 void visit_grib(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
-  set_up();
+  set_up(path);
   const std::unique_ptr<std::FILE, Closer> file(std::fopen(path.c_str(), "rb"));
   if (!file) throw InputError("[grib] {}: {}", path, system_reason(errno));
   std::map<std::string, std::shared_ptr<const Grid>> grids;  // by their key: latitudes of a projected grid take a while
