@@ -154,8 +154,10 @@ void add_prepare(CLI::App& app) {
     const std::vector<std::string> files = expand(o->files);
     StatusLine line("prepare: ");
     const auto all = static_cast<int64_t>(files.size());
-    const PrepareSummary s =
-        prepare_fields(files, spec, o->output, [&](int64_t done) { line.show(fmt::format("{} of {} files", done, all), done == all); });
+    const auto started = std::chrono::steady_clock::now();
+    const PrepareSummary s = prepare_fields(files, spec, o->output, [&](int64_t done) {
+      if (std::chrono::steady_clock::now() - started > std::chrono::seconds(2)) line.show(fmt::format("{} of {} files", done, all));
+    });
     const FieldSet set = open_field_set(o->output);
     Json j{{"set", o->output},
            {"hash", set.hash},

@@ -1,7 +1,11 @@
 // Fields out of GRIB2 and NetCDF: values as the libraries give them, places and times, and one line for what is wrong.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 
 #include "field_support.h"
 #include "htfm/field/calendar.h"
@@ -37,6 +41,30 @@ TEST(Grib, ValuesEqualEcCodesExactly) {
       ASSERT_EQ(own.size(), theirs.size()) << packing;
       for (size_t k = 0; k < own.size(); ++k) ASSERT_EQ(own[k], theirs[k]) << packing << " " << bits << " at " << k;
     }
+}
+
+// The same on files of the user's: HTFM_GRIB_FILES=FOLDER field_read_test --gtest_filter='*OwnFiles*' prints seconds a field beside
+// ecCodes'.
+TEST(Grib, ValuesOfOwnFilesEqualEcCodes) {
+  const char* folder = std::getenv("HTFM_GRIB_FILES");
+  if (!folder) GTEST_SKIP() << "HTFM_GRIB_FILES names no folder";
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  double own_time = 0, their_time = 0;
+  int64_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".grib2") continue;
+    const auto start = Clock::now();
+    const std::vector<double> own = read_all(entry.path().string());
+    const auto middle = Clock::now();
+    const std::vector<double> theirs = eccodes_values(entry.path().string());
+    their_time += seconds(Clock::now() - middle), own_time += seconds(middle - start), ++files;
+    ASSERT_EQ(own.size(), theirs.size());
+    ASSERT_EQ(std::memcmp(own.data(), theirs.data(), own.size() * sizeof(double)), 0) << entry.path();
+  }
+  ASSERT_GT(files, 0);
+  std::printf("%ld files, all values equal; seconds a field: %.3f here, %.3f by ecCodes\n", static_cast<long>(files),
+              own_time / static_cast<double>(files), their_time / static_cast<double>(files));
 }
 
 TEST(Grib, WindowsAreThatPartOfTheWhole) {

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <limits>
-#include <map>
 #include <mutex>
 
 #include "htfm/base/error.h"
@@ -131,12 +130,19 @@ class GribMessage : public FieldMessage {
   const GribHandle& handle_;
 };
 
-std::vector<double> numbers(const GribHandle& h, const char* key) {
-  size_t size = 0;
-  if (codes_get_size(h.get(), key, &size)) return {};
-  std::vector<double> out(size);
-  if (codes_get_double_array(h.get(), key, out.data(), &size)) return {};
-  return out;
+// All places of a projected grid, from ecCodes' iterator, without the values.
+void read_places(const GribHandle& h, Grid& grid) {
+  constexpr unsigned long kNoValues = 1;
+  int error = 0;
+  codes_iterator* iterator = codes_grib_iterator_new(h.get(), kNoValues, &error);
+  if (!iterator || error) return;
+  double latitude = 0, longitude = 0, value = 0;
+  const auto points = static_cast<size_t>(grid.height * grid.width);
+  grid.latitude.reserve(points), grid.longitude.reserve(points);
+  while (codes_grib_iterator_next(iterator, &latitude, &longitude, &value))
+    grid.latitude.push_back(latitude), grid.longitude.push_back(longitude);
+  codes_grib_iterator_delete(iterator);
+  if (grid.latitude.size() != points) grid.latitude.clear(), grid.longitude.clear();
 }
 
 std::shared_ptr<const Grid> read_grid(const GribHandle& h) {
@@ -161,11 +167,22 @@ std::shared_ptr<const Grid> read_grid(const GribHandle& h) {
     for (int64_t i = 0; i < grid->width; ++i)
       grid->longitude.push_back(west + reach * static_cast<double>(i) / std::max<double>(1, static_cast<double>(grid->width - 1)));
   } else {
-    grid->latitude = numbers(h, "latitudes"), grid->longitude = numbers(h, "longitudes");
-    const auto points = static_cast<size_t>(grid->height * grid->width);
-    if (grid->latitude.size() != points || grid->longitude.size() != points) grid->latitude.clear(), grid->longitude.clear();
+    read_places(h, *grid);
   }
   return grid;
+}
+
+// The places of a projected grid take a second, and years of files have the same one: the last few grids are kept.
+std::shared_ptr<const Grid> shared_grid(const GribHandle& h) {
+  static std::mutex mutex;
+  static std::vector<std::shared_ptr<const Grid>> kept;
+  constexpr size_t kMost = 4;
+  const std::string key = h.words("md5GridSection");
+  const std::lock_guard lock(mutex);
+  for (const auto& grid : kept)
+    if (grid->key == key && !key.empty()) return grid;
+  if (kept.size() == kMost) kept.erase(kept.begin());
+  return kept.emplace_back(read_grid(h));
 }
 
 struct What {
@@ -210,7 +227,6 @@ void visit_grib(const std::string& path, const FieldChoice& choice, const FieldV
   set_up(path);
   const std::unique_ptr<std::FILE, Closer> file(std::fopen(path.c_str(), "rb"));
   if (!file) throw InputError("[grib] {}: {}", path, system_reason(errno));
-  std::map<std::string, std::shared_ptr<const Grid>> grids;  // by their key: latitudes of a projected grid take a while
   std::vector<std::string> found;
   int64_t used = 0;
   for (int64_t number = 1;; ++number) {
@@ -228,9 +244,7 @@ void visit_grib(const std::string& path, const FieldChoice& choice, const FieldV
       continue;
     }
     GribMessage message(handle);
-    const std::string key = handle.words("md5GridSection");
-    if (!grids.contains(key)) grids[key] = read_grid(handle);
-    message.grid = grids[key];
+    message.grid = shared_grid(handle);
     message.name = what.name, message.text = what.text(), message.units = handle.words("units");
     message.time = valid_time(handle);
     visitor(message);
