@@ -50,11 +50,23 @@ Loaded from_samples(const std::string& path, const ImageShape& shape, int64_t ch
   return out;
 }
 
+constexpr int64_t kLooked = 256;  // fields that maps are chosen from
+
 // Fields evenly out of a stream.
-at::Tensor some(const FieldStream& s, int64_t count) {
+at::Tensor evenly(const FieldStream& s, int64_t count) {
   std::vector<at::Tensor> out;
   count = std::min(count, s.n);
   for (int64_t k = 0; k < count; ++k) out.push_back(s.read(s.n * k / count, s.n * k / count + 1));
+  return at::cat(out);
+}
+
+// Of these, some by the rank of their maximum, evenly over the upper half: dry fields look all alike. The largest comes last.
+at::Tensor by_maximum(const at::Tensor& fields, int64_t count) {
+  const at::Tensor order = std::get<1>(fields.amax({1, 2}).sort());
+  const int64_t n = fields.size(0), shown = std::min(n, count), low = shown < n ? std::min(n / 2, n - shown) : 0;
+  std::vector<at::Tensor> out;
+  for (int64_t k = 0; k < shown; ++k)
+    out.push_back(fields.select(0, order[low + (n - 1 - low) * (k + 1) / shown].item<int64_t>()).unsqueeze(0));
   return at::cat(out);
 }
 
@@ -139,8 +151,10 @@ void add_field_sections(report::Page& page, const FieldScores& s, const at::Tens
     row((name + ", real").c_str(), s.return_levels.real[k], text(s.return_levels.real[k].value), "");
     row((name + ", samples").c_str(), s.return_levels.fake[k], "", text(s.return_levels.fake[k].value));
   }
-  page.section("Maps").figure(report::image_figure(maps, "Maps of real fields, then of samples"),
-                              "Real fields first, then samples, on one colour scale: equal steps of colour are equal steps of the scale.");
+  page.section("Maps").figure(
+      report::image_figure(maps, "Maps of real fields, then of samples"),
+      "Real fields first, then as many samples, on one colour scale. Of 256 of each set these are evenly spaced by the rank of their "
+      "maximum, from the median to the largest.");
   page.section("Scores").table(table);
   const std::string value = unit.empty() ? "value" : "value in " + unit;
   page.section("Tails")
@@ -183,12 +197,13 @@ FieldEval eval_fields(const FieldEvalOptions& o, bool json, const std::string& c
   j["wet_threshold"] = scores.wet, j["cut_level"] = scores.cut, j["blocks"] = scores.blocks;
   j["bootstrap"] = scores.bootstrap.rounds, j["seed"] = scores.bootstrap.seed;
   if (o.maps.empty() && o.page.empty()) return out;
-  const at::Tensor a = some(real.stream, o.shown);
-  report::MapStyle style = report::map_style(a);  // the same colours whatever the samples are
+  const at::Tensor looked = evenly(real.stream, kLooked);
+  report::MapStyle style = report::map_style(looked);  // the same colours whatever the samples are
+  style.columns = std::min<int64_t>(o.shown, 4);
   style.unit = set->units[static_cast<size_t>(o.channel)];
   style.south_first = set->south_first;
-  if (style.unit == "unknown" || style.unit == "~") style.unit.clear();
-  const at::Tensor maps = report::field_maps(at::cat({a, some(fake.stream, o.shown)}), style);
+  const at::Tensor maps =
+      report::field_maps(at::cat({by_maximum(looked, o.shown), by_maximum(evenly(fake.stream, kLooked), o.shown)}), style);
   if (!o.maps.empty()) write_png(o.maps, maps), j["maps"] = o.maps;
   if (!o.page.empty()) {
     report::Page page(fmt::format("Fields of {}", o.fake), fmt::format("Scored against {}.", real.description));

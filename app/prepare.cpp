@@ -70,7 +70,7 @@ PrepareSpec make_spec(const Options& o, const CLI::App& command) {
   spec.recipe = o.recipe;
   const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
   if (!o.variables.empty() || !o.codes.empty()) {
-    spec.channels.clear();
+    spec.channels.clear(), spec.names.clear(), spec.units.clear();
     for (const std::string& name : o.variables) spec.channels.push_back({.name = name});
     for (const std::string& code : o.codes) spec.channels.push_back({.code = parse_code(code)});
   }

@@ -78,6 +78,8 @@ TEST(Prepare, RadarRecipeCutsWindowsInsideTheCoverageAndHoldsTheLastFramesOut) {
   const FieldSet set = open_field_set(folder / "set");
   for (const int64_t i : set.part(true)) EXPECT_EQ(set.time[i].item<int64_t>() % 3600, 18 * 60);
   EXPECT_GE(set.fields.min().item<double>(), 0);
+  EXPECT_EQ(set.channels, std::vector<std::string>{"PrecipRate"});
+  EXPECT_EQ(set.units, std::vector<std::string>{"mm/h"});
   EXPECT_EQ(set.provenance.at("dropped_missing"), 1);
   EXPECT_EQ(set.provenance.at("files").size(), 4U);
 }

@@ -77,8 +77,7 @@ class Preparation {
         if (!frame.channels[c].empty())
           throw InputError("[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step)", file,
                            spec_.channels[c].text(), moment_text(m.time), m.text);
-        if (set_.channels[c].empty())
-          set_.channels[c] = m.name == "unknown" ? spec_.channels[c].text() : m.name, set_.units[c] = m.units, texts_.push_back(m.text);
+        if (set_.channels[c].empty()) name_channel(c, m);
         look_at_grid(m, file);
         frame.channels[c] = read_windows(m);
       });
@@ -141,6 +140,12 @@ class Preparation {
   }
 
  private:
+  void name_channel(size_t c, const FieldMessage& m) {
+    set_.channels[c] = c < spec_.names.size() ? spec_.names[c] : m.name == "unknown" ? spec_.channels[c].text() : m.name;
+    set_.units[c] = c < spec_.units.size() ? spec_.units[c] : m.units == "unknown" || m.units == "~" ? "" : m.units;
+    texts_.push_back(m.text);
+  }
+
   void look_at_grid(const FieldMessage& m, const std::string& file) {
     if (grid_) {
       if (m.grid->key != grid_->key)

@@ -15,6 +15,7 @@ namespace htfm {
 struct PrepareSpec {
   std::string recipe = {};                                 ///< the one that it began as
   std::vector<FieldChoice> channels = {};                  ///< one each
+  std::vector<std::string> names = {}, units = {};         ///< of the channels, where the file's are not to be used: local tables have none
   int64_t height = 0, width = 0;                           ///< of the windows; 0: the whole grid, or what `box` holds
   std::optional<std::pair<int64_t, int64_t>> offset = {};  ///< one window: its first row and column
   std::optional<Place> centre = {};                        ///< or the place of its middle

@@ -9,6 +9,7 @@ namespace {
 PrepareSpec hrrr_vil() {
   PrepareSpec spec;
   spec.channels = {{.code = ParameterCode{0, 15, 3}, .level_type = "10", .step = 0}};
+  spec.names = {"VIL"}, spec.units = {"kg/m2"};
   spec.height = spec.width = 128;
   spec.offset = {465, 835};
   spec.train = "2019,2020", spec.test = "2021";
@@ -19,6 +20,7 @@ PrepareSpec hrrr_vil() {
 PrepareSpec mrms() {
   PrepareSpec spec;
   spec.channels = {{.code = ParameterCode{209, 6, 1}}};
+  spec.names = {"PrecipRate"}, spec.units = {"mm/h"};
   spec.height = spec.width = 128;
   spec.tiles = 128;
   spec.mask_below = 0;
