@@ -1,10 +1,10 @@
 // Fields out of GRIB2 and NetCDF: values as the libraries give them, places and times, and one line for what is wrong.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include "field_support.h"
@@ -48,28 +48,27 @@ TEST(Grib, ValuesEqualEcCodesExactly) {
 TEST(Grib, ValuesOfOwnFilesEqualEcCodes) {
   const char* folder = std::getenv("HTFM_GRIB_FILES");
   if (!folder) GTEST_SKIP() << "HTFM_GRIB_FILES names no folder";
-  using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  const auto now = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
   double own_time = 0, their_time = 0;
   int64_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".grib2") continue;
-    const auto start = Clock::now();
+    const double start = now();
     std::unique_ptr<double[]> own;
     size_t size = 0;
     visit_fields(entry.path().string(), {}, [&](const FieldMessage& m) {
       own.reset(new double[size = static_cast<size_t>(m.grid->height * m.grid->width)]);
       m.read(m.grid->whole(), own.get());
     });
-    const auto middle = Clock::now();
+    const double middle = now();
     const std::vector<double> theirs = eccodes_values(entry.path().string());
-    their_time += seconds(Clock::now() - middle), own_time += seconds(middle - start), ++files;
+    if (files++ > 0) their_time += now() - middle, own_time += middle - start;
     ASSERT_EQ(size, theirs.size());
     ASSERT_EQ(std::memcmp(own.get(), theirs.data(), size * sizeof(double)), 0) << entry.path();
   }
-  ASSERT_GT(files, 0);
-  std::printf("%ld files, all values equal; seconds a field: %.3f here, %.3f by ecCodes\n", static_cast<long>(files),
-              own_time / static_cast<double>(files), their_time / static_cast<double>(files));
+  ASSERT_GT(files, 1);
+  std::printf("%ld files, all values equal; processor seconds a field: %.3f here, %.3f by ecCodes\n", static_cast<long>(files),
+              own_time / static_cast<double>(files - 1), their_time / static_cast<double>(files - 1));
 }
 
 TEST(Grib, WindowsAreThatPartOfTheWhole) {

@@ -91,8 +91,13 @@ void visit_packed_png(std::string_view bytes, const PackedScale& scale, const Wi
   for (int64_t j = 0; whole && j < window.row + window.height; ++j) {
     whole = next_row(reader, png, row.data());
     if (!whole || j < window.row) continue;
-    const unsigned char* from = row.data() + (wide ? 2 : 1) * window.column;
-    for (int64_t i = 0; i < window.width; ++i) out[i] = values[wide ? from[2 * i] << 8 | from[2 * i + 1] : from[i]];
+    if (wide) {
+      const unsigned char* from = row.data() + 2 * window.column;
+      for (int64_t i = 0; i < window.width; ++i) out[i] = values[from[2 * i] << 8 | from[2 * i + 1]];
+    } else {
+      const unsigned char* from = row.data() + window.column;
+      for (int64_t i = 0; i < window.width; ++i) out[i] = values[from[i]];
+    }
     visitor(j - window.row, out.data());
   }
   if (!whole) throw InputError("{}: damaged: the packed image: {}", where, printable(reader.message));
