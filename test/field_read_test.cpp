@@ -153,7 +153,7 @@ TEST(Grib, SaysWhatIsWrongWithAFile) {
   write_grib(folder / "good", {.width = 40, .height = 40, .packing = "grid_png"});
   const std::string bytes = slurp(folder / "good");
   spill(folder / "cut", bytes.substr(0, bytes.size() / 2));
-  EXPECT_MENTIONS(input_error([&] { read_all(folder / "cut"); }), "cut: message 1: truncated or damaged: ");
+  EXPECT_MENTIONS(input_error([&] { read_all(folder / "cut"); }), "cut: message 1: truncated or damaged: it should be ");
   write_grib(folder / "one", {.grid = "regular_ll", .width = 8, .height = 8, .edition = 1});
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "one"); }), "one: message 1: expected GRIB edition 2, got edition 1");
   spill(folder / "text", "not a field");
@@ -164,15 +164,15 @@ TEST(Grib, SaysWhatIsWrongWithAFile) {
   spill(folder / "none", "");
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "none"); }), "got an empty file");
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "absent"); }), "absent");
-  // Any byte of the image may be wrong: an error or other values, never a crash.
-  for (size_t at = bytes.size() - 200; at < bytes.size() - 4; ++at) {
+  // Any byte may be wrong: an error or other values, never a crash.
+  for (size_t at = 0; at < bytes.size(); ++at) {
     std::string bad = bytes;
     bad[at] = static_cast<char>(bad[at] ^ 0x55);
     spill(folder / "bad", bad);
     try {
       read_all(folder / "bad");
     } catch (const InputError& e) {
-      EXPECT_NE(std::string(e.what()).find("bad"), std::string::npos);
+      EXPECT_NE(std::string(e.what()).find("bad"), std::string::npos) << e.what();
     }
   }
 }

@@ -11,12 +11,14 @@
 #include "htfm/field/calendar.h"
 #include "htfm/field/field_file.h"
 #include "htfm/field/grib_png.h"
+#include "htfm/field/grib_scan.h"
 #include "htfm/io/descriptor.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
 namespace {
 
+constexpr int64_t kMostPoints = int64_t{1} << 28;
 constexpr double kMissing = -0x1p100;
 
 // What ecCodes would print is kept for the message: the library never prints.
@@ -34,7 +36,6 @@ void set_up(const std::string& path) {
     codes_context* context = codes_context_get_default();
     codes_context_set_logging_proc(context, keep_words);
     codes_set_codes_assertion_failed_proc(refuse);
-    codes_grib_multi_support_on(context);  // several fields may share a message
   });
   last_words.clear();
 }
@@ -155,6 +156,10 @@ std::shared_ptr<const Grid> read_grid(const GribHandle& h) {
   if (h.whole_or("iScansNegatively", 0) || h.whole_or("jPointsAreConsecutive", 0) || h.whole_or("alternativeRowScanning", 0))
     throw InputError("[grib] {}: expected rows one after another from west to east, got scanning mode {}", h.where(),
                      h.whole_or("scanningMode", 0));
+  // A damaged header may promise what no memory holds.
+  if (grid->width * grid->height > kMostPoints || h.whole_or("numberOfDataPoints", 0) != grid->width * grid->height)
+    throw InputError("[grib] {}: damaged: expected {} points on {}, got {}", h.where(), grid->width * grid->height, grid->text(),
+                     h.whole_or("numberOfDataPoints", 0));
   grid->south_first = h.whole_or("jScansPositively", 0) != 0;
   grid->key = h.words("md5GridSection");
   if (grid->kind == "regular_ll") {
@@ -225,6 +230,11 @@ struct Closer {
 
 void visit_grib(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
   set_up(path);
+  // Several fields may share a message. ecCodes' code for it is slower and less robust: only where it is needed.
+  if (scan_grib(path).shared)
+    codes_grib_multi_support_on(codes_context_get_default());
+  else
+    codes_grib_multi_support_off(codes_context_get_default());
   const std::unique_ptr<std::FILE, Closer> file(std::fopen(path.c_str(), "rb"));
   if (!file) throw InputError("[grib] {}: {}", path, system_reason(errno));
   std::vector<std::string> found;
