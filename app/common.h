@@ -77,6 +77,7 @@ void add_clock(CLI::App& app);
 void add_source(CLI::App& app);
 void add_signature(CLI::App& app);
 void add_data(CLI::App& app);
+void add_prepare(CLI::App& app);
 void add_train(CLI::App& app);
 void add_sample(CLI::App& app);
 void add_fit(CLI::App& app);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/common.h"
+#include "app/field_eval.h"
 #include "app/image_eval.h"
 #include "htfm/base/error.h"
 #include "htfm/io/npy.h"
@@ -40,14 +41,16 @@ void add_eval(CLI::App& app) {
     std::vector<std::string> metrics;
     MetricOptions metric;
     ImageEvalOptions image;
+    FieldEvalOptions field;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("eval", "Score samples against data");
   c->footer(
       "Example: htfm eval --real r.npy --fake s.npy --metrics f1_prd,w1_sliced\n"
-      "         htfm eval --real cifar10-lt --fake s.npy --features net.pt --reference-cache ref.safetensors");
-  c->add_option("--real", o->real, "Data (.npy or .csv); images with --features")->required();
-  c->add_option("--fake", o->fake, "Samples (.npy or .csv)")->required();
+      "         htfm eval --real cifar10-lt --fake s.npy --features net.pt --reference-cache ref.safetensors\n"
+      "         htfm eval --real rain.fields --fake s.npy --page rain.html");
+  c->add_option("--real", o->real, "Data (.npy or .csv); images with --features; a prepared set of fields")->required();
+  c->add_option("--fake", o->fake, "Samples (.npy or .csv); of fields, also another set, or the same for its training part")->required();
   std::vector<std::string> names;
   for (const MetricInfo& m : metric_infos()) names.emplace_back(m.name);
   c->add_option("--metrics", o->metrics, "Comma-separated; all where not given")->delimiter(',')->check(CLI::IsMember(names));
@@ -61,6 +64,7 @@ void add_eval(CLI::App& app) {
   c->add_option("--inception", o->image.inception,
                 "Images: SHA-256 of the 2015 Inception network; the distance is called FID only where --features is that file");
   c->add_option("--about", o->image.about, "Images: what `htfm sample --json` printed, to stand beside the scores");
+  o->field.add(*c);
   o->common.add(*c);
   c->callback([o, k] {
     const bool images = !o->image.reference.features.empty();
@@ -70,6 +74,15 @@ void add_eval(CLI::App& app) {
       o->image.reference.real.path = o->real, o->image.fake = o->fake;
       if (k->count() > 0) o->image.k = o->metric.k;
       print_figures(o->common, eval_images(o->image, o->common));
+      return;
+    }
+    if (image_kind(o->real) == "fields") {
+      if (!o->metrics.empty()) throw InputError("[--metrics] expected no list with fields, which have scores of their own");
+      o->field.real = o->real, o->field.fake = o->fake;
+      o->field.scores.bootstrap = o->metric.bootstrap, o->field.scores.bootstrap.seed = static_cast<uint64_t>(o->common.seed);
+      print_figures(o->common, eval_fields(o->field, o->common.json,
+                                           fmt::format("htfm eval --real {} --fake {} --page {}", o->real, o->fake, o->field.page))
+                                   .figures);
       return;
     }
     const at::Tensor real = read_table(o->real).values, fake = read_samples(o->fake);

@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   add_source(app);
   add_signature(app);
   add_data(app);
+  add_prepare(app);
   add_train(app);
   add_sample(app);
   add_fit(app);

@@ -1,13 +1,40 @@
 // htfm report: one self-contained page about a run.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "app/common.h"
+#include "app/field_eval.h"
+#include "app/field_sample.h"
 #include "app/scored_run.h"
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/train/run_folder.h"
 
 namespace htfm::app {
+
+namespace {
+
+// Samples go through a file beside the page: they need not fit in memory.
+Json report_fields(const Model& model, const SampleOptions& options, const std::string& run, const std::string& output) {
+  struct Removed {
+    std::string path;
+    ~Removed() { std::filesystem::remove(path); }
+  } samples{output + ".samples.npy"};
+  Json j = sample_fields(model, options, samples.path, "");
+  FieldEvalOptions o;
+  o.real = model.config().data.path, o.fake = samples.path, o.page = output;
+  const FieldEval scored = eval_fields(o, true,
+                                       fmt::format("htfm report {} -o {} (step {}, averaged weights {}, {} with {} evaluations)", run,
+                                                   output, model.step, model.weights_hash(), options.solver, j["nfe"].get<double>()));
+  for (const auto& [name, value] : scored.figures.items())
+    if (value.is_number()) j[name] = value;
+  j.erase("file");
+  j["report"] = output;
+  return j;
+}
+
+}  // namespace
 
 void add_report(CLI::App& app) {
   struct Options {
@@ -28,6 +55,10 @@ void add_report(CLI::App& app) {
     SampleOptions options = sample_options(model.config());
     if (o->n > 0) options.n = o->n;
     if (o->common.seed_given) options.seed = static_cast<uint64_t>(o->common.seed);
+    if (model.field()) {
+      print_figures(o->common, report_fields(model, options, o->run, o->output));
+      return;
+    }
     const Reference reference = make_reference(model.config(), options.n, true);
     std::vector<ScoredRun> runs;
     runs.push_back(score_run(std::move(model), options, reference, o->run));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/common.h"
+#include "app/field_sample.h"
 #include "app/progress.h"
 #include "htfm/base/error.h"
 #include "htfm/io/csv.h"
@@ -119,6 +120,10 @@ void add_sample(CLI::App& app) {
     if (o->atol > 0) options.solve.atol = o->atol;
     options.averaged = o->weights == "ema";
     options.device = o->common.network_device(model.config().net.kind);
+    if (model.field() && o->output.ends_with(".npy")) {
+      print_figures(o->common, sample_fields(model, options, o->output, o->area));
+      return;
+    }
     const SampleResult result = sample_with_status(model, options);
     if (o->output.ends_with(".csv"))
       write_csv(o->output, result.samples, model.column_names(), model.transform().digits());

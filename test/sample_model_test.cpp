@@ -202,6 +202,9 @@ TEST(Sample, DoesNotDependOnThreadsOrOnHowManyAreDrawn) {
   EXPECT_TRUE(a.samples.equal(b.samples));
   o.n = 700;
   EXPECT_TRUE(sample(m, o).samples.narrow(0, 0, 512).equal(a.samples.narrow(0, 0, 512)));
+  // And a part that begins later is that part of the whole.
+  o.n = 256, o.first = 512;
+  EXPECT_TRUE(sample(m, o).samples.equal(a.samples.narrow(0, 512, 256)));
 }
 
 TEST(Sample, SolversAgreeInTheLimit) {

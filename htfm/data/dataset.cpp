@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/field/field_set.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/table.h"
 #include "htfm/io/text.h"
@@ -143,8 +144,30 @@ Dataset image_dataset(const ImageSet& set) {
   return out;
 }
 
+Dataset field_dataset(const std::string& path, bool held_out) {
+  const FieldSet set = open_field_set(path);
+  const std::vector<int64_t> index = set.part(held_out);
+  if (index.empty())
+    throw InputError("[data] {}: expected fields {}, got none among {}", path, held_out ? "held out" : "to train on", set.size());
+  const int64_t n = static_cast<int64_t>(index.size()), size = set.fields.numel() / set.size();
+  Dataset out;
+  out.rows = at::empty({n, size}, at::kFloat);
+  constexpr int64_t kPart = 256;  // fields in memory twice
+  const Key key = Key(0).child("dequantise").child(set.hash);
+  for (int64_t first = 0; first < n; first += kPart) {
+    const std::vector<int64_t> part(index.begin() + first, index.begin() + std::min(n, first + kPart));
+    out.rows.narrow(0, first, static_cast<int64_t>(part.size())).copy_(set.transform.apply(set.take(part), key, first));
+  }
+  out.image = ImageShape{set.fields.size(1), set.fields.size(2), set.fields.size(3)};
+  out.field = set.transform;
+  out.hash = rows_hash(out.rows);
+  out.origin = fmt::format("{}, {} fields {} ({})", path, n, held_out ? "held out" : "to train on", set.transform.text());
+  return out;
+}
+
 Dataset file_dataset(const FileSpec& spec) {
   const std::string kind = spec.kind == "auto" ? image_kind(spec.path) : spec.kind;
+  if (kind == "fields") return field_dataset(spec.path, false);
   if (kind != "table") return image_dataset(read_images({spec.path, kind, spec.subset, spec.imbalance}));
   if (spec.missing != "refuse" && spec.missing != "drop")
     throw InputError("[data.missing] expected refuse or drop; got '{}'", spec.missing);
@@ -176,7 +199,7 @@ std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key ke
   std::sort(order.begin(), order.begin() + apart);
   std::sort(order.begin() + apart, order.end());
   const auto part = [&](int64_t first, int64_t count, const char* what) {
-    Dataset out{.names = data.names, .notes = data.notes, .image = data.image, .classes = data.classes};
+    Dataset out{.names = data.names, .notes = data.notes, .image = data.image, .field = data.field, .classes = data.classes};
     const at::Tensor index = at::from_blob(order.data() + first, {count}, at::kLong);
     out.rows = data.rows.index_select(0, index);
     if (data.labels.defined()) out.labels = data.labels.index_select(0, index);

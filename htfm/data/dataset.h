@@ -10,18 +10,20 @@
 
 #include "htfm/data/image_set.h"
 #include "htfm/data/synthetic.h"
+#include "htfm/field/transform.h"
 
 namespace htfm {
 
 struct Dataset {
-  at::Tensor rows = {};                   ///< n x dim: float64, as given; of images float32 in [-1,1]
-  std::vector<std::string> names = {};    ///< of the columns; may be empty
-  std::string hash = {};                  ///< XXH64 of the rows' bytes
-  std::string origin = {};                ///< what it is, for reports
-  std::vector<std::string> notes = {};    ///< what was left out on reading, a sentence each
-  std::optional<ImageShape> image = {};   ///< of a row, where rows are images
-  at::Tensor labels = {};                 ///< n whole numbers (int64), where the rows have classes
-  std::vector<std::string> classes = {};  ///< their names
+  at::Tensor rows = {};                      ///< n x dim: float64, as given; of images float32 in [-1,1]
+  std::vector<std::string> names = {};       ///< of the columns; may be empty
+  std::string hash = {};                     ///< XXH64 of the rows' bytes
+  std::string origin = {};                   ///< what it is, for reports
+  std::vector<std::string> notes = {};       ///< what was left out on reading, a sentence each
+  std::optional<ImageShape> image = {};      ///< of a row, where rows are images
+  std::optional<FieldTransform> field = {};  ///< how rows became what they are, where they are prepared fields; samples go back by it
+  at::Tensor labels = {};                    ///< n whole numbers (int64), where the rows have classes
+  std::vector<std::string> classes = {};     ///< their names
 };
 
 Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n);
@@ -33,7 +35,7 @@ struct FileSpec {
   std::string missing = "refuse";       ///< rows with missing values: refuse or drop
   bool log_returns = false;             ///< rows become log(x_i / x_(i-1)), column by column
   std::string python = "python3";       ///< whose pyarrow reads Parquet
-  std::string kind = "table";           ///< table, a kind of images (ImageSpec), or auto: what the path holds
+  std::string kind = "table";           ///< table, fields, a kind of images (ImageSpec), or auto: what the path holds
   std::string subset = "all";           ///< of images: all or long-tail
   double imbalance = 0.01;              ///< of the long tail
 };
@@ -41,6 +43,10 @@ struct FileSpec {
 /// The rows of an .npy, .csv, .tsv or .parquet file, or images. A first column that only numbers the rows is left out, unless columns are
 /// chosen.
 Dataset file_dataset(const FileSpec& spec);
+
+/// The part of a prepared set (htfm/field/field_set.h) to train on, or the one held out, as a network sees it. Values are spread by the
+/// set's hash: the same in every run.
+Dataset field_dataset(const std::string& path, bool held_out);
 
 /// Images as rows.
 Dataset image_dataset(const ImageSet& set);

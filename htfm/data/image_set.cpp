@@ -13,6 +13,7 @@
 #include "htfm/base/registry.h"
 #include "htfm/data/cifar.h"
 #include "htfm/data/image_folder.h"
+#include "htfm/field/field_set.h"
 #include "htfm/io/dtype.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/npy.h"
@@ -89,12 +90,14 @@ std::string image_kind(const std::string& path) {
     throw InputError("[data] {}: expected a folder with data_batch_*.bin (CIFAR-10) or PNG files, got neither", path);
   }
   if (path.ends_with(".bin")) return "cifar10";
-  return path.ends_with(".npy") && read_npy_shape(path).size() == 4 ? "images" : "table";
+  for (const char* end : {".csv", ".tsv", ".parquet", ".npy"})
+    if (path.ends_with(end)) return path.ends_with(".npy") && read_npy_shape(path).size() == 4 ? "images" : "table";
+  return is_field_set(path) ? "fields" : "table";
 }
 
 ImageSet read_images(const ImageSpec& spec) {
   const std::string kind = spec.kind == "auto" ? image_kind(spec.path) : spec.kind;
-  if (kind == "table")
+  if (kind == "table" || kind == "fields")
     throw InputError("[data] {}: expected images: CIFAR-10 batches, a folder of PNG files, or an .npy array of four dimensions", spec.path);
   ImageSet set = find_named(kKinds, kind, "data.kind").read(spec.path);
   if (spec.subset == "long-tail") return long_tail(set, spec.imbalance);

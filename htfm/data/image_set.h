@@ -40,7 +40,7 @@ struct ImageSpec {
 };
 
 /// What a path holds: cifar10 (a .bin file, or a folder with data_batch_*.bin), png (a folder with PNG files, or with folders of them),
-/// images (an .npy array of four dimensions), or table (anything else).
+/// images (an .npy array of four dimensions), fields (a prepared set), or table (anything else).
 std::string image_kind(const std::string& path);
 
 /// Reads a set; one line that names file and place for anything missing, damaged or of another size.

@@ -216,9 +216,11 @@ int64_t first_not_finite(const Float* values, int64_t count) {
 
 }  // namespace
 
-at::Tensor read_npy(const Source& source, NpyNumbers numbers) {
+namespace {
+
+// The header of an array that is wanted and all there.
+NpyHeader check_array(const Source& source, NpyNumbers numbers, uint64_t& data_start, at::ScalarType& type) {
   const std::string& path = source.name();
-  uint64_t data_start = 0;
   const NpyHeader header = read_header(source, data_start);
   const Dtype* dtype = header.structured ? nullptr : find_dtype_npy(header.descr);
   if (!dtype || !wanted(dtype->type, numbers)) throw InputError("[npy] {}: expected {}, got {}", path, words(numbers), describe(header));
@@ -234,9 +236,32 @@ at::Tensor read_npy(const Source& source, NpyNumbers numbers) {
     throw InputError("[npy] {}: {}: shape {} of {} takes {} bytes, got {}", path, present < bytes ? "truncated" : "bytes after the array",
                      shape_text(header.shape), dtype->name, bytes, present);
   }
-  at::Tensor tensor = at::empty(header.shape, at::TensorOptions().dtype(dtype->type));
-  source.read(data_start, tensor.data_ptr(), bytes);
+  type = dtype->type;
+  return header;
+}
+
+}  // namespace
+
+at::Tensor read_npy(const Source& source, NpyNumbers numbers) {
+  uint64_t data_start = 0;
+  at::ScalarType type{};
+  const NpyHeader header = check_array(source, numbers, data_start, type);
+  at::Tensor tensor = at::empty(header.shape, at::TensorOptions().dtype(type));
+  source.read(data_start, tensor.data_ptr(), tensor.nbytes());
   return tensor;
+}
+
+NpyRows::NpyRows(const std::string& path) : file_(path) {
+  shape_ = check_array(file_, NpyNumbers::floating, start_, type_).shape;
+  if (shape_.size() < 2) throw InputError("[npy] {}: expected rows, got shape {}", path, shape_text(shape_));
+  row_size_ = 1;
+  for (size_t k = 1; k < shape_.size(); ++k) row_size_ *= shape_[k];
+}
+
+at::Tensor NpyRows::read(int64_t begin, int64_t end) const {
+  at::Tensor out = at::empty({end - begin, row_size_}, at::TensorOptions().dtype(type_));
+  file_.read(start_ + static_cast<uint64_t>(begin * row_size_) * out.element_size(), out.data_ptr(), out.nbytes());
+  return out.to(at::kFloat);
 }
 
 at::Tensor read_npy(const std::string& path, NpyNumbers numbers) { return read_npy(FileSource(path), numbers); }
@@ -246,16 +271,14 @@ std::vector<int64_t> read_npy_shape(const std::string& path) {
   return read_header(FileSource(path), data_start).shape;
 }
 
-void write_npy(Sink& sink, const at::Tensor& tensor) {
-  const at::ScalarType type = tensor.scalar_type();
+void write_npy_header(Sink& sink, at::IntArrayRef shape, at::ScalarType type) {
   if (type != at::kFloat && type != at::kDouble && type != at::kLong && type != at::kByte) {
     throw InputError("[npy] expected float32, float64, int64 or uint8 to write, got {}", dtype_name(type));
   }
-  const at::Tensor array = packed(tensor);
   std::string dictionary =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", find_dtype(type)->npy, shape_text(array.sizes()));
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", find_dtype(type)->npy, shape_text(shape));
   // numpy leaves room for the first size to grow to 21 digits, then fills up to a multiple of 64 bytes.
-  if (array.dim() > 0) dictionary.append(21 - fmt::formatted_size("{}", array.size(0)), ' ');
+  if (!shape.empty()) dictionary.append(21 - fmt::formatted_size("{}", shape[0]), ' ');
   constexpr size_t kBegin = 10;
   const size_t total = (kBegin + dictionary.size() + 1 + 63) / 64 * 64;
   dictionary.append(total - kBegin - dictionary.size() - 1, ' ');
@@ -265,6 +288,11 @@ void write_npy(Sink& sink, const at::Tensor& tensor) {
   sink.write(std::string_view("\x01\x00", 2));
   sink.write(&length, sizeof length);
   sink.write(dictionary);
+}
+
+void write_npy(Sink& sink, const at::Tensor& tensor) {
+  const at::Tensor array = packed(tensor);
+  write_npy_header(sink, array.sizes(), array.scalar_type());
   sink.write(array.data_ptr(), array.nbytes());
 }
 

@@ -25,6 +25,28 @@ std::vector<int64_t> read_npy_shape(const std::string& path);
 void write_npy(const std::string& path, const at::Tensor& tensor);
 void write_npy(Sink& sink, const at::Tensor& tensor);
 
+/// The header alone: the bytes of an array of this shape must follow.
+void write_npy_header(Sink& sink, at::IntArrayRef shape, at::ScalarType type);
+
+/// An array of rows that is read part by part: the first size counts the rows.
+class NpyRows {
+ public:
+  /// Checks header and size, as read_npy does.
+  explicit NpyRows(const std::string& path);
+  const std::vector<int64_t>& shape() const { return shape_; }
+  int64_t rows() const { return shape_[0]; }
+  int64_t row_size() const { return row_size_; }
+  /// Rows begin to end as (end - begin) x row_size of float32.
+  at::Tensor read(int64_t begin, int64_t end) const;
+
+ private:
+  FileSource file_;
+  std::vector<int64_t> shape_;
+  int64_t row_size_ = 0;
+  at::ScalarType type_;
+  uint64_t start_ = 0;
+};
+
 /// InputError that names the first entry of a float tensor that is infinite or not a number. `columns` gives the places
 /// in the file of a matrix's columns where only some were taken.
 void check_finite(const at::Tensor& tensor, const std::string& path, const std::vector<int64_t>& columns = {});

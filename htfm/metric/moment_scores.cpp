@@ -15,18 +15,6 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kLargest = 2000;   // rows drawn one by one; they carry the noise of high moments
 using Sums = std::array<double, 4>;  // of the powers 1 to 4
 
-struct Shape {
-  double skewness = kNan, kurtosis = kNan;
-};
-
-Shape shape_of(const Sums& sums, int64_t rows) {
-  const auto n = static_cast<double>(rows);
-  const double m = sums[0] / n, a2 = sums[1] / n, a3 = sums[2] / n, a4 = sums[3] / n;
-  const double m2 = a2 - m * m, m3 = a3 - 3 * m * a2 + 2 * m * m * m, m4 = a4 - 4 * m * a3 + 6 * m * m * a2 - 3 * m * m * m * m;
-  if (!(m2 > 1e-14 * a2)) return {};  // without spread but for rounding
-  return {m3 / (m2 * std::sqrt(m2)), m4 / (m2 * m2)};
-}
-
 /// Values of a column about its median, in units of the largest: powers neither overflow nor cancel.
 class Column {
  public:
@@ -48,10 +36,10 @@ class Column {
     for (const double v : largest_) add(sums_, v);
   }
 
-  Shape sample() const { return shape_of(sums_, n_); }
+  MomentShape sample() const { return moment_shape(sums_, static_cast<double>(n_)); }
 
   /// A resample. The same key gives the same ranks in every column.
-  Shape round(Key key) const {
+  MomentShape round(Key key) const {
     double z[5];
     fill_normal(key, 0, 5, z);
     const auto count = static_cast<int64_t>(largest_.size());
@@ -65,7 +53,7 @@ class Column {
       for (size_t q = 0; q <= p; ++q) noise += root_[p][q] * z[q];
       sums[p] += rest * rest_mean_[p] + std::sqrt(rest) * noise;
     }
-    return shape_of(sums, n_);
+    return moment_shape(sums, static_cast<double>(n_));
   }
 
  private:
@@ -109,7 +97,7 @@ Scored distance_from_one(const Scored& ratio) { return magnitude({ratio.value - 
 MomentScore score_column(const Points& real, const Points& fake, int64_t column, const BootstrapOptions& options, Key key) {
   const Column a(real, column), b(fake, column);
   std::vector<double> values[6];
-  const auto add = [&](const Shape& r, const Shape& f) {
+  const auto add = [&](const MomentShape& r, const MomentShape& f) {
     const double row[6] = {r.kurtosis, f.kurtosis, r.skewness, f.skewness, f.kurtosis / r.kurtosis, f.skewness / r.skewness};
     for (size_t i = 0; i < 6; ++i) values[i].push_back(row[i]);
   };
@@ -128,6 +116,13 @@ MomentScore score_column(const Points& real, const Points& fake, int64_t column,
 }
 
 }  // namespace
+
+MomentShape moment_shape(const std::array<double, 4>& sums, double n) {
+  const double m = sums[0] / n, a2 = sums[1] / n, a3 = sums[2] / n, a4 = sums[3] / n;
+  const double m2 = a2 - m * m, m3 = a3 - 3 * m * a2 + 2 * m * m * m, m4 = a4 - 4 * m * a3 + 6 * m * m * a2 - 3 * m * m * m * m;
+  if (!(m2 > 1e-14 * a2)) return {};  // without spread but for rounding
+  return {m3 / (m2 * std::sqrt(m2)), m4 / (m2 * m2)};
+}
 
 MomentScores moment_scores(const Points& real, const Points& fake, const BootstrapOptions& options) {
   check_same_dimension(real, fake, "moment_scores");

@@ -1,12 +1,21 @@
 // Kurtosis and skewness of samples against those of data: the paper's KR and SR.
 #pragma once
 
+#include <array>
+#include <limits>
 #include <vector>
 
 #include "htfm/metric/bootstrap.h"
 #include "htfm/metric/points.h"
 
 namespace htfm {
+
+/// Population skewness and kurtosis; NaN without spread.
+struct MomentShape {
+  double skewness = std::numeric_limits<double>::quiet_NaN(), kurtosis = std::numeric_limits<double>::quiet_NaN();
+};
+/// From the sums of the powers 1 to 4 of n values, taken about any place near their middle.
+MomentShape moment_shape(const std::array<double, 4>& sums, double n);
 
 /// Of one column. Population moments; the kurtosis of a normal law is 3. Undefined (NaN) for a column without spread.
 struct MomentScore {

@@ -83,15 +83,16 @@ std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
     const int64_t first = block * rows, count = std::min(rows, n - first);
     double* state = job.x + first * dim;
     if (job.own) {
-      const at::Tensor feature = own_feature(model, job.key, first, count);
+      const at::Tensor feature = own_feature(model, job.key, job.options.first + first, count);
       NetworkRows network(model, job.weights.const_data_ptr<float>(), count, feature.defined() ? feature.const_data_ptr<float>() : nullptr);
       const Velocity bare = std::ref(network);
       HostStates states(bare, count, dim, state);
-      runs[static_cast<size_t>(block)] = {job.own->run(states, {job.key, first, job.options.solve.nfe, job.area + first}), count};
+      runs[static_cast<size_t>(block)] = {
+          job.own->run(states, {job.key, job.options.first + first, job.options.solve.nfe, job.area + first}), count};
       job.done(count);
       return;
     }
-    Block own(model, job.weights.const_data_ptr<float>(), job.key, first, count, job.area + first, state);
+    Block own(model, job.weights.const_data_ptr<float>(), job.key, job.options.first + first, count, job.area + first, state);
     SolverRun run;
     if (job.angular) {
       const Velocity angular = [&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); };
@@ -148,10 +149,10 @@ std::vector<BlockRun> run_on_device(const Job& job, MultistepPlan& plan) {
     };
     if (job.own) {
       states.begin_bare();
-      finish(job.own->run(states, {job.key, first, job.options.solve.nfe, area.data()}));
+      finish(job.own->run(states, {job.key, job.options.first + first, job.options.solve.nfe, area.data()}));
       continue;
     }
-    states.begin(job.key, first, area.data());
+    states.begin(job.key, job.options.first + first, area.data());
     SolverOptions solve = job.options.solve;
     if (job.angular) {
       for (int64_t i = 0; i < rows; ++i) factor[i] = 1 / states.scales(i).source;
@@ -248,7 +249,7 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
     for (int64_t k = 0; k < dim; ++k) finite = finite && std::isfinite(x[i * dim + k]);
     if (!finite) ++result.diverged;
   }
-  result.samples = model.transform().invert(states);
+  result.samples = model.to_data(states);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return result;
 }

@@ -16,6 +16,7 @@ TimeGrid time_grid_by_name(const std::string& name);
 
 struct SampleOptions {
   int64_t n = 24000;
+  int64_t first = 0;  ///< number of the first sample: many can be drawn in parts
   uint64_t seed = 0;
   std::string solver = "euler";  ///< one of solvers(), or of the method's own samplers where it has some
   SolverOptions solve;

@@ -172,7 +172,8 @@ Bindings::Bindings(RunConfig& c) {
   add("data.n", c.data.n, 1, many, "points drawn from a synthetic set");
   add("data.path", c.data.path,
       "instead of a synthetic set: an .npy, .csv, .tsv or .parquet file, CIFAR-10 batches (a file or folder), a folder of PNG files");
-  add("data.kind", c.data.kind, "what the path holds: auto (by its name and content), table, cifar10, png, images (.npy)");
+  add("data.kind", c.data.kind,
+      "what the path holds: auto (by its name and content), table, cifar10, png, images (.npy), fields (what `htfm prepare` wrote)");
   add("data.subset", c.data.subset,
       "of images with labels: all, or long-tail (the first int(5000 imbalance^(c / (classes - 1))) of class c)");
   add("data.imbalance", c.data.imbalance, 1e-6, 1, "long tail: size of the last class over that of the first");
@@ -383,7 +384,7 @@ void validate(RunConfig& c) {
   one_of("sample.time_grid", c.sample.time_grid, {"angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
   one_of("data.missing", c.data.missing, {"refuse", "drop"});
-  one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images"});
+  one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images", "fields"});
   one_of("data.subset", c.data.subset, {"all", "long-tail"});
   one_of("data.tail", c.data.tail, {"empirical", "pareto"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});

@@ -20,7 +20,7 @@ struct DataConfig {
   int64_t dim = 2;
   double nu = 3;
   std::string path;                ///< a table or images
-  std::string kind = "auto";       ///< auto (by the path) | table | cifar10 | png | images
+  std::string kind = "auto";       ///< auto (by the path) | table | cifar10 | png | images | fields
   std::string subset = "all";      ///< all | long-tail, of images
   double imbalance = 0.01;         ///< of the long tail
   bool flip = false;               ///< images are mirrored at random

@@ -59,6 +59,11 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
   const Key key(static_cast<uint64_t>(c.seed));
   if (c.data.path.empty()) return {load_dataset(c), {}};
   const DataConfig& d = c.data;
+  if ((d.kind == "auto" ? image_kind(d.path) : d.kind) == "fields") {
+    if (d.holdout > 0)
+      throw InputError("[data.holdout] expected 0 for prepared fields, which have their own part held out, got {}", d.holdout);
+    return {field_dataset(d.path, false), {}};  // those held out are scored as they stream
+  }
   return split_rows(file_dataset({d.path, d.columns, d.drop, d.missing, d.log_returns, d.python, d.kind, d.subset, d.imbalance}), d.holdout,
                     key.child("holdout"));
 }
@@ -75,14 +80,15 @@ Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
 }
 
 Model::Model(const RunConfig& config, const Dataset& data)
-    : config_(config), names_(data.names), image_(data.image), data_hash_(data.hash), data_origin_(data.origin) {
+    : config_(config), names_(data.names), image_(data.image), field_(data.field), data_hash_(data.hash), data_origin_(data.origin) {
   transform_ = TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"),
                                    config.data.whiten, config.data.tail_index);
   if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   const CoupledData set = coupled(data);
   dim_ = set.rows.size(1);
   clock_ = choose_clock(config.clock, set.rows);
-  build(DataScale(config.data_scale > 0 ? config.data_scale : robust_scale(set.rows)));
+  // Prepared fields have deviation 1; most of them may be dry, and the robust scale that of the dry ones.
+  build(DataScale(config.data_scale > 0 ? config.data_scale : field_ ? 1 : robust_scale(set.rows)));
   method_->couple(set);
   if (auto* flow = dynamic_cast<FlowMatching*>(method_.get()); flow && config.scale == "clock") flow->set_data_scale(flow->fit_scale(set));
   state = OptimiserState::initial(network_->layout(), Key(static_cast<uint64_t>(config.seed)).child("weights"));
@@ -146,6 +152,7 @@ void Model::save(const std::string& path) const {
                       {"clock", {{"family", clock().family}, {"parameters", clock().parameters}, {"grid", clock().grid}}},
                       {"clock_explanation", clock_explanation()}};
   if (image_) info["image"] = {image_->channels, image_->height, image_->width};
+  if (field_) info["field"] = *field_;
   if (!clock().table.empty()) file.tensors["clock.table"] = vector_tensor(clock().table);
   file.metadata["format"] = kFormat;
   file.metadata["config"] = format_config(config_);
@@ -185,6 +192,7 @@ Model Model::load(const std::string& path) {
       const auto shape = info.at("image").get<std::array<int64_t, 3>>();
       m.image_ = ImageShape{shape[0], shape[1], shape[2]};
     }
+    if (info.contains("field")) m.field_ = info.at("field").get<FieldTransform>();
     m.clock_.spec = m.config_.clock;
     if (info.contains("clock")) {
       const nlohmann::json& clock = info.at("clock");
@@ -213,6 +221,11 @@ Model Model::load(const std::string& path) {
   if (m.transform_.dim() != m.dim_) throw InputError("[checkpoint] {}: expected {} columns, got {}", path, m.dim_, m.transform_.dim());
   if (m.best_step > 0) m.best = take_parameters(layout, "best.", file.tensors, path);
   return m;
+}
+
+at::Tensor Model::to_data(const at::Tensor& rows) const {
+  const at::Tensor seen = transform_.invert(rows);
+  return field_ ? field_->invert(seen) : seen;
 }
 
 std::string Model::weights_hash() const {

@@ -45,6 +45,10 @@ class Model {
   int64_t dim() const { return network_->dim(); }
   /// The shape of a row where rows are images.
   const std::optional<ImageShape>& image() const { return image_; }
+  /// How fields became rows, where rows are prepared fields.
+  const std::optional<FieldTransform>& field() const { return field_; }
+  /// Rows that the network made, n x dim float64, in the data's own units.
+  at::Tensor to_data(const at::Tensor& rows) const;
   const DataScale& data_scale() const { return method_->data_scale(); }
   /// Prepares training on the data set that the model was made for.
   void couple(const Dataset& data);
@@ -81,6 +85,7 @@ class Model {
   std::vector<std::string> names_;
   int64_t dim_ = 0;
   std::optional<ImageShape> image_;
+  std::optional<FieldTransform> field_;
   std::string data_hash_, data_origin_;
 };
 

@@ -1,0 +1,186 @@
+// htfm prepare: files of GRIB2 or NetCDF into one set of fields to train on.
+#include "htfm/field/prepare.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include "app/common.h"
+#include "htfm/base/error.h"
+#include "htfm/base/registry.h"
+#include "htfm/train/toml_options.h"
+
+namespace htfm::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  Common common;
+  std::vector<std::string> files;
+  std::string output, config, recipe;
+  std::vector<std::string> variables, codes;
+  std::string level_type, train, test, transform;
+  double level = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0;
+  int64_t step = 0, tiles = 0;
+  std::vector<int64_t> size, offset;
+  std::vector<double> centre, box;
+};
+
+ParameterCode parse_code(const std::string& text) {
+  ParameterCode code;
+  const char *at = text.data(), *end = at + text.size();
+  for (int64_t* part : {&code.discipline, &code.category, &code.number}) {
+    const auto [next, error] = std::from_chars(at, end, *part);
+    const bool last = part == &code.number;
+    if (error != std::errc() || *part < 0 || (last ? next != end : next == end || *next != '/'))
+      throw InputError("[code] expected discipline/category/number, such as 0/15/3, got '{}'", text);
+    at = next + 1;
+  }
+  return code;
+}
+
+// Folders stand for the files in them that are named as such files are.
+std::vector<std::string> expand(const std::vector<std::string>& given) {
+  std::vector<std::string> out;
+  for (const std::string& path : given) {
+    std::error_code none;
+    if (!fs::is_directory(path, none)) {
+      out.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      const std::string end = entry.path().extension().string();
+      for (const char* known : {".grib2", ".grb2", ".grib", ".grb", ".nc", ".nc4"})
+        if (end == known) inside.push_back(entry.path().string());
+    }
+    if (inside.empty()) throw InputError("[prepare] {}: expected files that end in .grib2, .grb2 or .nc, got none", path);
+    std::sort(inside.begin(), inside.end());
+    out.insert(out.end(), inside.begin(), inside.end());
+  }
+  return out;
+}
+
+// What the recipe leaves open or the user changes.
+PrepareSpec make_spec(const Options& o, const CLI::App& command) {
+  PrepareSpec spec;
+  if (!o.recipe.empty()) spec = find_named(recipes(), o.recipe, "recipe").make();
+  spec.recipe = o.recipe;
+  const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
+  if (!o.variables.empty() || !o.codes.empty()) {
+    spec.channels.clear(), spec.names.clear(), spec.units.clear();
+    for (const std::string& name : o.variables) spec.channels.push_back({.name = name});
+    for (const std::string& code : o.codes) spec.channels.push_back({.code = parse_code(code)});
+  }
+  for (FieldChoice& c : spec.channels) {
+    if (given("--level-type")) c.level_type = o.level_type;
+    if (given("--level")) c.level = o.level;
+    if (given("--step")) c.step = o.step;
+  }
+  if (given("--offset") || given("--centre") || given("--box") || given("--tiles"))
+    spec.offset.reset(), spec.centre.reset(), spec.box.reset(), spec.tiles = 0;
+  if (given("--box")) spec.height = spec.width = 0;
+  if (given("--size")) spec.height = o.size[0], spec.width = o.size.back();
+  if (given("--offset")) spec.offset = {o.offset[0], o.offset[1]};
+  if (given("--centre")) spec.centre = Place{o.centre[0], o.centre[1]};
+  if (given("--box")) spec.box = {Place{o.box[0], o.box[1]}, Place{o.box[2], o.box[3]}};
+  if (given("--tiles")) spec.tiles = o.tiles;
+  if (given("--mask-below")) spec.mask_below = o.mask_below;
+  if (given("--train")) spec.train = o.train;
+  if (given("--test")) spec.test = o.test;
+  if (given("--transform")) spec.transform.kind = o.transform;
+  if (given("--unit")) spec.transform.unit = o.unit;
+  if (given("--threshold")) spec.transform.threshold = o.threshold > 0 ? std::optional(o.threshold) : std::nullopt;
+  if (given("--dequantise")) spec.transform.quantum = o.dequantise;
+  return spec;
+}
+
+// The keys of a TOML file are the names of the options; what the command line says comes first.
+void read_config(const std::string& path, CLI::App& command) {
+  for (const auto& [key, values] : read_toml_options(path)) {
+    std::string name = "--" + key;
+    std::replace(name.begin(), name.end(), '_', '-');
+    CLI::Option* option = command.get_option_no_throw(name);
+    if (!option || key == "config") throw InputError("{}: [{}] expected an option of htfm prepare", path, key);
+    if (option->count() > 0) continue;
+    for (const std::string& value : values) option->add_result(value);
+    option->run_callback();
+  }
+}
+
+}  // namespace
+
+void add_prepare(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("prepare", "Make a set of fields out of GRIB2 or NetCDF files");
+  c->footer(
+      "Example: htfm prepare hrrr/*.grib2 --recipe hrrr-vil -o vil.fields\n"
+      "         htfm prepare mrms --recipe mrms --tiles 64 -o rain.fields\n"
+      "         htfm prepare era5.nc --variable tp --centre 48,11 --size 64 --test 2021 --transform log1p -o tp.fields");
+  c->add_option("files", o->files, "Files, or folders of them")->required();
+  c->add_option("-o,--output", o->output, "Set to write")->required();
+  c->add_option("--config", o->config, "TOML file with these options as keys");
+  std::string names;
+  for (const Recipe& r : recipes()) names += fmt::format("{}{} ({})", names.empty() ? "" : "; ", r.name, r.summary);
+  c->add_option("--recipe", o->recipe, "Settings by name, which the options below change: " + names);
+  c->add_option("--variable", o->variables, "GRIB short names or NetCDF variables, comma-separated: a channel each")->delimiter(',');
+  c->add_option("--code", o->codes, "GRIB discipline/category/number, comma-separated: a channel each")->delimiter(',');
+  c->add_option("--level-type", o->level_type, "GRIB type of level: ecCodes' name, or the number of code table 4.5");
+  c->add_option("--level", o->level, "Value of the level");
+  c->add_option("--step", o->step, "GRIB: hours from the analysis")->check(CLI::NonNegativeNumber);
+  c->add_option("--size", o->size, "Rows and columns of a window (one number: both)")
+      ->delimiter(',')
+      ->expected(1, 2)
+      ->check(CLI::PositiveNumber);
+  c->add_option("--offset", o->offset, "First row and column of the window")->delimiter(',')->expected(2);
+  c->add_option("--centre", o->centre, "Latitude and longitude of its middle")->delimiter(',')->expected(2);
+  c->add_option("--box", o->box, "South, west, north, east: all points between")->delimiter(',')->expected(4);
+  c->add_option("--tiles", o->tiles, "Windows so many rows and columns apart, inside the coverage of the first frame")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--mask-below", o->mask_below, "Smaller values are codes for what is missing");
+  c->add_option("--train", o->train, "Times to train on: years, months (2019-06 or 06); all others where not given");
+  c->add_option("--test", o->test, "Times held out: years, months, or the last share (0.25)");
+  c->add_option("--transform", o->transform, "none, log1p or asinh, before mean and deviation");
+  c->add_option("--unit", o->unit, "log1p, asinh: of x / unit");
+  c->add_option("--threshold", o->threshold, "Values below are dry: 0, also in samples; 0: no threshold");
+  c->add_option("--dequantise", o->dequantise, "Spread values over this step, dry ones below the threshold; 0: as they are");
+  o->common.add(*c);
+  c->callback([o, c] {
+    o->common.apply();
+    if (!o->config.empty()) read_config(o->config, *c);
+    const PrepareSpec spec = make_spec(*o, *c);
+    const std::vector<std::string> files = expand(o->files);
+    StatusLine line("prepare: ");
+    const auto all = static_cast<int64_t>(files.size());
+    const auto started = std::chrono::steady_clock::now();
+    const PrepareSummary s = prepare_fields(files, spec, o->output, [&](int64_t done) {
+      if (std::chrono::steady_clock::now() - started > std::chrono::seconds(2)) line.show(fmt::format("{} of {} files", done, all));
+    });
+    const FieldSet set = open_field_set(o->output);
+    Json j{{"set", o->output},
+           {"hash", set.hash},
+           {"channels", set.channels},
+           {"shape", {set.fields.size(1), set.fields.size(2), set.fields.size(3)}},
+           {"grid", set.provenance.at("grid")},
+           {"files", s.files},
+           {"frames", s.frames},
+           {"windows", s.windows},
+           {"windows_covered", s.covered},
+           {"train", s.train},
+           {"test", s.test},
+           {"dropped_missing", s.missing},
+           {"dropped_incomplete", s.incomplete},
+           {"dropped_neither", s.neither},
+           {"lowest", s.lowest},
+           {"highest", s.highest},
+           {"dry_share", s.dry},
+           {"transform", set.transform.text()},
+           {"mean", set.transform.mean},
+           {"deviation", set.transform.deviation}};
+    print_figures(o->common, j);
+  });
+}
+
+}  // namespace htfm::app

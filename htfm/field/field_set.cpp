@@ -1,0 +1,101 @@
+#include "htfm/field/field_set.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+
+#include "htfm/base/error.h"
+#include "htfm/io/dtype.h"
+#include "htfm/io/hash.h"
+#include "htfm/io/mapped_file.h"
+#include "htfm/io/safetensors.h"
+
+namespace htfm {
+namespace {
+
+constexpr const char* kFormat = "htfm fields 1";
+
+}  // namespace
+
+std::vector<int64_t> FieldSet::part(bool wanted) const {
+  std::vector<int64_t> out;
+  const auto* flag = held_out.const_data_ptr<uint8_t>();
+  for (int64_t i = 0; i < size(); ++i)
+    if ((flag[i] != 0) == wanted) out.push_back(i);
+  return out;
+}
+
+at::Tensor FieldSet::take(const std::vector<int64_t>& index) const {
+  const int64_t own = fields.numel() / size();
+  at::Tensor out = at::empty({static_cast<int64_t>(index.size()), fields.size(1), fields.size(2), fields.size(3)}, at::kFloat);
+  for (size_t k = 0; k < index.size(); ++k)
+    std::memcpy(out.mutable_data_ptr<float>() + static_cast<int64_t>(k) * own, fields.const_data_ptr<float>() + index[k] * own,
+                static_cast<size_t>(own) * sizeof(float));
+  return out;
+}
+
+void write_field_set(const std::string& path, const FieldSet& set) {
+  SafeTensors file;
+  file.tensors = {{"fields", set.fields}, {"time", set.time}, {"held_out", set.held_out}, {"place", set.place}, {"corners", set.corners}};
+  file.metadata["format"] = kFormat;
+  file.metadata["transform"] = nlohmann::json(set.transform).dump();
+  file.metadata["provenance"] = set.provenance.dump();
+  file.metadata["about"] = nlohmann::json{{"channels", set.channels}, {"units", set.units}, {"south_first", set.south_first}}.dump();
+  write_safetensors(path, file);
+}
+
+bool is_field_set(const std::string& path) {
+  try {
+    const SafeTensorsHeader header = read_safetensors_header(path);
+    const auto found = header.metadata.find("format");
+    return found != header.metadata.end() && found->second.starts_with("htfm fields");
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+FieldSet open_field_set(const std::string& path) {
+  const SafeTensorsHeader header = read_safetensors_header(path);
+  const auto word = [&](const char* key) -> const std::string& {
+    const auto found = header.metadata.find(key);
+    if (found == header.metadata.end())
+      throw InputError("[fields] {}: expected a set that `htfm prepare` wrote, got no '{}' in its metadata", path, key);
+    return found->second;
+  };
+  if (word("format") != kFormat) throw InputError("[fields] {}: expected '{}', got '{}'", path, kFormat, word("format"));
+  const auto file = std::make_shared<const MappedFile>(path);
+  const std::string_view data = file->bytes().substr(header.data_start);
+  Xxh64 hash;
+  hash.update(data.data(), data.size());
+  if (hash.hex() != header.data_hash)
+    throw InputError("[fields] {}: damaged: the hash of the data is another one than the file says", path);
+  const auto tensor = [&](const char* name, at::ScalarType type, size_t dimensions) {
+    const auto found = header.tensors.find(name);
+    if (found == header.tensors.end() || found->second.type != type || found->second.shape.size() != dimensions)
+      throw InputError("[fields] {}: expected '{}' in {} with {} dimensions", path, name, dtype_name(type), dimensions);
+    return mapped_tensor(file, header.data_start + found->second.begin, found->second.shape, type);
+  };
+  FieldSet set;
+  set.fields = tensor("fields", at::kFloat, 4);
+  set.time = tensor("time", at::kLong, 1), set.held_out = tensor("held_out", at::kByte, 1);
+  set.place = tensor("place", at::kLong, 2), set.corners = tensor("corners", at::kDouble, 2);
+  const int64_t n = set.size();
+  if (set.fields.numel() == 0 || set.time.size(0) != n || set.held_out.size(0) != n || set.place.size(0) != n || set.corners.size(0) != n)
+    throw InputError("[fields] {}: expected a time, a part and a place for each of at least one field, got {} fields", path, n);
+  try {
+    set.transform = nlohmann::json::parse(word("transform")).get<FieldTransform>();
+    set.provenance = nlohmann::json::parse(word("provenance"));
+    const nlohmann::json about = nlohmann::json::parse(word("about"));
+    set.channels = about.at("channels").get<std::vector<std::string>>(), set.units = about.at("units").get<std::vector<std::string>>();
+    set.south_first = about.at("south_first");
+  } catch (const nlohmann::json::exception& e) {
+    throw InputError("[fields] {}: expected normalisation and provenance in its metadata, got: {}", path, e.what());
+  }
+  if (set.transform.channels() != set.fields.size(1) || static_cast<int64_t>(set.channels.size()) != set.fields.size(1) ||
+      set.units.size() != set.channels.size())
+    throw InputError("[fields] {}: expected names, units and normalisation of {} channels", path, set.fields.size(1));
+  set.hash = hash.hex();
+  return set;
+}
+
+}  // namespace htfm

@@ -1,0 +1,113 @@
+#include "htfm/field/transform.h"
+
+#include <ATen/ops/empty.h>
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "htfm/base/parallel.h"
+#include "htfm/base/registry.h"
+
+namespace htfm {
+namespace {
+
+struct Bend {
+  std::string_view name;
+  double (*apply)(double);
+  double (*invert)(double);
+};
+
+constexpr std::array kBends = {
+    Bend{"none", [](double x) { return x; }, [](double y) { return y; }},
+    Bend{"log1p", [](double x) { return std::log1p(x); }, [](double y) { return std::expm1(y); }},
+    Bend{"asinh", [](double x) { return std::asinh(x); }, [](double y) { return std::sinh(y); }},
+};
+
+template <class Float>
+void invert_rows(const FieldTransform& t, const Bend& bend, const Float* from, int64_t n, int64_t size, Float* to) {
+  const int64_t plane = size / t.channels();
+  parallel_ranges(n, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t k = 0; k < size; ++k) {
+        const auto c = static_cast<size_t>(k / plane);
+        const double x = t.unit * bend.invert(t.mean[c] + t.deviation[c] * static_cast<double>(from[i * size + k]));
+        to[i * size + k] = t.threshold && x < *t.threshold ? Float{0} : static_cast<Float>(x);
+      }
+  });
+}
+
+}  // namespace
+
+void FieldTransform::check() const {
+  find_named(kBends, kind, "transform");
+  if (!(unit > 0) || !std::isfinite(unit)) throw InputError("[unit] expected a positive number, got {}", unit);
+  if (!(quantum >= 0) || !std::isfinite(quantum)) throw InputError("[dequantise] expected a number of at least 0, got {}", quantum);
+  if (threshold && !(*threshold > 0 && std::isfinite(*threshold)))
+    throw InputError("[threshold] expected a positive number, got {}", *threshold);
+  if (quantum > 0 && !threshold) throw InputError("[dequantise] expected a threshold with it: dry values are spread below that");
+}
+
+double (*FieldTransform::bend() const)(double) { return find_named(kBends, kind, "transform").apply; }
+
+at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t first) const {
+  const int64_t n = fields.size(0), size = n > 0 ? fields.numel() / n : 0, plane = size / std::max<int64_t>(1, channels());
+  if (fields.size(1) != channels()) throw Error("[fields] expected {} channels, got {}", channels(), fields.size(1));
+  const at::Tensor from = fields.contiguous();
+  at::Tensor out = at::empty({n, size}, at::kFloat);
+  const Bend& own = find_named(kBends, kind, "transform");
+  const float* x = from.const_data_ptr<float>();
+  float* y = out.mutable_data_ptr<float>();
+  parallel_ranges(n, 16, [&](int64_t begin, int64_t end) {
+    std::vector<double> u(quantum > 0 ? static_cast<size_t>(size) : 0);
+    for (int64_t i = begin; i < end; ++i) {
+      if (quantum > 0) fill_uniform(key, static_cast<uint64_t>((first + i) * size), size, u.data());
+      for (int64_t k = 0; k < size; ++k) {
+        const auto c = static_cast<size_t>(k / plane);
+        double v = x[i * size + k];
+        if (threshold && v < *threshold)
+          v = quantum > 0 ? *threshold * u[static_cast<size_t>(k)] : 0;
+        else if (quantum > 0)
+          v = std::max(*threshold, v + quantum * (u[static_cast<size_t>(k)] - 0.5));
+        y[i * size + k] = static_cast<float>((own.apply(v / unit) - mean[c]) / deviation[c]);
+      }
+    }
+  });
+  return out;
+}
+
+at::Tensor FieldTransform::invert(const at::Tensor& rows) const {
+  const at::Tensor from = rows.contiguous();
+  at::Tensor out = at::empty(from.sizes(), from.options());
+  const int64_t n = from.size(0), size = n > 0 ? from.numel() / n : 0;
+  const Bend& own = find_named(kBends, kind, "transform");
+  if (from.scalar_type() == at::kDouble)
+    invert_rows(*this, own, from.const_data_ptr<double>(), n, size, out.mutable_data_ptr<double>());
+  else
+    invert_rows(*this, own, from.const_data_ptr<float>(), n, size, out.mutable_data_ptr<float>());
+  return out;
+}
+
+std::string FieldTransform::text() const {
+  std::string out = kind == "none" ? "as they are" : unit == 1 ? kind : fmt::format("{} of x / {}", kind, unit);
+  if (threshold) out += fmt::format(", dry below {}", *threshold);
+  if (quantum > 0) out += fmt::format(", spread over {}", quantum);
+  return out;
+}
+
+void to_json(nlohmann::json& j, const FieldTransform& t) {
+  j = {{"kind", t.kind}, {"unit", t.unit}, {"quantum", t.quantum}, {"mean", t.mean}, {"deviation", t.deviation}};
+  if (t.threshold) j["threshold"] = *t.threshold;
+}
+
+void from_json(const nlohmann::json& j, FieldTransform& t) {
+  t.kind = j.at("kind"), t.unit = j.at("unit"), t.quantum = j.at("quantum");
+  t.mean = j.at("mean").get<std::vector<double>>(), t.deviation = j.at("deviation").get<std::vector<double>>();
+  if (j.contains("threshold")) t.threshold = j.at("threshold").get<double>();
+  t.check();
+  if (t.mean.empty() || t.mean.size() != t.deviation.size()) throw InputError("[fields] expected a mean and a deviation for each channel");
+  for (const double d : t.deviation)
+    if (!(d > 0)) throw InputError("[fields] expected positive deviations, got {}", d);
+}
+
+}  // namespace htfm

@@ -1,0 +1,40 @@
+// Fields as a network sees them, and back: dry values, an optional logarithm, and mean and deviation of each channel.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "htfm/base/random.h"
+
+namespace htfm {
+
+struct FieldTransform {
+  std::string kind = "none";             ///< none, log1p or asinh, of x / unit
+  double unit = 1;                       ///< in the field's own unit
+  std::optional<double> threshold = {};  ///< values below it are dry: they come out as 0
+  double quantum = 0;  ///< values are multiples of it and are spread over it, dry ones over [0, threshold); 0: as they are
+  std::vector<double> mean = {}, deviation = {};  ///< of each channel after the logarithm, over the training part
+
+  /// InputError where the settings make no sense.
+  void check() const;
+  int64_t channels() const { return static_cast<int64_t>(mean.size()); }
+  /// The logarithm alone, of x / unit.
+  double (*bend() const)(double);
+
+  /// Physical values n x c x h x w (float32) into rows n x (c h w); what is spread is a function of key and place, `first` that of the
+  /// first field.
+  at::Tensor apply(const at::Tensor& fields, Key key, int64_t first = 0) const;
+  /// Rows n x (c h w) of any float type back into physical values of the same type. Rows that are not finite stay so.
+  at::Tensor invert(const at::Tensor& rows) const;
+
+  std::string text() const;  ///< in words
+};
+
+void to_json(nlohmann::json& j, const FieldTransform& t);
+void from_json(const nlohmann::json& j, FieldTransform& t);
+
+}  // namespace htfm
