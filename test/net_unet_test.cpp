@@ -43,7 +43,7 @@ TEST_P(UNetGoldenTest, EvaluatorEqualsForward) {
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], out.const_data_ptr<float>()[i]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, UNetGoldenTest, testing::Values("feature", "plain", "film"));
+INSTANTIATE_TEST_SUITE_P(Cases, UNetGoldenTest, testing::Values("feature", "plain", "film", "ncsnpp"));
 
 TEST(UNet, HasThePapersSize) {
   UNetOptions o;
