@@ -45,8 +45,8 @@ enum class Resample { none, down, up };
 
 struct ResidualLayer {
   NormPlace norm1, norm2;
-  ConvLayer conv1, conv2, shortcut;  ///< shortcut.out = 0: identity
-  int64_t modulation = 0;            ///< its first column of the modulation matrix
+  ConvLayer conv1, conv2, shortcut;    ///< shortcut.out = 0: identity
+  int64_t modulation = 0;              ///< its first column of the modulation matrix
   Resample resample = Resample::none;  ///< between norm and first convolution, and before the shortcut
   int64_t input_channels() const { return norm1.channels; }
   int64_t channels() const { return conv2.out; }
