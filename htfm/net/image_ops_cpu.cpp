@@ -26,7 +26,7 @@ struct View {
   int64_t pixels, channels, stride, sample;
 };
 
-float sigmoid(float z) { return 1 / (1 + std::exp(-z)); }
+double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
 
 // Writes one sample of a sum.
 void add_sample(const PendingSum& sum, int64_t n, float* out, int64_t stride) {
@@ -71,8 +71,8 @@ class CpuImageOps final : public ImageOps {
         for (int64_t c = g * size; c < (g + 1) * size; ++c) {
           const Affine a(layer, n, c, channels);
           for (int64_t p = 0; p < pixels; ++p) {
-            const float z = a(static_cast<float>((own[p * channels + c] - m) * r));
-            y.at(n, p)[c] = layer.silu ? z * sigmoid(z) : z;
+            const double z = a((own[p * channels + c] - m) * r);
+            y.at(n, p)[c] = static_cast<float>(layer.silu ? z * sigmoid(z) : z);
           }
         }
       }
@@ -90,7 +90,7 @@ class CpuImageOps final : public ImageOps {
     parallel_for(samples, [&](int64_t n) {
       const View dy(in.gradient), x(in.x), first(out.first), second(out.second);
       float* row = sums.mutable_data_ptr<float>() + n * sums.size(1);
-      std::vector<float> dz(static_cast<size_t>(pixels * size)), normed(dz);
+      std::vector<double> dz(static_cast<size_t>(pixels * size)), normed(dz);
       for (int64_t g = 0; g < layer.groups; ++g) {
         const float m = in.statistics.mean.const_data_ptr<float>()[n * layer.groups + g];
         const float r = in.statistics.inverse_deviation.const_data_ptr<float>()[n * layer.groups + g];
@@ -101,8 +101,8 @@ class CpuImageOps final : public ImageOps {
           const float b = in.bias.defined() ? in.bias.const_data_ptr<float>()[c] : 0.0f;
           double plain = 0, weighted = 0;
           for (int64_t p = 0; p < pixels; ++p) {
-            const float v = (x.at(n, p)[c] + b - m) * r, z = a(v), s = sigmoid(z);
-            const float d = dy.at(n, p)[c] * (layer.silu ? s * (1 + z * (1 - s)) : 1.0f);
+            const double v = (static_cast<double>(x.at(n, p)[c]) + b - m) * r, z = a(v), s = sigmoid(z);
+            const double d = dy.at(n, p)[c] * (layer.silu ? s * (1 + z * (1 - s)) : 1.0);
             dz[p * size + k] = d, normed[p * size + k] = v;
             plain += d, weighted += d * v;
           }
@@ -214,8 +214,8 @@ class CpuImageOps final : public ImageOps {
       const float* m = layer.modulation.const_data_ptr<float>() + n * layer.modulation.stride(0);
       scale = 1 + m[c], shift = m[channels + c];
     }
-    float operator()(float v) const { return (gamma * v + beta) * scale + shift; }
-    float slope() const { return gamma * scale; }
+    double operator()(double v) const { return (gamma * v + beta) * scale + shift; }
+    double slope() const { return static_cast<double>(gamma) * scale; }
     float gamma, beta, scale = 1, shift = 0;
   };
 };

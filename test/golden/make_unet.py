@@ -21,7 +21,7 @@ CASES = {
                   attention=8, groups=4, path_embedding=12, film=0),
     "film": dict(batch=2, channels=2, height=4, width=4, feature=3, base=8, levels=1, mult0=1, mult1=0, mult2=0, blocks=1, heads=1,
                  attention=0, groups=2, path_embedding=6, film=1),
-    "ncsnpp": dict(batch=2, channels=1, height=16, width=8, feature=2, base=8, levels=3, mult0=1, mult1=2, mult2=3, blocks=1, heads=2,
+    "ncsnpp": dict(batch=3, channels=1, height=16, width=16, feature=2, base=8, levels=3, mult0=1, mult1=2, mult2=3, blocks=1, heads=2,
                    attention=8, groups=4, path_embedding=6, film=0, group_channels=4, filtered=1, rescale=1, progressive=1),
 }
 
