@@ -20,9 +20,9 @@ double milliseconds(Clock::time_point since) { return std::chrono::duration<doub
 
 struct UNetBench {
   Common common;
-  std::string python, peer = "bench/peers/unet.py", modes = "graphs";
+  std::string net = "unet", python, peer = "bench/peers/unet.py", modes = "graphs";
   std::vector<std::string> settings;
-  int64_t steps = 1000, batch = 100, sample_batch = 500, images = 12406;
+  int64_t steps = 1000, batch = 0, sample_batch = 0, images = 12406;
   std::string profile;
 };
 
@@ -33,11 +33,18 @@ at::Tensor noise_images(int64_t n, int64_t dim) {
   return rows.mul_(0.5).clamp_(-1, 1);
 }
 
-Json run(const UNetBench& o) {
-  std::vector<std::string> settings{"net.kind=unet", "clock.family=stable", "clock.alpha=1.7",
-                                    "train.lr=2e-4", "train.ema=0.9999",    fmt::format("train.batch={}", o.batch)};
+Json run(UNetBench o) {
+  const bool fields = o.net == "ncsnpp";
+  if (o.batch == 0) o.batch = fields ? 128 : 100;
+  if (o.sample_batch == 0) o.sample_batch = fields ? 128 : 500;
+  if (fields) o.images = 1024;
+  std::vector<std::string> settings{
+      fmt::format("net.kind={}", o.net),     "clock.family=stable", "clock.alpha=1.7", "train.lr=2e-4", "train.ema=0.9999",
+      fmt::format("train.batch={}", o.batch)};
+  if (fields) settings.insert(settings.end(), {"unet.base=32", "unet.multipliers=1,2,2,4,4", "unet.blocks=4"});
   settings.insert(settings.end(), o.settings.begin(), o.settings.end());
-  const RunConfig config = parse_config("", "bench", settings);
+  RunConfig config = parse_config("", "bench", settings);
+  if (fields) config.net.unet.channels = 1, config.net.unet.height = config.net.unet.width = 128;
   const auto network = make_unet(config.net.unet);
   const at::Tensor rows = noise_images(o.images, network->dim());
   FlowMatching flow(config.flow(), DataScale(0.5));
@@ -90,12 +97,15 @@ void add_bench_unet(CLI::App& bench) {
   auto o = std::make_shared<UNetBench>();
   CLI::App* c = bench.add_subcommand("unet", "The image network on a CUDA device");
   c->footer("Example: htfm bench unet --python python3");
+  c->add_option("--net", o->net, "The U-Net of 32x32 images, or NCSN++ of 128x128 fields")
+      ->check(CLI::IsMember({"unet", "ncsnpp"}))
+      ->capture_default_str();
   c->add_option("--python", o->python, "Python with torch: runs the peer in the same run");
   c->add_option("--peer", o->peer, "The peer's script")->capture_default_str();
   c->add_option("--modes", o->modes, "The peer's modes: tf32, bf16, compile, graphs, max")->capture_default_str();
   c->add_option("--steps", o->steps, "Training steps that are timed")->capture_default_str();
-  c->add_option("--batch", o->batch, "Images a training step")->capture_default_str();
-  c->add_option("--sample-batch", o->sample_batch, "Images an evaluation")->capture_default_str();
+  c->add_option("--batch", o->batch, "Images a training step; 100, of ncsnpp 128 where not given");
+  c->add_option("--sample-batch", o->sample_batch, "Images an evaluation; 500, of ncsnpp 128 where not given");
   c->add_option("--set", o->settings, "key=value; may be repeated")->allow_extra_args(false);
   c->add_option("--profile", o->profile, "Only one training step or one evaluation, marked for a profiler")
       ->check(CLI::IsMember({"step", "evaluation"}));
@@ -104,7 +114,8 @@ void add_bench_unet(CLI::App& bench) {
     o->common.apply();
     const Json figures = run(*o);
     if (o->common.json) print_figures(o->common, figures);
-    if (!o->python.empty() && o->profile.empty() && std::system(fmt::format("{} {} {}", o->python, o->peer, o->modes).c_str()) != 0)
+    if (!o->python.empty() && o->profile.empty() &&
+        std::system(fmt::format("{} {} {} {}", o->python, o->peer, o->net, o->modes).c_str()) != 0)
       throw Error("[bench] the peer {} did not run", o->peer);
   });
 }

@@ -33,7 +33,7 @@ void Common::apply(bool cuda) {
 }
 
 at::Device Common::network_device(const std::string& kind) const {
-  if (device == "cpu" || (device == "auto" && kind != "unet")) return at::kCPU;
+  if (device == "cpu" || (device == "auto" && kind == "mlp")) return at::kCPU;
   if (device == "cuda") {
     image_device();  // says what is missing
     return {at::kCUDA, 0};

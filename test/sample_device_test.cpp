@@ -85,7 +85,7 @@ TEST_P(DeviceGoldenTest, EqualsPyTorch) {
     EXPECT_LT(relative_error(golden["gradient." + p.name], r.gradient.data() + p.offset), 2e-4) << p.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, DeviceGoldenTest, testing::Values("feature", "plain", "film"));
+INSTANTIATE_TEST_SUITE_P(Cases, DeviceGoldenTest, testing::Values("feature", "plain", "film", "ncsnpp"));
 
 // Sizes as in the paper's network: every tiling of the norms, flash attention, float32 and bfloat16 against the CPU.
 TEST(Device, AgreesWithTheCpuAtFullWidth) {

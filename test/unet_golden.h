@@ -16,6 +16,9 @@ class UNetGolden : public GoldenFile {
     o.channels = size("channels"), o.height = size("height"), o.width = size("width"), o.feature = size("feature");
     o.base = size("base"), o.blocks = size("blocks"), o.heads = size("heads"), o.groups = size("groups");
     o.attention = {size("attention")}, o.path_embedding = size("path_embedding"), o.film = size("film") != 0;
+    if (has("filtered"))
+      o.group_channels = size("group_channels"), o.filtered = size("filtered") != 0, o.rescale = size("rescale") != 0,
+      o.progressive = size("progressive") != 0;
     o.multipliers.clear();
     for (int64_t k = 0; k < size("levels"); ++k) o.multipliers.push_back(size("mult" + std::to_string(k)));
     return o;

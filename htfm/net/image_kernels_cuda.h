@@ -21,6 +21,7 @@ struct NormForwardArgs {
   const void* y = nullptr;  ///< dense, `fresh` channels
   int fresh = 0;
   const float* bias[2] = {nullptr, nullptr};
+  float scale = 1;  ///< of the sum; other than 1 only where there is a residual or x
   Strided residual, x;
   const float *gamma = nullptr, *beta = nullptr, *modulation = nullptr;
   int64_t modulation_row = 0;
@@ -41,6 +42,7 @@ struct NormBackwardArgs {
   bool silu = true;
   Strided add[2];
   int split = 0;
+  float scale = 1;                           ///< of the first part of the input's gradient
   void *first = nullptr, *second = nullptr;  ///< dense, split and channels - split channels
   float* sums = nullptr;                     ///< samples x width
   int64_t width = 0, column_gamma = -1, column_beta = -1, column_input = -1;
@@ -55,21 +57,34 @@ struct AddArgs {
   int samples = 0, pixels = 0, channels = 0;
   const void* y = nullptr;
   const float* bias[2] = {nullptr, nullptr};
+  float scale = 1;
   Strided residual, copy;
   void* out = nullptr;
 };
 void add_up(const AddArgs& args, cudaStream_t stream);
 
-/// out = a + b with sums over pixels; channels of a taken from three tensors of a third of them each where parts[1] is given.
+/// out = scale (a + b) with sums over pixels; channels of a taken from three tensors of a third of them each where parts[1] is given.
 struct GradientSumArgs {
   Type type = Type::float32;
   int samples = 0, pixels = 0, channels = 0;  ///< of the output
   const void* parts[3] = {nullptr, nullptr, nullptr};
   const void* b = nullptr;
+  float scale = 1;
   void* out = nullptr;  ///< may be null: sums only
   float* sums = nullptr;
   int64_t row = 0, column = 0;
 };
 void gradient_sums(const GradientSumArgs& args, cudaStream_t stream);
+
+/// The filter (1, 3, 3, 1) in both directions, to half the size (weights of sum 1) or twice (of sum 4), times gain.
+struct FirArgs {
+  Type type = Type::float32;
+  bool up = false;
+  int samples = 0, height = 0, width = 0, channels = 0;  ///< of the input
+  float gain = 1;
+  Strided x;
+  void* out = nullptr;  ///< dense
+};
+void fir(const FirArgs& args, cudaStream_t stream);
 
 }  // namespace htfm::cuda

@@ -9,12 +9,13 @@
 
 namespace htfm {
 
-/// A tensor that is still a sum: y + biases + residual. Who reads it first adds it up.
+/// A tensor that is still a sum: scale (y + biases + residual). Who reads it first adds it up.
 struct PendingSum {
   at::Tensor y;                       ///< n x h x w x c, dense
   std::vector<at::Tensor> bias = {};  ///< up to two, c values each, float32
   at::Tensor residual = {};           ///< like y, maybe a slice of channels; may be undefined
   int64_t column = -1;                ///< of the sums over pixels of its gradient: those of its biases
+  float scale = 1;
 };
 
 /// act(norm(x) (1 + scale) + shift) over groups of channels.
@@ -44,6 +45,7 @@ struct NormBackward {
   int64_t split = 0;                 ///< channels of the first part of the input's gradient; 0: all
   NormColumns columns = {};
   at::Tensor modulation_gradient = {};  ///< n x 2c, written
+  float scale = 1;                      ///< of the sum that the first part came from: its gradient is that of the sum before scaling
 };
 
 struct InputGradients {
@@ -84,8 +86,15 @@ class ImageOps {
 
   /// Adds up a sum, dense; also stored in `copy` (maybe a slice) where defined.
   virtual at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const = 0;
-  /// a + b (b may be undefined), and its sums over pixels in `column` of sums.
-  virtual at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const = 0;
+  /// scale (a + b) (b may be undefined), and its sums over pixels in `column` of sums.
+  virtual at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column,
+                                  float scale = 1) const = 0;
+
+  /// Half or twice the size by the filter (1, 3, 3, 1) in both directions, zeros beyond the border; x may be a slice. Half: weights of sum
+  /// 1; twice: of sum 4, so that a constant stays. `gain` multiplies them: fir_up(g, 1/4) is the adjoint of fir_down, fir_down(g, 4) that
+  /// of fir_up.
+  virtual at::Tensor fir_down(const at::Tensor& x, float gain = 1) const = 0;
+  virtual at::Tensor fir_up(const at::Tensor& x, float gain = 1) const = 0;
 
   /// Attention over pixels: qkv is n x h x w x 3c, the output n x h x w x c. `saved` keeps what the backward pass needs; that one writes
   /// the sums of the gradient over pixels too.

@@ -26,7 +26,7 @@ struct View {
   int64_t pixels, channels, stride, sample;
 };
 
-float sigmoid(float z) { return 1 / (1 + std::exp(-z)); }
+double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
 
 // Writes one sample of a sum.
 void add_sample(const PendingSum& sum, int64_t n, float* out, int64_t stride) {
@@ -36,7 +36,7 @@ void add_sample(const PendingSum& sum, int64_t n, float* out, int64_t stride) {
       float v = y.at(n, p)[c];
       for (const at::Tensor& b : sum.bias) v += b.const_data_ptr<float>()[c];
       if (residual) v += residual.at(n, p)[c];
-      out[p * stride + c] = v;
+      out[p * stride + c] = v * sum.scale;
     }
 }
 
@@ -71,8 +71,8 @@ class CpuImageOps final : public ImageOps {
         for (int64_t c = g * size; c < (g + 1) * size; ++c) {
           const Affine a(layer, n, c, channels);
           for (int64_t p = 0; p < pixels; ++p) {
-            const float z = a(static_cast<float>((own[p * channels + c] - m) * r));
-            y.at(n, p)[c] = layer.silu ? z * sigmoid(z) : z;
+            const double z = a((own[p * channels + c] - m) * r);
+            y.at(n, p)[c] = static_cast<float>(layer.silu ? z * sigmoid(z) : z);
           }
         }
       }
@@ -90,7 +90,7 @@ class CpuImageOps final : public ImageOps {
     parallel_for(samples, [&](int64_t n) {
       const View dy(in.gradient), x(in.x), first(out.first), second(out.second);
       float* row = sums.mutable_data_ptr<float>() + n * sums.size(1);
-      std::vector<float> dz(static_cast<size_t>(pixels * size)), normed(dz);
+      std::vector<double> dz(static_cast<size_t>(pixels * size)), normed(dz);
       for (int64_t g = 0; g < layer.groups; ++g) {
         const float m = in.statistics.mean.const_data_ptr<float>()[n * layer.groups + g];
         const float r = in.statistics.inverse_deviation.const_data_ptr<float>()[n * layer.groups + g];
@@ -101,8 +101,8 @@ class CpuImageOps final : public ImageOps {
           const float b = in.bias.defined() ? in.bias.const_data_ptr<float>()[c] : 0.0f;
           double plain = 0, weighted = 0;
           for (int64_t p = 0; p < pixels; ++p) {
-            const float v = (x.at(n, p)[c] + b - m) * r, z = a(v), s = sigmoid(z);
-            const float d = dy.at(n, p)[c] * (layer.silu ? s * (1 + z * (1 - s)) : 1.0f);
+            const double v = (static_cast<double>(x.at(n, p)[c]) + b - m) * r, z = a(v), s = sigmoid(z);
+            const double d = dy.at(n, p)[c] * (layer.silu ? s * (1 + z * (1 - s)) : 1.0);
             dz[p * size + k] = d, normed[p * size + k] = v;
             plain += d, weighted += d * v;
           }
@@ -123,6 +123,7 @@ class CpuImageOps final : public ImageOps {
           for (int64_t p = 0; p < pixels; ++p) {
             double d = r * (dz[p * size + k] * a.slope() - mean1 - normed[p * size + k] * mean2);
             for (const at::Tensor& more : in.add) d += View(more).at(n, p)[c];
+            if (c < split) d *= in.scale;
             total += d;
             (c < split ? first.at(n, p)[c] : second.at(n, p)[c - split]) = static_cast<float>(d);
           }
@@ -144,9 +145,55 @@ class CpuImageOps final : public ImageOps {
     return out;
   }
 
-  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const override {
+  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column, float scale) const override {
     at::Tensor out = b.defined() ? a + b : a;
+    if (scale != 1) out = out * scale;
     sums.narrow(1, column, a.size(3)).copy_(out.sum({1, 2}));
+    return out;
+  }
+
+  at::Tensor fir_down(const at::Tensor& x, float gain) const override {
+    const int64_t height = x.size(1), width = x.size(2), channels = x.size(3);
+    at::Tensor out = empty({x.size(0), height / 2, width / 2, channels});
+    constexpr float tap[4] = {0.125f, 0.375f, 0.375f, 0.125f};
+    parallel_for(x.size(0), [&](int64_t n) {
+      const View from(x), to(out);
+      for (int64_t i = 0; i < height / 2; ++i)
+        for (int64_t j = 0; j < width / 2; ++j) {
+          float* y = to.at(n, i * (width / 2) + j);
+          std::fill_n(y, channels, 0.0f);
+          for (int64_t a = 0; a < 4; ++a)
+            for (int64_t b = 0; b < 4; ++b) {
+              const int64_t row = 2 * i + a - 1, column = 2 * j + b - 1;
+              if (row < 0 || row >= height || column < 0 || column >= width) continue;
+              const float* v = from.at(n, row * width + column);
+              for (int64_t c = 0; c < channels; ++c) y[c] += gain * tap[a] * tap[b] * v[c];
+            }
+        }
+    });
+    return out;
+  }
+
+  at::Tensor fir_up(const at::Tensor& x, float gain) const override {
+    const int64_t height = x.size(1), width = x.size(2), channels = x.size(3);
+    at::Tensor out = empty({x.size(0), 2 * height, 2 * width, channels});
+    parallel_for(x.size(0), [&](int64_t n) {
+      const View from(x), to(out);
+      for (int64_t i = 0; i < 2 * height; ++i)
+        for (int64_t j = 0; j < 2 * width; ++j) {
+          float* y = to.at(n, i * 2 * width + j);
+          std::fill_n(y, channels, 0.0f);
+          // Pixel i lies over i/2, and a quarter of it over the neighbour on its side.
+          for (int64_t a = 0; a < 2; ++a)
+            for (int64_t b = 0; b < 2; ++b) {
+              const int64_t row = i / 2 + a * (i % 2 == 0 ? -1 : 1), column = j / 2 + b * (j % 2 == 0 ? -1 : 1);
+              if (row < 0 || row >= height || column < 0 || column >= width) continue;
+              const float weight = gain * (a == 0 ? 0.75f : 0.25f) * (b == 0 ? 0.75f : 0.25f);
+              const float* v = from.at(n, row * width + column);
+              for (int64_t c = 0; c < channels; ++c) y[c] += weight * v[c];
+            }
+        }
+    });
     return out;
   }
 
@@ -167,8 +214,8 @@ class CpuImageOps final : public ImageOps {
       const float* m = layer.modulation.const_data_ptr<float>() + n * layer.modulation.stride(0);
       scale = 1 + m[c], shift = m[channels + c];
     }
-    float operator()(float v) const { return (gamma * v + beta) * scale + shift; }
-    float slope() const { return gamma * scale; }
+    double operator()(double v) const { return (gamma * v + beta) * scale + shift; }
+    double slope() const { return static_cast<double>(gamma) * scale; }
     float gamma, beta, scale = 1, shift = 0;
   };
 };

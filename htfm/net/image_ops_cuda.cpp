@@ -39,7 +39,7 @@ class CudaImageOps final : public ImageOps {
     a.type = kernel_type(), a.samples = size(shape, 0), a.pixels = size(shape, 1) * size(shape, 2), a.channels = size(shape, 3);
     a.groups = static_cast<int>(layer.groups);
     if (sum.y.defined()) {
-      a.y = values(sum.y), a.fresh = size(sum.y, 3), a.residual = strided(sum.residual);
+      a.y = values(sum.y), a.fresh = size(sum.y, 3), a.residual = strided(sum.residual), a.scale = sum.scale;
       for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
     }
     a.x = strided(x);
@@ -68,7 +68,7 @@ class CudaImageOps final : public ImageOps {
     a.gamma = floats(layer.gamma), a.beta = floats(layer.beta), a.silu = layer.silu;
     if (layer.modulation.defined()) a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
     for (size_t k = 0; k < in.add.size(); ++k) a.add[k] = strided(in.add[k]);
-    a.split = static_cast<int>(split);
+    a.split = static_cast<int>(split), a.scale = in.scale;
     a.first = out.first.mutable_data_ptr();
     if (out.second.defined()) a.second = out.second.mutable_data_ptr();
     a.sums = sums.mutable_data_ptr<float>(), a.width = sums.size(1);
@@ -86,17 +86,20 @@ class CudaImageOps final : public ImageOps {
     at::Tensor out = empty(y.sizes());
     cuda::AddArgs a;
     a.type = kernel_type(), a.samples = size(y, 0), a.pixels = size(y, 1) * size(y, 2), a.channels = size(y, 3);
-    a.y = values(y), a.residual = strided(sum.residual), a.copy = strided(copy), a.out = out.mutable_data_ptr();
+    a.y = values(y), a.residual = strided(sum.residual), a.copy = strided(copy), a.scale = sum.scale, a.out = out.mutable_data_ptr();
     for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
     cuda::add_up(a, stream());
     return out;
   }
 
-  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column) const override {
-    const at::Tensor out = b.defined() ? empty(a.sizes()) : at::Tensor();
-    gradient_sums({a}, b, out, a.sizes(), sums, column);
-    return b.defined() ? out : a;
+  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column, float scale) const override {
+    const at::Tensor out = b.defined() || scale != 1 ? empty(a.sizes()) : at::Tensor();
+    gradient_sums({a}, b, out, a.sizes(), sums, column, scale);
+    return out.defined() ? out : a;
   }
+
+  at::Tensor fir_down(const at::Tensor& x, float gain) const override { return fir(x, gain, false); }
+  at::Tensor fir_up(const at::Tensor& x, float gain) const override { return fir(x, gain, true); }
 
   at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
     if (!flash(qkv, heads)) return plain_attention(qkv, heads, saved);
@@ -144,9 +147,20 @@ class CudaImageOps final : public ImageOps {
     return {part(0), part(1), part(2)};
   }
 
+  at::Tensor fir(const at::Tensor& x, float gain, bool up) const {
+    const auto resized = [&](int64_t k) { return up ? 2 * x.size(k) : x.size(k) / 2; };
+    at::Tensor out = empty({x.size(0), resized(1), resized(2), x.size(3)});
+    cuda::FirArgs a;
+    a.type = kernel_type(), a.up = up, a.gain = gain, a.x = strided(x), a.out = out.mutable_data_ptr();
+    a.samples = size(x, 0), a.height = size(x, 1), a.width = size(x, 2), a.channels = size(x, 3);
+    cuda::fir(a, stream());
+    return out;
+  }
+
   void gradient_sums(const std::vector<at::Tensor>& parts, const at::Tensor& b, const at::Tensor& out, at::IntArrayRef shape,
-                     const at::Tensor& sums, int64_t column) const {
+                     const at::Tensor& sums, int64_t column, float scale = 1) const {
     cuda::GradientSumArgs a;
+    a.scale = scale;
     a.type = kernel_type(), a.samples = static_cast<int>(shape[0]), a.pixels = static_cast<int>(shape[1] * shape[2]);
     a.channels = static_cast<int>(shape[3]), a.b = values(b);
     for (size_t k = 0; k < parts.size(); ++k) a.parts[k] = values(parts[k]);

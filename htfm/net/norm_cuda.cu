@@ -182,6 +182,8 @@ __global__ void __launch_bounds__(kThreads, 2) forward_kernel(NormForwardArgs a,
 #pragma unroll
         for (int j = 0; j < 8; ++j) value[j] += more[j];
       }
+#pragma unroll
+      for (int j = 0; j < 8; ++j) value[j] *= a.scale;
       raw = pack<T>(value);
       if (x && store) store_vector(at_x(at, p), raw);
       return raw;
@@ -406,6 +408,7 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
   const T* add0 = a.add[0].data ? static_cast<const T*>(a.add[0].data) + n * a.add[0].sample + channel : nullptr;
   const T* add1 = a.add[1].data ? static_cast<const T*>(a.add[1].data) + n * a.add[1].sample + channel : nullptr;
   const bool in_first = channel < a.split;
+  const float out_scale = in_first ? a.scale : 1.0f;
   const int64_t out_channels = in_first ? a.split : a.channels - a.split;
   T* out = (in_first ? static_cast<T*>(a.first) + channel : static_cast<T*>(a.second) + (channel - a.split)) + n * a.pixels * out_channels;
   each([&](int p, const Vector<T>& raw_x, const Vector<T>& raw_dy) {
@@ -425,7 +428,7 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
       for (int j = 0; j < 8; ++j) d[j] += value[j];
     }
 #pragma unroll
-    for (int j = 0; j < 8; ++j) input[0][j] += d[j];
+    for (int j = 0; j < 8; ++j) d[j] *= out_scale, input[0][j] += d[j];
     store_vector(out + p * out_channels, pack<T>(d));
   });
   if (a.column_input < 0) return;

@@ -24,6 +24,8 @@ __global__ void add_kernel(AddArgs a, int64_t vectors) {
 #pragma unroll
     for (int j = 0; j < 8; ++j) value[j] += more[j];
   }
+#pragma unroll
+  for (int j = 0; j < 8; ++j) value[j] *= a.scale;
   const Vector<T> out = pack<T>(value);
   if (a.copy.data) store_vector(static_cast<T*>(a.copy.data) + n * a.copy.sample + p * a.copy.pixel + channel, out);
   store_vector(static_cast<T*>(a.out) + place * a.channels + channel, out);
@@ -52,7 +54,7 @@ __global__ void gradient_kernel(GradientSumArgs a, int chunk) {
       for (int j = 0; j < 8; ++j) value[j] += more[j];
     }
 #pragma unroll
-    for (int j = 0; j < 8; ++j) sum[j] += value[j];
+    for (int j = 0; j < 8; ++j) value[j] *= a.scale, sum[j] += value[j];
     if (a.out) store_vector(static_cast<T*>(a.out) + place, pack<T>(value));
   }
 #pragma unroll

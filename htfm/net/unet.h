@@ -1,5 +1,7 @@
 // The DDPM U-Net of the image experiments: residual blocks of norm, SiLU and 3x3 convolutions with scale and shift from (time, path),
-// attention at chosen sizes and in the middle, skip connections joined on the way up.
+// attention at chosen sizes and in the middle, skip connections joined on the way up. NCSN++ of the weather fields is the same network with
+// other options: sizes change inside residual blocks by the filter (1, 3, 3, 1), sums are divided by the root of 2, and the image itself is
+// fed in again at every size (residual progressive input).
 #pragma once
 
 #include "htfm/net/image_ops.h"
@@ -15,7 +17,11 @@ struct UNetOptions {
   int64_t blocks = 2;                             ///< residual blocks a size
   int64_t heads = 4;
   std::vector<int64_t> attention{16};  ///< heights at which blocks are followed by attention
-  int64_t groups = 32;                 ///< of the norms
+  int64_t groups = 32;                 ///< of the norms, at the most
+  int64_t group_channels = 0;          ///< fewer groups where they would have fewer channels than this; 0: always as many
+  bool filtered = false;               ///< sizes change in residual blocks, filtered (BigGAN); otherwise by convolutions
+  bool rescale = false;                ///< sums of block and shortcut times sqrt(1/2)
+  bool progressive = false;            ///< the image at every size, filtered and convolved, is added on the way down
   int64_t path_embedding = 128;
   bool film = false;  ///< also modulate the middle blocks by the path embedding alone
 };
@@ -27,7 +33,7 @@ struct ConvLayer {
 };
 
 struct NormPlace {
-  int64_t channels = 0, gamma = 0, beta = 0, column = 0;  ///< column: of gamma's sums, beta's follow
+  int64_t channels = 0, groups = 1, gamma = 0, beta = 0, column = 0;  ///< column: of gamma's sums, beta's follow
 };
 
 struct AttentionLayer {
@@ -35,15 +41,18 @@ struct AttentionLayer {
   ConvLayer qkv, out;
 };
 
+enum class Resample { none, down, up };
+
 struct ResidualLayer {
   NormPlace norm1, norm2;
-  ConvLayer conv1, conv2, shortcut;  ///< shortcut.out = 0: identity
-  int64_t modulation = 0;            ///< its first column of the modulation matrix
+  ConvLayer conv1, conv2, shortcut;    ///< shortcut.out = 0: identity
+  int64_t modulation = 0;              ///< its first column of the modulation matrix
+  Resample resample = Resample::none;  ///< between norm and first convolution, and before the shortcut
   int64_t input_channels() const { return norm1.channels; }
   int64_t channels() const { return conv2.out; }
 };
 
-/// One step of the way down or up: a residual block with or without attention, or a change of size.
+/// One step of the way down or up: a residual block with or without attention, or a change of size by a convolution.
 struct UNetStage {
   enum class Kind { block, resize } kind = Kind::block;
   ResidualLayer block = {};
@@ -51,7 +60,9 @@ struct UNetStage {
   AttentionLayer attention = {};
   ConvLayer resize = {};
   int64_t height = 0, width = 0;  ///< of its input
-  int64_t skip = -1;              ///< way up: which output of the way down is joined
+  int64_t skip = -1;              ///< way up: which output of the way down is joined; -1: none
+  bool progressive = false;       ///< way down: `resize` convolves the filtered image (or what it has become), added to the block's output
+  int64_t channels() const { return kind == Kind::resize ? resize.out : block.channels(); }
 };
 
 /// Structure and parameters.
@@ -77,7 +88,7 @@ struct UNetLayers {
   int64_t add_columns(int64_t parameter, int64_t count, int64_t room);
   ConvLayer add_conv(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, int64_t kernel, int64_t stride, bool zero);
   NormPlace add_norm(ParameterLayout& layout, const std::string& name, int64_t channels);
-  ResidualLayer add_block(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out);
+  ResidualLayer add_block(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, Resample resample = Resample::none);
   AttentionLayer add_attention(ParameterLayout& layout, const std::string& name, int64_t channels);
 };
 

@@ -21,12 +21,14 @@ const UNetOptions& checked(const UNetOptions& o) {
   if (o.height % factor != 0 || o.width % factor != 0)
     throw InputError("[net.multipliers] expected an image size that {} halvings divide, got {} x {}", o.multipliers.size() - 1, o.height,
                      o.width);
-  if (o.base % o.groups != 0) throw InputError("[net.groups] expected a divisor of net.base = {}, got {}", o.base, o.groups);
+  if (o.group_channels == 0 && o.base % o.groups != 0)
+    throw InputError("[net.groups] expected a divisor of net.base = {}, got {}", o.base, o.groups);
   if (o.base % 8 != 0) throw InputError("[net.base] expected a multiple of 8, got {}", o.base);
   for (const int64_t m : o.multipliers)
     if (o.heads < 1 || (o.base * m) % o.heads != 0)
       throw InputError("[net.heads] expected a divisor of {} channels, got {}", o.base * m, o.heads);
   if (o.path_embedding < 1) throw InputError("[net.path_embedding] expected at least 1, got {}", o.path_embedding);
+  if (o.progressive && !o.filtered) throw InputError("[net.progressive] expected filtered changes of size for the progressive input");
   if (o.film && o.feature == 0) throw InputError("[net.film] expected a clock with a path feature, got none");
   return o;
 }
@@ -52,6 +54,9 @@ ConvLayer UNetLayers::add_conv(ParameterLayout& layout, const std::string& name,
 NormPlace UNetLayers::add_norm(ParameterLayout& layout, const std::string& name, int64_t channels) {
   NormPlace n;
   n.channels = channels;
+  n.groups = options.groups;
+  if (options.group_channels > 0) n.groups = std::clamp<int64_t>(channels / options.group_channels, 1, options.groups);
+  while (channels % n.groups != 0) --n.groups;
   n.gamma = layout.add(name + ".weight", {channels}, false, 0, 1);
   n.beta = layout.add(name + ".bias", {channels}, false, 0);
   n.column = add_columns(n.gamma, channels, 0);
@@ -59,15 +64,16 @@ NormPlace UNetLayers::add_norm(ParameterLayout& layout, const std::string& name,
   return n;
 }
 
-ResidualLayer UNetLayers::add_block(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out) {
+ResidualLayer UNetLayers::add_block(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, Resample resample) {
   ResidualLayer b;
+  b.resample = resample;
   b.norm1 = add_norm(layout, name + ".norm1", in);
   b.conv1 = add_conv(layout, name + ".conv1", in, out, 3, 1, false);
   b.conv1.column = add_columns(b.conv1.bias, out, 0);
   b.norm2 = add_norm(layout, name + ".norm2", out);
   b.conv2 = add_conv(layout, name + ".conv2", out, out, 3, 1, true);
   b.conv2.column = add_columns(b.conv2.bias, out, 0);
-  if (in != out) {
+  if (in != out || resample != Resample::none) {
     b.shortcut = add_conv(layout, name + ".shortcut", in, out, 1, 1, false);
     b.shortcut.column = b.conv2.column;
     columns.push_back({b.shortcut.bias, out, b.conv2.column});
@@ -99,7 +105,7 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
   input = add_conv(layout, "input", o.channels, o.base, 3, 1, false);
   input.column = add_columns(input.bias, o.base, 0);
   std::vector<int64_t> skips{o.base};
-  int64_t c = o.base, height = o.height, width = o.width;
+  int64_t c = o.base, height = o.height, width = o.width, pyramid = o.channels;
   for (int64_t size = 0; size < sizes; ++size) {
     const int64_t out = o.base * o.multipliers[size];
     for (int64_t k = 0; k < o.blocks; ++k) {
@@ -111,9 +117,16 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
       skips.push_back(c = out);
     }
     if (size + 1 < sizes) {
-      UNetStage stage{.kind = UNetStage::Kind::resize, .height = height, .width = width};
-      stage.resize = add_conv(layout, fmt::format("down.{}.resize", size), c, c, 3, 2, false);
-      stage.resize.column = add_columns(stage.resize.bias, c, 0);
+      const std::string name = fmt::format("down.{}.resize", size);
+      UNetStage stage{.kind = o.filtered ? UNetStage::Kind::block : UNetStage::Kind::resize, .height = height, .width = width};
+      if (o.filtered) stage.block = add_block(layout, name, c, c, Resample::down);
+      if (!o.filtered || o.progressive) {
+        stage.progressive = o.filtered;
+        stage.resize = o.filtered ? add_conv(layout, fmt::format("down.{}.image", size), pyramid, c, 3, 1, false)
+                                  : add_conv(layout, name, c, c, 3, 2, false);
+        stage.resize.column = add_columns(stage.resize.bias, c, 0);
+        pyramid = c;
+      }
       down.push_back(stage);
       skips.push_back(c);
       height /= 2, width /= 2;
@@ -134,9 +147,14 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
       c = out;
     }
     if (size > 0) {
-      UNetStage stage{.kind = UNetStage::Kind::resize, .height = height, .width = width};
-      stage.resize = add_conv(layout, fmt::format("up.{}.resize", size), c, c, 3, 1, false);
-      stage.resize.column = add_columns(stage.resize.bias, c, 0);
+      const std::string name = fmt::format("up.{}.resize", size);
+      UNetStage stage{.kind = o.filtered ? UNetStage::Kind::block : UNetStage::Kind::resize, .height = height, .width = width};
+      if (o.filtered) {
+        stage.block = add_block(layout, name, c, c, Resample::up);
+      } else {
+        stage.resize = add_conv(layout, name, c, c, 3, 1, false);
+        stage.resize.column = add_columns(stage.resize.bias, c, 0);
+      }
       up.push_back(stage);
       height *= 2, width *= 2;
     }

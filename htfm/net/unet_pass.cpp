@@ -49,7 +49,7 @@ at::Tensor UNetPass::spread_weight(const ConvLayer& c) {
 at::Tensor UNetPass::bias(const ConvLayer& c) const { return parameter(c.bias, {c.out}); }
 
 NormLayer UNetPass::norm_layer(const NormPlace& n, bool silu, int64_t modulation) const {
-  NormLayer layer{parameter(n.gamma, {n.channels}), parameter(n.beta, {n.channels}), layers_.options.groups, silu, {}};
+  NormLayer layer{parameter(n.gamma, {n.channels}), parameter(n.beta, {n.channels}), n.groups, silu, {}};
   if (modulation >= 0) layer.modulation = modulation_.narrow(1, modulation, 2 * n.channels);
   return layer;
 }
@@ -96,19 +96,24 @@ void UNetPass::embed(const at::Tensor& t, const at::Tensor& feature) {
   }
 }
 
+float UNetPass::sum_scale() const { return layers_.options.rescale ? std::sqrt(0.5f) : 1.0f; }
+
 PendingSum UNetPass::block(const ResidualLayer& layer, const PendingSum& in, const at::Tensor& x, BlockTape& tape) {
-  tape.column = in.column;
+  tape.column = in.column, tape.scale = in.scale;
   at::Tensor a1 = ops_.norm(in, x, norm_layer(layer.norm1, true), keep_ ? &tape.statistics1 : nullptr);
+  at::Tensor residual = x;
+  if (layer.resample == Resample::down) a1 = ops_.fir_down(a1), residual = ops_.fir_down(x);
+  if (layer.resample == Resample::up) a1 = ops_.fir_up(a1), residual = ops_.fir_up(x);
   at::Tensor y1 = ops_.conv(a1, weight(layer.conv1), 1);
   if (keep_) tape.a1 = a1;
   a1.reset();
   at::Tensor a2 =
       ops_.norm({y1, {bias(layer.conv1)}}, {}, norm_layer(layer.norm2, true, layer.modulation), keep_ ? &tape.statistics2 : nullptr);
-  if (keep_) tape.y1 = y1, tape.x = x, tape.a2 = a2;
+  if (keep_) tape.y1 = y1, tape.x = x, tape.a2 = a2, tape.shortcut_input = residual;
   y1.reset();
-  PendingSum out{ops_.conv(a2, weight(layer.conv2), 1), {bias(layer.conv2)}, x, layer.conv2.column};
+  PendingSum out{ops_.conv(a2, weight(layer.conv2), 1), {bias(layer.conv2)}, residual, layer.conv2.column, sum_scale()};
   if (layer.shortcut.out > 0) {
-    out.residual = ops_.product(x, weight(layer.shortcut));
+    out.residual = ops_.product(residual, weight(layer.shortcut));
     out.bias.push_back(bias(layer.shortcut));
   }
   return out;
@@ -117,12 +122,27 @@ PendingSum UNetPass::block(const ResidualLayer& layer, const PendingSum& in, con
 PendingSum UNetPass::attention(const AttentionLayer& layer, const PendingSum& in, AttentionTape& tape) {
   const int64_t heads = layers_.options.heads;
   at::Tensor x = ops_.empty(in.y.sizes());
-  tape.column = in.column;
+  tape.column = in.column, tape.scale = in.scale;
   const at::Tensor a = ops_.norm(in, x, norm_layer(layer.norm, false), keep_ ? &tape.statistics : nullptr);
   const at::Tensor qkv = ops_.product(a, weight(layer.qkv), weights_.compute.narrow(0, layer.qkv.bias, layer.qkv.out));
   const at::Tensor o = ops_.attention(qkv, heads, keep_ ? &tape.saved : nullptr);
   if (keep_) tape.x = x, tape.a = a, tape.qkv = qkv, tape.o = o;
-  return {ops_.product(o, weight(layer.out)), {bias(layer.out)}, x, layer.out.column};
+  return {ops_.product(o, weight(layer.out)), {bias(layer.out)}, x, layer.out.column, sum_scale()};
+}
+
+PendingSum UNetPass::add_image(const UNetStage& stage, const PendingSum& h, const at::Tensor& image, StageTape& tape) {
+  const at::Tensor small = ops_.fir_down(image);
+  tape.column = h.column, tape.scale = h.scale;
+  if (keep_) tape.resize_input = small;
+  return {ops_.conv(small, weight(stage.resize), 1), {bias(stage.resize)}, ops_.add_up(h, {}), stage.resize.column, sum_scale()};
+}
+
+InputGradients UNetPass::add_image_backward(const UNetStage& stage, const at::Tensor& g, bool need_image, const StageTape& tape) {
+  InputGradients out;
+  out.second = conv_backward(stage.resize, g, tape.resize_input, need_image);
+  if (need_image) out.second = ops_.fir_up(out.second, 0.25f);
+  out.first = ops_.add_backward(g, {}, gradient_.sums, tape.column, tape.scale);
+  return out;
 }
 
 at::Tensor UNetPass::forward(const at::Tensor& x, const at::Tensor& t, const at::Tensor& feature) {
@@ -132,16 +152,15 @@ at::Tensor UNetPass::forward(const at::Tensor& x, const at::Tensor& t, const at:
   std::vector<at::Tensor> joined(layers_.up.size()), slots(layers_.down.size() + 1);
   for (size_t k = 0; k < layers_.up.size(); ++k) {
     const UNetStage& s = layers_.up[k];
-    if (s.kind == UNetStage::Kind::resize) continue;
+    if (s.skip < 0) continue;
     const int64_t channels = s.block.input_channels();
     joined[k] = ops_.empty({n, s.height, s.width, channels});
     const auto skip = static_cast<size_t>(s.skip);
-    const int64_t skipped = skip == 0                                                ? layers_.input.out
-                            : layers_.down[skip - 1].kind == UNetStage::Kind::resize ? layers_.down[skip - 1].resize.out
-                                                                                     : layers_.down[skip - 1].block.channels();
+    const int64_t skipped = skip == 0 ? layers_.input.out : layers_.down[skip - 1].channels();
     slots[skip] = joined[k].narrow(3, channels - skipped, skipped);
   }
   if (keep_) input_ = x;
+  at::Tensor image = x;
   PendingSum h{ops_.conv(x, weight(layers_.input), 1), {bias(layers_.input)}, {}, layers_.input.column};
   for (size_t k = 0; k < layers_.down.size(); ++k) {
     const UNetStage& s = layers_.down[k];
@@ -149,9 +168,13 @@ at::Tensor UNetPass::forward(const at::Tensor& x, const at::Tensor& t, const at:
     if (s.kind == UNetStage::Kind::block) {
       h = block(s.block, h, slots[k], tape.block);
       if (s.attends) h = attention(s.attention, h, tape.attention);
+      if (s.progressive) {
+        h = add_image(s, h, image, tape);
+        image = slots[k + 1];  // what the next norm stores there
+      }
     } else {
       const at::Tensor dense = ops_.add_up(h, slots[k]);
-      tape.column = h.column;
+      tape.column = h.column, tape.scale = h.scale;
       if (keep_) tape.resize_input = dense;
       h = {ops_.conv(dense, weight(s.resize), 2), {bias(s.resize)}, {}, s.resize.column};
     }
@@ -164,26 +187,26 @@ at::Tensor UNetPass::forward(const at::Tensor& x, const at::Tensor& t, const at:
     const UNetStage& s = layers_.up[k];
     StageTape& tape = up_[k];
     if (s.kind == UNetStage::Kind::block) {
-      h = block(s.block, h, joined[k], tape.block);
+      h = block(s.block, h, s.skip < 0 ? ops_.empty(h.y.sizes()) : joined[k], tape.block);
       joined[k].reset();
       if (s.attends) h = attention(s.attention, h, tape.attention);
     } else {
       const at::Tensor dense = ops_.add_up(h, {});
-      tape.column = h.column;
+      tape.column = h.column, tape.scale = h.scale;
       if (keep_) tape.resize_input = dense;
       h = {ops_.conv_up(dense, spread_weight(s.resize)), {bias(s.resize)}, {}, s.resize.column};
     }
   }
   const at::Tensor last = keep_ ? ops_.empty(h.y.sizes()) : at::Tensor();
-  last_column_ = h.column;
+  last_column_ = h.column, last_scale_ = h.scale;
   const at::Tensor a = ops_.norm(h, last, norm_layer(layers_.last_norm, true), keep_ ? &last_statistics_ : nullptr);
   if (keep_) last_x_ = last, last_a_ = a;
   const at::Tensor y = ops_.conv(a, weight(layers_.output), 1);
   return at::add(y.narrow(3, 0, layers_.output.out), bias(layers_.output));
 }
 
-at::Tensor UNetPass::conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x) {
-  const auto [dx, dw] = ops_.conv_backward(g, x, weight(c), c.stride, c.weight != layers_.input.weight);
+at::Tensor UNetPass::conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x, bool need_x) {
+  const auto [dx, dw] = ops_.conv_backward(g, x, weight(c), c.stride, need_x);
   put(c.weight, dw.narrow(0, 0, c.out).narrow(3, 0, c.in).contiguous());
   return dx;
 }
@@ -199,13 +222,17 @@ InputGradients UNetPass::block_backward(const ResidualLayer& layer, const at::Te
   second.columns = {layer.norm2.column, layer.norm2.column + layer.norm2.channels, layer.conv1.column};
   second.modulation_gradient = modulation_gradient_.narrow(1, layer.modulation, 2 * layer.channels());
   d = ops_.norm_backward(second, norm_layer(layer.norm2, true, layer.modulation), gradient_.sums).first;
-  d = conv_backward(layer.conv1, d, tape.a1);
+  const auto resampled = [&](const at::Tensor& gradient) {
+    if (layer.resample == Resample::none) return gradient;
+    return layer.resample == Resample::down ? ops_.fir_up(gradient, 0.25f) : ops_.fir_down(gradient, 4.0f);
+  };
+  d = resampled(conv_backward(layer.conv1, d, tape.a1));
   NormBackward first{d, tape.x, {}, tape.statistics1};
-  first.split = split;
+  first.split = split, first.scale = tape.scale;
   first.columns = {layer.norm1.column, layer.norm1.column + layer.norm1.channels, tape.column};
   if (layer.shortcut.out > 0) {
-    product_backward(layer.shortcut, g, tape.x);
-    first.add.push_back(ops_.product_backward_input(g, weight(layer.shortcut)));
+    product_backward(layer.shortcut, g, tape.shortcut_input);
+    first.add.push_back(resampled(ops_.product_backward_input(g, weight(layer.shortcut))));
   } else {
     first.add.push_back(g);
   }
@@ -220,6 +247,7 @@ at::Tensor UNetPass::attention_backward(const AttentionLayer& layer, const at::T
   product_backward(layer.qkv, d, tape.a);
   d = ops_.product_backward_input(d, weight(layer.qkv));
   NormBackward in{d, tape.x, {}, tape.statistics, {g}};
+  in.scale = tape.scale;
   in.columns = {layer.norm.column, layer.norm.column + layer.norm.channels, tape.column};
   return ops_.norm_backward(in, norm_layer(layer.norm, false), gradient_.sums).first;
 }
@@ -260,6 +288,7 @@ UNetGradient UNetPass::backward(const at::Tensor& output_gradient) {
   ops_.add_backward(output_gradient, {}, gradient_.sums, layers_.output.column);
   at::Tensor g = conv_backward(layers_.output, output_gradient, last_a_);
   NormBackward last{g, last_x_, {}, last_statistics_};
+  last.scale = last_scale_;
   last.columns = {layers_.last_norm.column, layers_.last_norm.column + layers_.last_norm.channels, last_column_};
   g = ops_.norm_backward(last, norm_layer(layers_.last_norm, true), gradient_.sums).first;
   last_x_.reset(), last_a_.reset();
@@ -271,34 +300,44 @@ UNetGradient UNetPass::backward(const at::Tensor& output_gradient) {
     if (s.kind == UNetStage::Kind::resize) {
       ConvGradients d = ops_.conv_up_backward(g, tape.resize_input, spread_weight(s.resize));
       put(s.resize.weight, ops_.gather(d.weight));
-      g = ops_.add_backward(d.input, {}, gradient_.sums, tape.column);
+      g = ops_.add_backward(d.input, {}, gradient_.sums, tape.column, tape.scale);
       continue;
     }
     if (s.attends) g = attention_backward(s.attention, g, tape.attention);
-    const auto skip = static_cast<size_t>(s.skip);
-    const int64_t before =
-        k > 0 ? (layers_.up[k - 1].kind == UNetStage::Kind::resize ? layers_.up[k - 1].resize.out : layers_.up[k - 1].block.channels())
-              : layers_.middle2.channels();
+    const int64_t before = k > 0 ? layers_.up[k - 1].channels() : layers_.middle2.channels();
     InputGradients parts = block_backward(s.block, g, {}, before, tape.block);
-    g = parts.first, skips[skip] = parts.second;
+    g = parts.first;
+    if (s.skip >= 0) skips[static_cast<size_t>(s.skip)] = parts.second;
   }
   g = block_backward(layers_.middle2, g, {}, 0, middle2_).first;
   g = attention_backward(layers_.middle_attention, g, middle_attention_);
   g = block_backward(layers_.middle1, g, skips.back(), 0, middle1_).first;
   middle1_ = middle2_ = {}, middle_attention_ = {};
+  // Which output of the way down (0: the image itself) the image that stage k added had become.
+  const auto image_of = [&](size_t k) -> int64_t {
+    while (k-- > 0)
+      if (layers_.down[k].progressive) return static_cast<int64_t>(k) + 1;
+    return 0;
+  };
   for (size_t k = layers_.down.size(); k-- > 0;) {
     const UNetStage& s = layers_.down[k];
     StageTape tape = std::move(down_[k]);
     down_[k] = {};
     if (s.kind == UNetStage::Kind::resize) {
-      g = ops_.add_backward(conv_backward(s.resize, g, tape.resize_input), skips[k], gradient_.sums, tape.column);
+      g = ops_.add_backward(conv_backward(s.resize, g, tape.resize_input), skips[k], gradient_.sums, tape.column, tape.scale);
       continue;
+    }
+    if (s.progressive) {
+      const int64_t from = image_of(k);
+      InputGradients parts = add_image_backward(s, g, from > 0, tape);
+      g = parts.first;
+      if (from > 0) skips[static_cast<size_t>(from)] += parts.second;
     }
     if (s.attends) g = attention_backward(s.attention, g, tape.attention);
     g = block_backward(s.block, g, skips[k], 0, tape.block).first;
     skips[k].reset();
   }
-  conv_backward(layers_.input, g, input_);
+  conv_backward(layers_.input, g, input_, false);
   input_.reset();
   embed_backward();
   return std::move(gradient_);

@@ -37,21 +37,24 @@ class UNetPass {
 
  private:
   struct BlockTape {
-    at::Tensor x, a1, y1, a2;
+    at::Tensor x, a1, y1, a2, shortcut_input;
     NormStatistics statistics1, statistics2;
     int64_t column = -1;  // of the sum that x came from
+    float scale = 1;      // of that sum
   };
   struct AttentionTape {
     at::Tensor x, a, qkv, o;
     NormStatistics statistics;
     std::vector<at::Tensor> saved;
     int64_t column = -1;
+    float scale = 1;
   };
   struct StageTape {
     BlockTape block;
     AttentionTape attention;
     at::Tensor resize_input;
     int64_t column = -1;
+    float scale = 1;
   };
   struct EmbeddingTape {
     at::Tensor waves, time_pre, time_hidden, feature, path_pre, path_hidden, path, joined, active;
@@ -70,7 +73,11 @@ class UNetPass {
   InputGradients block_backward(const ResidualLayer& layer, const at::Tensor& g, const at::Tensor& skip, int64_t split,
                                 const BlockTape& tape);
   at::Tensor attention_backward(const AttentionLayer& layer, const at::Tensor& g, const AttentionTape& tape);
-  at::Tensor conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x);
+  PendingSum add_image(const UNetStage& stage, const PendingSum& h, const at::Tensor& image, StageTape& tape);
+  /// Gradients of the block's sum and, where it is wanted, of the image that was added.
+  InputGradients add_image_backward(const UNetStage& stage, const at::Tensor& g, bool need_image, const StageTape& tape);
+  at::Tensor conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x, bool need_x = true);
+  float sum_scale() const;
   void product_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x);
   void embed_backward();
   void put(int64_t parameter, at::Tensor value) { gradient_.parameters.push_back({parameter, std::move(value)}); }
@@ -85,6 +92,7 @@ class UNetPass {
   at::Tensor input_, last_x_, last_a_;
   NormStatistics last_statistics_;
   int64_t last_column_ = -1;
+  float last_scale_ = 1;
   std::vector<StageTape> down_, up_;
   BlockTape middle1_, middle2_;
   AttentionTape middle_attention_;

@@ -264,7 +264,8 @@ Bindings::Bindings(RunConfig& c) {
       "mixed samplers: an increment of the clock is a jump where it brings more than this share of the noise (mixed), or turns the angle "
       "by more "
       "than this share of 45 degrees (mixed-flow)");
-  add("net.kind", c.net.kind, "mlp, or unet for images");
+  add("net.kind", c.net.kind,
+      "mlp; for images unet, or ncsnpp (the same with filtered changes of size in residual blocks, rescaled sums, progressive input)");
   add("net.width", c.net.mlp.width, 1, 4096, "channels");
   add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
   add("net.groups", c.net.mlp.groups, 1, 4096, "groups of each norm");
@@ -276,7 +277,8 @@ Bindings::Bindings(RunConfig& c) {
   add("unet.blocks", c.net.unet.blocks, 1, 64, "U-Net: residual blocks a size");
   add("unet.heads", c.net.unet.heads, 1, 64, "U-Net: heads of the attention");
   add("unet.attention", c.net.attention, "U-Net: image heights at which blocks are followed by attention, comma-separated");
-  add("unet.groups", c.net.unet.groups, 1, 4096, "U-Net: groups of each norm");
+  add("unet.groups", c.net.unet.groups, 1, 4096, "U-Net: groups of each norm; NCSN++: at the most, and of at least 4 channels");
+  add("unet.progressive", c.net.progressive, "NCSN++: the image is fed in again at every size");
   add("train.lr", c.train.lr, 0, 100, "learning rate");
   add("train.weight_decay", c.train.weight_decay, 0, 100, "AdamW's weight decay, not on norms, biases, embeddings");
   add("train.beta1", c.train.beta1, 0, 0.999999, "AdamW");
@@ -379,7 +381,7 @@ void validate(RunConfig& c) {
     }
     throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
   };
-  one_of("net.kind", c.net.kind, {"mlp", "unet"});
+  one_of("net.kind", c.net.kind, {"mlp", "unet", "ncsnpp"});
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
   one_of("sample.time_grid", c.sample.time_grid, {"angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
@@ -395,6 +397,8 @@ void validate(RunConfig& c) {
   // Throws where method, clock, feature, schedule or coupling are wrong.
   c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
   c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding, c.net.unet.film = c.net.mlp.film;
+  if (c.net.kind == "ncsnpp")
+    c.net.unet.filtered = c.net.unet.rescale = true, c.net.unet.group_channels = 4, c.net.unet.progressive = c.net.progressive;
   c.net.unet.multipliers = parse_list("unet.multipliers", c.net.multipliers);
   c.net.unet.attention = parse_list("unet.attention", c.net.attention);
 }

@@ -67,10 +67,11 @@ struct SampleConfig {
 };
 
 struct NetConfig {
-  std::string kind = "mlp";  ///< mlp | unet
+  std::string kind = "mlp";  ///< mlp | unet | ncsnpp
   MlpOptions mlp;
   UNetOptions unet;
   std::string multipliers = "1,2,2,2", attention = "16";  ///< of the U-Net, as text
+  bool progressive = true;                                ///< of NCSN++
 };
 
 struct RunConfig {

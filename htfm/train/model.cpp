@@ -110,8 +110,9 @@ const FlowMatching& Model::flow() const {
 
 void Model::build(DataScale scale) {
   method_ = config_.make_method(clock_.spec, std::move(scale));
-  if (config_.net.kind == "unet") {
-    if (!image_ || image_->size() != dim_) throw InputError("[net.kind] expected images for unet, got rows of {} values", dim_);
+  if (config_.net.kind != "mlp") {
+    if (!image_ || image_->size() != dim_)
+      throw InputError("[net.kind] expected images for {}, got rows of {} values", config_.net.kind, dim_);
     UNetOptions options = config_.net.unet;
     options.channels = image_->channels, options.height = image_->height, options.width = image_->width;
     options.feature = method_->feature().size();

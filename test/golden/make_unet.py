@@ -21,33 +21,57 @@ CASES = {
                   attention=8, groups=4, path_embedding=12, film=0),
     "film": dict(batch=2, channels=2, height=4, width=4, feature=3, base=8, levels=1, mult0=1, mult1=0, mult2=0, blocks=1, heads=1,
                  attention=0, groups=2, path_embedding=6, film=1),
+    "ncsnpp": dict(batch=3, channels=1, height=16, width=16, feature=2, base=8, levels=3, mult0=1, mult1=2, mult2=3, blocks=1, heads=2,
+                   attention=8, groups=4, path_embedding=6, film=0, group_channels=4, filtered=1, rescale=1, progressive=1),
 }
 
 
+def groups(case, channels):
+    g = case["groups"]
+    if case.get("group_channels", 0):
+        g = min(max(channels // case["group_channels"], 1), g)
+    while channels % g:
+        g -= 1
+    return g
+
+
+def fir(x, up):
+    """Half or twice the size by the filter (1, 3, 3, 1)."""
+    k = torch.tensor([1.0, 3.0, 3.0, 1.0], dtype=x.dtype, device=x.device)
+    k = (torch.outer(k, k) / (16 if up else 64)).expand(x.shape[1], 1, 4, 4)
+    if up:
+        return F.conv_transpose2d(x, k, stride=2, padding=1, groups=x.shape[1])
+    return F.conv2d(x, k, stride=2, padding=1, groups=x.shape[1])
+
+
 class Res(nn.Module):
-    def __init__(self, i, o, groups):
+    def __init__(self, i, o, case, resample=None):
         super().__init__()
-        self.norm1, self.conv1 = nn.GroupNorm(groups, i), nn.Conv2d(i, o, 3, 1, 1)
-        self.norm2, self.conv2 = nn.GroupNorm(groups, o), nn.Conv2d(o, o, 3, 1, 1)
-        if i != o:
+        self.resample, self.factor = resample, math.sqrt(0.5) if case.get("rescale", 0) else 1.0
+        self.norm1, self.conv1 = nn.GroupNorm(groups(case, i), i), nn.Conv2d(i, o, 3, 1, 1)
+        self.norm2, self.conv2 = nn.GroupNorm(groups(case, o), o), nn.Conv2d(o, o, 3, 1, 1)
+        if i != o or resample:
             self.shortcut = nn.Conv2d(i, o, 1)
 
     def forward(self, x, scale, shift):
-        h = self.conv1(F.silu(self.norm1(x)))
-        h = self.norm2(h) * (1 + scale[:, :, None, None]) + shift[:, :, None, None]
-        return (self.shortcut(x) if hasattr(self, "shortcut") else x) + self.conv2(F.silu(h))
+        h = F.silu(self.norm1(x))
+        if self.resample:
+            h, x = fir(h, self.resample == "up"), fir(x, self.resample == "up")
+        h = self.norm2(self.conv1(h)) * (1 + scale[:, :, None, None]) + shift[:, :, None, None]
+        return self.factor * ((self.shortcut(x) if hasattr(self, "shortcut") else x) + self.conv2(F.silu(h)))
 
 
 class Attention(nn.Module):
-    def __init__(self, c, heads, groups):
+    def __init__(self, c, case):
         super().__init__()
-        self.heads, self.norm, self.qkv, self.out = heads, nn.GroupNorm(groups, c), nn.Conv2d(c, 3 * c, 1), nn.Conv2d(c, c, 1)
+        self.factor = math.sqrt(0.5) if case.get("rescale", 0) else 1.0
+        self.heads, self.norm, self.qkv, self.out = case["heads"], nn.GroupNorm(groups(case, c), c), nn.Conv2d(c, 3 * c, 1), nn.Conv2d(c, c, 1)
 
     def forward(self, x):
         n, c, h, w = x.shape
         q, k, v = self.qkv(self.norm(x)).reshape(n, 3, self.heads, c // self.heads, h * w).transpose(-1, -2).unbind(1)
         a = F.scaled_dot_product_attention(q, k, v)
-        return x + self.out(a.transpose(-1, -2).reshape(n, c, h, w))
+        return self.factor * (x + self.out(a.transpose(-1, -2).reshape(n, c, h, w)))
 
 
 class UNet(nn.Module):
@@ -63,13 +87,15 @@ class UNet(nn.Module):
         self.input, self.stages, self.order, self.mods = nn.Conv2d(c["channels"], base, 3, 1, 1), nn.ModuleDict(), [], {}
         total, r, ch, skips = 0, c["height"], base, [base]
 
-        def block(name, i, o, attends):
+        filtered, pyramid = c.get("filtered", 0), c["channels"]
+
+        def block(name, i, o, attends, resample=None):
             nonlocal total
-            self.stages[name] = Res(i, o, c["groups"])
+            self.stages[name] = Res(i, o, c, resample)
             self.mods[name] = (total, o)
             total += 2 * o
             if attends:
-                self.stages[name + "_attention"] = Attention(o, c["heads"], c["groups"])
+                self.stages[name + "_attention"] = Attention(o, c)
 
         for level, m in enumerate(mult):
             for k in range(c["blocks"]):
@@ -78,12 +104,18 @@ class UNet(nn.Module):
                 ch = base * m
                 skips.append(ch)
             if level + 1 < len(mult):
-                self.stages[f"down_{level}_resize"] = nn.Conv2d(ch, ch, 3, 2, 1)
-                self.order.append(("half", f"down_{level}_resize"))
+                if filtered:
+                    block(f"down_{level}_resize", ch, ch, False, "down")
+                    if c["progressive"]:
+                        self.stages[f"down_{level}_image"] = nn.Conv2d(pyramid, ch, 3, 1, 1)
+                        pyramid = ch
+                else:
+                    self.stages[f"down_{level}_resize"] = nn.Conv2d(ch, ch, 3, 2, 1)
+                self.order.append(("down" if filtered else "half", f"down_{level}_resize"))
                 skips.append(ch)
                 r //= 2
         block("middle_1", ch, ch, False)
-        self.stages["middle_attention"] = Attention(ch, c["heads"], c["groups"])
+        self.stages["middle_attention"] = Attention(ch, c)
         block("middle_2", ch, ch, False)
         self.film_at = self.mods["middle_1"][0]
         middle = ch
@@ -94,10 +126,13 @@ class UNet(nn.Module):
                 self.order.append(("up", f"up_{level}_{k}"))
                 ch = base * mult[level]
             if level:
-                self.stages[f"up_{level}_resize"] = nn.Conv2d(ch, ch, 3, 1, 1)
-                self.order.append(("double", f"up_{level}_resize"))
+                if filtered:
+                    block(f"up_{level}_resize", ch, ch, False, "up")
+                else:
+                    self.stages[f"up_{level}_resize"] = nn.Conv2d(ch, ch, 3, 1, 1)
+                self.order.append(("filtered up" if filtered else "double", f"up_{level}_resize"))
                 r *= 2
-        self.last_norm, self.output = nn.GroupNorm(c["groups"], ch), nn.Conv2d(ch, c["channels"], 3, 1, 1)
+        self.last_norm, self.output = nn.GroupNorm(groups(c, ch), ch), nn.Conv2d(ch, c["channels"], 3, 1, 1)
         self.modulation = nn.Linear(e, total)
         if c["film"]:
             self.film = nn.Linear(c["path_embedding"], 4 * middle)
@@ -119,10 +154,12 @@ class UNet(nn.Module):
             return self.stages[name + "_attention"](h) if name + "_attention" in self.stages else h
 
         h = self.input(x)
-        skips = [h]
+        skips, image = [h], x
         for kind, name in self.order:
             if kind == "down":
                 h = block(name, h)
+                if name.replace("resize", "image") != name and name.replace("resize", "image") in self.stages:
+                    h = image = math.sqrt(0.5 if c["rescale"] else 1.0) * (h + self.stages[name.replace("resize", "image")](fir(image, False)))
                 skips.append(h)
             elif kind == "half":
                 h = self.stages[name](h)
@@ -131,6 +168,8 @@ class UNet(nn.Module):
                 h = block("middle_2", self.stages["middle_attention"](block("middle_1", h)))
             elif kind == "up":
                 h = block(name, torch.cat([h, skips.pop()], 1))
+            elif kind == "filtered up":
+                h = block(name, h)
             else:
                 h = self.stages[name](F.interpolate(h, scale_factor=2.0))
         return self.output(F.silu(self.last_norm(h)))
@@ -145,7 +184,7 @@ def ours(name):
 
 
 def make(name, case, folder):
-    generator = torch.Generator().manual_seed(7 + sorted(CASES).index(name))
+    generator = torch.Generator().manual_seed(7 + ["feature", "film", "plain", "ncsnpp"].index(name))
     net = UNet(case).double()
     arrays = []
     names = sorted(net.named_parameters(), key=lambda p: ours(p[0]))
