@@ -214,6 +214,25 @@ TEST(SizeLaw, ParetoTail) {
   }
 }
 
+// Over 16 draws the errors of the extrapolated quantile average out: no rule for the threshold may shift it.
+TEST(SizeLaw, ParetoTailIsRightInTheMean) {
+  double sum = 0, variance = 0;
+  for (uint64_t draw = 0; draw < 16; ++draw) {
+    at::Tensor x = at::empty({20000, 2}, at::kFloat);
+    float* p = x.mutable_data_ptr<float>();
+    for (int64_t i = 0; i < 20000; ++i) {
+      const double r = std::pow(Key(40 + draw).uniform(i), -1 / 2.0), angle = 2 * M_PI * Key(80 + draw).uniform(i);
+      p[2 * i] = static_cast<float>(r * std::cos(angle)), p[2 * i + 1] = static_cast<float>(r * std::sin(angle));
+    }
+    SizeLaw law(make_size({}, x, {}), x);
+    law.fit_tail(2);
+    ASSERT_LT(law.tail().from, 1);
+    sum += std::log(law.quantile(1 - 1e-6) / 1000);
+    variance += 2 / static_cast<double>(law.tail().fit.exceedances);
+  }
+  EXPECT_NEAR(sum / 16, 0, 4 * std::sqrt(variance) / 16);
+}
+
 TEST(SizeLaw, LightTailsAreLeftAlone) {
   at::Tensor x = at::empty({20000, 2}, at::kFloat);
   fill_normal(Key(5), 0, 40000, x.mutable_data_ptr<float>());

@@ -81,23 +81,19 @@ float field_bin_edge(int64_t bin) {
   return std::bit_cast<float>(ordered & 0x80000000U ? ordered & 0x7fffffffU : ~ordered);
 }
 
-int64_t FieldSummary::fields() const {
+namespace {
+
+int64_t total(const std::vector<FieldBlock>& blocks, int64_t FieldBlock::*count) {
   int64_t n = 0;
-  for (const FieldBlock& b : blocks) n += b.fields;
+  for (const FieldBlock& b : blocks) n += b.*count;
   return n;
 }
 
-int64_t FieldSummary::values() const {
-  int64_t n = 0;
-  for (const FieldBlock& b : blocks) n += b.values;
-  return n;
-}
+}  // namespace
 
-int64_t FieldSummary::nonfinite() const {
-  int64_t n = 0;
-  for (const FieldBlock& b : blocks) n += b.nonfinite;
-  return n;
-}
+int64_t FieldSummary::fields() const { return total(blocks, &FieldBlock::fields); }
+int64_t FieldSummary::values() const { return total(blocks, &FieldBlock::values); }
+int64_t FieldSummary::nonfinite() const { return total(blocks, &FieldBlock::nonfinite); }
 
 double FieldSummary::mean() const {
   double sum = 0;

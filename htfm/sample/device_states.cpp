@@ -75,19 +75,18 @@ int DeviceStates::add() {
 }
 
 void DeviceStates::evaluate(int x, const double* t, int v) {
+  const FlowMatching* flow = bare_ ? nullptr : &model_.flow();
   std::vector<double> coefficient(static_cast<size_t>(4 * rows_));
   for (int64_t i = 0; i < rows_; ++i) {
     double* c = coefficient.data() + 4 * i;
-    if (bare_) {
+    if (!flow) {
       c[0] = 1, c[1] = t[i], c[2] = 0, c[3] = 1;
-      continue;
-    }
-    const FlowMatching& flow = model_.flow();
-    if (angular_) {
-      c[0] = 1, c[1] = t[i] >= 1 ? 1.0 : flow.network_time(flow.time_at(t[i] * M_PI / 2, scales(i)), scales(i)), c[2] = 0, c[3] = M_PI / 2;
+    } else if (angular_) {
+      c[0] = 1, c[1] = t[i] >= 1 ? 1.0 : flow->network_time(flow->time_at(t[i] * M_PI / 2, scales(i)), scales(i)), c[2] = 0,
+      c[3] = M_PI / 2;
     } else {
-      const Scaling s = flow.scaling(t[i], scales(i));
-      c[0] = s.in, c[1] = flow.network_time(t[i], scales(i)), c[2] = s.skip, c[3] = s.out;
+      const Scaling s = flow->scaling(t[i], scales(i));
+      c[0] = s.in, c[1] = flow->network_time(t[i], scales(i)), c[2] = s.skip, c[3] = s.out;
     }
   }
   queue_->run([&] {
