@@ -1,7 +1,6 @@
 // htfm report: one self-contained page about a run.
 #include <fmt/format.h>
 
-#include <filesystem>
 
 #include "app/common.h"
 #include "app/field_eval.h"
@@ -17,10 +16,7 @@ namespace {
 
 // Samples go through a file beside the page: they need not fit in memory.
 Json report_fields(const Model& model, const SampleOptions& options, const std::string& run, const std::string& output) {
-  struct Removed {
-    std::string path;
-    ~Removed() { std::filesystem::remove(path); }
-  } samples{output + ".samples.npy"};
+  const PassingFile samples{output + ".samples.npy"};
   Json j = sample_fields(model, options, samples.path, "");
   FieldEvalOptions o;
   o.real = model.config().data.path, o.fake = samples.path, o.page = output;
@@ -55,6 +51,7 @@ void add_report(CLI::App& app) {
     SampleOptions options = sample_options(model.config());
     if (o->n > 0) options.n = o->n;
     if (o->common.seed_given) options.seed = static_cast<uint64_t>(o->common.seed);
+    options.device = o->common.network_device(model.config().net.kind), options.precision = model.config().train.precision;
     if (model.field()) {
       print_figures(o->common, report_fields(model, options, o->run, o->output));
       return;

@@ -87,6 +87,7 @@ void sample(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, d
     check(cudaMemcpy(weight, law.weight, sizeof(double) * static_cast<size_t>(law.grid), cudaMemcpyHostToDevice), "weights");
   }
   constexpr int threads = 128;
+  check(cudaDeviceSynchronize(), "clock kernel");  // what other streams still do with the memory
   sample_kernel<<<static_cast<unsigned>((n * kWarp + threads - 1) / threads), threads>>>(key, law, weight, first, n, area, end, paths);
   check(cudaGetLastError(), "clock kernel");
   check(cudaDeviceSynchronize(), "clock kernel");
@@ -96,6 +97,7 @@ void sample(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, d
 void source(uint64_t key, const double* area, int64_t first, int64_t n, int64_t dim, double* x) {
   if (n * dim == 0) return;
   constexpr int threads = 256;
+  check(cudaDeviceSynchronize(), "source kernel");  // as above
   source_kernel<<<static_cast<unsigned>((n * dim + threads - 1) / threads), threads>>>(key, area, first, n, dim, x);
   check(cudaGetLastError(), "source kernel");
   check(cudaDeviceSynchronize(), "source kernel");

@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
 
 #include <cmath>
@@ -121,8 +120,7 @@ double DeviceStates::worst_error(int e, int a, int b, double atol, double rtol) 
 }
 
 void DeviceStates::noise(int out, Key key, int64_t first) {
-  // A source with area 1/2 is normal.
-  queue_->run([&] { at_register(out).copy_(sample_source(key, at::full({rows_}, 0.5, at_register(out).options()), dim_, first)); });
+  queue_->run([&] { device_.normal(at_register(out), key, first * dim_); });
 }
 
 void DeviceStates::fill(int out, std::span<const double> row) {

@@ -72,6 +72,8 @@ class ImageDevice {
   virtual int64_t segments(const at::Tensor& table) const = 0;
   /// Sampling: states are rows x dim (channels x height x width), float64. out = sum of factor[k][row] in[k].
   virtual void combine(const at::Tensor& out, const std::vector<at::Tensor>& in, const at::Tensor& factor) const = 0;
+  /// Elements first .. of a key's normal stream, in the queue's order.
+  virtual void normal(const at::Tensor& out, Key key, int64_t first) const = 0;
   /// What the network is given: in x, at a time; coefficients are rows x 4 (in, time, skip, out), float64.
   virtual void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input,
                              const at::Tensor& time) const = 0;

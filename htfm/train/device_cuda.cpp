@@ -150,6 +150,9 @@ class CudaImageDevice final : public ImageDevice {
     a.factor = factor.const_data_ptr<double>(), a.out = out.mutable_data_ptr<double>();
     cuda::combine(a, stream());
   }
+  void normal(const at::Tensor& out, Key key, int64_t first) const override {
+    cuda::normal({key.value(), static_cast<uint64_t>(first), out.numel(), out.mutable_data_ptr<double>()}, stream());
+  }
   void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input,
                      const at::Tensor& time) const override {
     cuda::NetworkEndArgs a = network_end(state, coefficient, input.size(1) * input.size(2));

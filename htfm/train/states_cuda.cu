@@ -1,4 +1,5 @@
 // States of samples on a device, between channels-first float64 rows and the network's pixels.
+#include "htfm/base/random_cuda.h"
 #include "htfm/net/vector_cuda.h"
 #include "htfm/train/step_kernels_cuda.h"
 
@@ -18,6 +19,11 @@ __global__ void combine_kernel(CombineArgs a) {
   for (int k = 0; k < kTerms; ++k)
     if (k < a.terms) sum += a.factor[k * a.rows + row] * a.in[k][i];
   a.out[i] = sum;
+}
+
+__global__ void normal_kernel(NormalArgs a) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < a.count) a.x[i] = normal_draw(a.key, a.first + static_cast<uint64_t>(i));
 }
 
 __device__ void put(float* p, float v) { *p = v; }
@@ -48,6 +54,11 @@ __global__ void output_kernel(NetworkEndArgs a) {
 void combine(const CombineArgs& a, cudaStream_t stream) {
   combine_kernel<<<blocks_for(a.rows * a.dim), kThreads, 0, stream>>>(a);
   check(cudaGetLastError(), "states");
+}
+
+void normal(const NormalArgs& a, cudaStream_t stream) {
+  normal_kernel<<<blocks_for(a.count), kThreads, 0, stream>>>(a);
+  check(cudaGetLastError(), "noise");
 }
 
 void network_input(const NetworkEndArgs& a, cudaStream_t stream) {

@@ -72,6 +72,14 @@ struct CombineArgs {
 };
 void combine(const CombineArgs& args, cudaStream_t stream);
 
+/// x[i] = element first + i of the key's normal stream.
+struct NormalArgs {
+  uint64_t key = 0, first = 0;
+  int64_t count = 0;
+  double* x = nullptr;
+};
+void normal(const NormalArgs& args, cudaStream_t stream);
+
 struct NetworkEndArgs {
   Type type = Type::float32;
   int rows = 0, channels = 0, padded = 0, pixels = 0;
