@@ -1,7 +1,6 @@
 // htfm report: one self-contained page about a run.
 #include <fmt/format.h>
 
-
 #include "app/common.h"
 #include "app/field_eval.h"
 #include "app/field_sample.h"

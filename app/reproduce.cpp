@@ -34,7 +34,12 @@ const std::vector<Experiment>& experiments() {
       {"cifar10lt-long", "CIFAR10-LT, 100,000 steps, four solvers (--data, --features)", reproduce_cifar10lt_long},
       {"baselines", "CIFAR10-LT under flow matching and the baselines, NFE 20, 100, 500 (--data, --features)", reproduce_baselines},
       {"fields", "weather fields under clocks and couplings (--data, a set of htfm prepare)", reproduce_fields},
-      {"solver", "solvers at matched budgets on the 2D mixture", reproduce_solver},
+      {"flow-type", "schedules that see the clock and those that do not, on the 2D mixture; CIFAR10-LT with --data, --features",
+       reproduce_flow_type},
+      {"signature-order", "orders 0 to 3 of the signature, on the 2D mixture; CIFAR10-LT with --data, --features",
+       reproduce_signature_order},
+      {"nfe", "scores against network evaluations on the 2D mixture; CIFAR10-LT with --data, --features", reproduce_nfe},
+      {"solver", "solvers at matched budgets on the 2D mixture; CIFAR10-LT with --data, --features", reproduce_solver},
   };
   return list;
 }
@@ -58,9 +63,12 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
-  c->add_option("--only", o->options.only, "Only cells whose name contains this (tails, dimensions, tables, panels)");
   c->add_option("--data", o->options.data, "The data: a folder (tables, cifar10lt, baselines), or a set of fields (fields)");
-  c->add_option("--features", o->options.features, "Feature network, a TorchScript file (cifar10lt, baselines)");
+  c->add_option("--only", o->options.only,
+                "Only cells whose name contains this (tails, dimensions, tables, panels, flow-type, signature-order, nfe, cifar10lt)");
+  c->add_option("--data", o->options.data,
+                "Folder with the data (tables, cifar10lt, baselines; flow-type, signature-order, nfe, solver on images)");
+  c->add_option("--features", o->options.features, "Feature network, a TorchScript file (where images are scored)");
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply(true);

@@ -47,6 +47,12 @@ Json reproduce_fields(const ReproduceOptions& options);
 /// The 2D mixture under flow matching and the baselines.
 Json reproduce_panels(const ReproduceOptions& options);
 
+/// Schedules that see the clock and those that do not, and orders of the signature.
+Json reproduce_flow_type(const ReproduceOptions& options);
+Json reproduce_signature_order(const ReproduceOptions& options);
+/// Scores against network evaluations.
+Json reproduce_nfe(const ReproduceOptions& options);
+
 /// The configuration of the 2D experiments with settings on top, the user's last.
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& options);
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "app/image_eval.h"
+#include "app/image_experiment.h"
 #include "app/progress.h"
-#include "app/reproduce.h"
 #include "app/scored_run.h"
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
@@ -19,22 +19,8 @@ namespace htfm::app {
 
 namespace {
 
-struct Run {
-  const char* solver;
-  int64_t nfe;
-};
-
-struct Variant {
-  const char* name;
-  std::vector<std::string> settings;
-  std::vector<Run> runs;
-};
-
-struct ImageExperiment {
-  std::string name, title, summary;
-  int64_t epochs;  // of 125 steps
-  std::vector<Variant> variants;
-};
+using Run = ImageRun;
+using Variant = ImageVariant;
 
 ImageExperiment equal_budget() {
   const std::vector<Run> runs{{"euler", 20}, {"euler", 100}};
@@ -144,14 +130,16 @@ report::Figure curves(const std::vector<Json>& results) {
   return report::line_chart(series, chart);
 }
 
-Json run_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
+}  // namespace
+
+Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   if (o.data.empty() || o.features.empty())
     throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}", e.name);
   const at::Device device = o.common.network_device("unet");
   std::vector<Cell> cells;
   std::map<std::string, const Variant*> variant_of;
   for (const Variant& v : e.variants) {
-    if (std::string(v.name).find(o.only) == std::string::npos) continue;
+    if (v.name.find(o.only) == std::string::npos) continue;
     for (int64_t k = 0; k < o.seeds; ++k) {
       // The paper's settings; 160 epochs are 20,000 steps.
       std::vector<std::string> settings{"net.kind=unet",       fmt::format("data.path={}", o.data),
@@ -199,15 +187,14 @@ Json run_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   report::Page page(e.title, e.summary);
   page.section("Scores").figure(curves(results), "Frechet distance against network evaluations.").table(table);
   page.provenance({{"command", "htfm reproduce " + e.name}, {"program", version_text()}});
+  atomic_write(o.folder + "/" + e.name + ".svg", curves(results).svg());
   atomic_write(o.folder + "/" + e.name + ".html", page.html());
   atomic_write(o.folder + "/" + e.name + ".json", out.dump(1) + "\n");
   return out;
 }
 
-}  // namespace
-
-Json reproduce_cifar10lt(const ReproduceOptions& o) { return run_experiment(o, equal_budget()); }
-Json reproduce_cifar10lt_long(const ReproduceOptions& o) { return run_experiment(o, long_run()); }
-Json reproduce_baselines(const ReproduceOptions& o) { return run_experiment(o, baselines()); }
+Json reproduce_cifar10lt(const ReproduceOptions& o) { return run_image_experiment(o, equal_budget()); }
+Json reproduce_cifar10lt_long(const ReproduceOptions& o) { return run_image_experiment(o, long_run()); }
+Json reproduce_baselines(const ReproduceOptions& o) { return run_image_experiment(o, baselines()); }
 
 }  // namespace htfm::app

@@ -1,6 +1,7 @@
 // The solver ablation, on the 2D mixture: one trained model, solvers at matched budgets.
 #include <fmt/format.h>
 
+#include "app/image_experiment.h"
 #include "app/reproduce.h"
 #include "app/scored_run.h"
 #include "htfm/io/file.h"
@@ -27,6 +28,7 @@ constexpr int64_t kBudgets[3] = {20, 50, 100};
 }  // namespace
 
 Json reproduce_solver(const ReproduceOptions& o) {
+  if (!o.data.empty()) return run_image_experiment(o, image_solver());
   std::vector<Cell> cells;
   for (int64_t k = 0; k < o.seeds; ++k)
     cells.push_back({fmt::format("alpha1.7-seed{}", o.common.seed + k),

@@ -1,0 +1,37 @@
+// An experiment on CIFAR10-LT: models with the same U-Net and budget, each sampled and scored in several ways.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/reproduce.h"
+
+namespace htfm::app {
+
+struct ImageRun {
+  std::string solver;
+  int64_t nfe;
+};
+
+struct ImageVariant {
+  std::string name;
+  std::vector<std::string> settings;
+  std::vector<ImageRun> runs;
+};
+
+struct ImageExperiment {
+  std::string name, title, summary;
+  int64_t epochs;  ///< of 125 steps
+  std::vector<ImageVariant> variants;
+};
+
+/// Trains, samples and scores every variant; writes NAME.html and NAME.json. InputError without --data and --features.
+Json run_image_experiment(const ReproduceOptions& options, const ImageExperiment& experiment);
+
+/// The paper's ablations of flow type, signature order, evaluations and solver.
+ImageExperiment image_flow_type();
+ImageExperiment image_signature_order();
+ImageExperiment image_nfe();
+ImageExperiment image_solver();
+
+}  // namespace htfm::app
