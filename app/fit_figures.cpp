@@ -159,7 +159,8 @@ void add_radius_figures(report::Page& page, const TableFit& fit) {
   for (const TableModel& m : fit.models) models.push_back({.name = m.name, .values = view.values(m.rows, view.views() - 1)});
   const report::Sample data{.name = reference_name(fit), .values = view.values(reference(fit), view.views() - 1)};
   report::TailOptions tail;
-  if (const double p = make_clock(fit.plan.model.clock)->tail_exponent(); std::isfinite(p)) tail.slopes = {p};
+  if (const double p = SourceMean(fit.plan.model.source).tail_exponent(make_clock(fit.plan.model.clock)->tail_exponent()); std::isfinite(p))
+    tail.slopes = {p};
   page.figure(
       report::radial_tail(data, models, tail),
       "How often a row lies at least r from the medians, in units of the columns' quantile ranges. A power law is a straight line.");

@@ -138,7 +138,7 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
   for (const ScoredRun& r : runs) tails.push_back({.name = r.name, .values = report::radii(r.sampled.samples, centre)});
   report::TailOptions tail_options;
   for (const ScoredRun& r : runs)
-    if (const double p = r.model.method().clock().tail_exponent(); std::isfinite(p)) {
+    if (const double p = r.model.method().tail_exponent(); std::isfinite(p)) {
       tail_options.slopes = {p};
       break;
     }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "htfm/report/figures.h"
@@ -175,6 +177,45 @@ std::vector<const TailReport*> listed(const Diagnosis& d) {
   return all;
 }
 
+Json skewness_json(const Skewness& s) {
+  const auto interval = [](const Interval& i) { return Json::array({i.lower, i.upper}); };
+  Json j{{"verdict", skew_verdict_name(s.verdict)}, {"sentence", s.sentence}};
+  if (s.verdict == SkewVerdict::unclear) return j;
+  j["octile"] = s.body, j["octile_interval"] = interval(s.body_interval);
+  j["share"] = s.share, j["ratio"] = s.ratio, j["ratio_interval"] = interval(s.ratio_interval);
+  j["gamma_difference"] = s.gamma_difference, j["gamma_difference_interval"] = interval(s.gamma_interval);
+  j["p_value"] = s.p_value;
+  return j;
+}
+
+// The columns of the table of skewness, as text.
+constexpr std::array<const char*, 5> kSkewTitles{"column", "tails", "octile skewness", "distance above / below", "γ above − below"};
+std::array<std::string, 5> skewness_cells(const Skewness& s) {
+  const std::string verdict = skew_verdict_name(s.verdict);
+  if (s.verdict == SkewVerdict::unclear) return {s.name, verdict, "-", "-", "-"};
+  return {s.name, verdict, fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", s.body, s.body_interval.lower, s.body_interval.upper),
+          fmt::format("{:.2f} ({:.2f} to {:.2f}) beyond {:.2g}", s.ratio, s.ratio_interval.lower, s.ratio_interval.upper, s.share),
+          fmt::format("{:+.2f} ({:+.2f} to {:+.2f})", s.gamma_difference, s.gamma_interval.lower, s.gamma_interval.upper)};
+}
+
+// Cells in columns as wide as their widest, two spaces between.
+template <size_t N>
+std::string aligned(const std::vector<std::array<std::string, N>>& cells) {
+  const auto width = [](const std::string& s) {
+    return static_cast<size_t>(std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  };
+  std::array<size_t, N> widest{};
+  for (const auto& row : cells)
+    for (size_t i = 0; i < N; ++i) widest[i] = std::max(widest[i], width(row[i]));
+  std::string out;
+  for (const auto& row : cells) {
+    std::string line;
+    for (size_t i = 0; i < N; ++i) line += row[i] + std::string(i + 1 < N ? widest[i] - width(row[i]) + 2 : 0, ' ');
+    out += line + "\n";
+  }
+  return out;
+}
+
 Json tail_json(const TailReport& r) {
   const TailChoice& c = r.choice;
   const auto interval = [](const Interval& i) { return Json::array({i.lower, i.upper}); };
@@ -223,6 +264,17 @@ void add_tail_sections(report::Page& page, const Diagnosis& d, int64_t columns) 
                  report::number(r->centre + r->sign * c.threshold)});
   }
   page.table(table);
+  report::Table skew;
+  skew.caption =
+      "The two sides of each column with 95 % intervals. Octile skewness is that of the body, between −1 and 1. Distances are from the "
+      "median, to where the stated share of the rows lies beyond on each side. Tails are called heavier on one side where the ratio of the "
+      "distances or the difference of γ = 1 / index is more than chance: in one of a hundred tables that are symmetric.";
+  for (const char* title : kSkewTitles) skew.columns.push_back({title});
+  for (const Skewness& s : d.skewness) {
+    const auto cells = skewness_cells(s);
+    skew.add({cells[0], cells[1], cells[2], cells[3], cells[4]});
+  }
+  page.table(skew);
   if (!d.directions.empty()) {
     int64_t heavy = 0, light = 0;
     for (const TailReport& r : d.directions) heavy += r.verdict == TailVerdict::heavy, light += r.verdict == TailVerdict::light;
@@ -248,7 +300,7 @@ void add_tail_sections(report::Page& page, const Diagnosis& d, int64_t columns) 
   for (int64_t column = 0; column < std::min(columns, d.columns); ++column) {
     const TailReport &above = d.sides[static_cast<size_t>(2 * column)], &below = d.sides[static_cast<size_t>(2 * column + 1)];
     if (above.choice.k == 0 && below.choice.k == 0) continue;
-    page.section(above.name.substr(0, above.name.rfind(", ")));
+    page.section(d.skewness[static_cast<size_t>(column)].name);
     for (const TailReport* side : {&above, &below}) {
       page.heading(side->sign > 0 ? "Above the median" : "Below the median");
       add_figures(page, *side);
@@ -261,6 +313,8 @@ Json diagnosis_json(const Diagnosis& d) {
   Json j{{"rows", d.rows}, {"columns", d.columns}, {"verdict", verdict_name(d.verdict)}, {"sentence", d.sentence}};
   if (!d.constant.empty()) j["constant"] = d.constant;
   for (const TailReport* r : listed(d)) j["tails"][r->name] = tail_json(*r);
+  for (const Skewness& s : d.skewness) j["skewness"][s.name] = skewness_json(s);
+  j["skewed"] = d.most_skewed() >= 0;
   if (!d.directions.empty()) {
     int64_t heavy = 0, light = 0;
     for (const TailReport& r : d.directions) heavy += r.verdict == TailVerdict::heavy, light += r.verdict == TailVerdict::light;
@@ -283,19 +337,10 @@ std::string diagnosis_text(const Diagnosis& d) {
                        index_text(c.hill.index()), index_text(c.moment.index()), index_text(c.fit.estimate().index()),
                        fmt::format("{} beyond {}", c.k, report::number(r->centre + r->sign * c.threshold))});
   }
-  const auto width = [](const std::string& s) {
-    return static_cast<size_t>(std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-  };
-  std::array<size_t, 7> widest{};
-  for (const auto& row : cells)
-    for (size_t i = 0; i < row.size(); ++i) widest[i] = std::max(widest[i], width(row[i]));
-  std::string out;
-  for (const auto& row : cells) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(i + 1 < row.size() ? widest[i] - width(row[i]) + 2 : 0, ' ');
-    out += line + "\n";
-  }
-  return out;
+  std::vector<std::array<std::string, 5>> skew(1);
+  std::copy(kSkewTitles.begin(), kSkewTitles.end(), skew[0].begin());
+  for (const Skewness& s : d.skewness) skew.push_back(skewness_cells(s));
+  return aligned(cells) + "\n" + aligned(skew);
 }
 
 }  // namespace htfm::app

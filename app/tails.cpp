@@ -70,6 +70,8 @@ void add_tails(CLI::App& app) {
       fmt::print("{} random directions: indices {:.3g} to {:.3g}\n", d.directions.size(), range.lower, range.upper);
     }
     for (const std::string& name : d.constant) fmt::print("{}: constant, left out\n", name);
+    if (const int64_t most = d.most_skewed(); most >= 0)
+      fmt::print("\nskewness: {}: {}\n", d.skewness[static_cast<size_t>(most)].name, d.skewness[static_cast<size_t>(most)].sentence);
     fmt::print("\nverdict: {}\nclock: {}\n{}\n", d.sentence, clock.spec.describe(), clock.explanation);
     if (!o->output.empty()) fmt::print("page: {}\n", o->output);
   });

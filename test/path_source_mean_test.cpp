@@ -8,6 +8,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/path/flow_matching.h"
+#include "htfm/tail/estimators.h"
 
 namespace htfm {
 namespace {
@@ -142,6 +143,57 @@ TEST(SkewedSource, PairsTakeTheSkewedSource) {
     // The scale is the root mean square given the clock; each ratio has variance at most 2.
     EXPECT_NEAR(scaled / 8192, 1, 4 * std::sqrt(2 / 8192.0)) << coupling;
   }
+}
+
+// With P(V > v) ~ c v^(-p/2): on the side of its skew a coordinate is skew V in the end, and P(X > x) ~ c (x / skew)^(-p/2); on the other
+// P(X < -x | V) <= P(z > 2 sqrt(skew x)) for every V; without a skew the exponent is p. Hill's estimate over the largest 2000 of a million.
+TEST(SkewedSource, TailsOfBothSides) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const SourceMeanSpec spec{"2, -1, 0", ""};
+  const SourceMean mean(spec);
+  EXPECT_EQ(SourceMean().tail_exponent(3), 3);
+  EXPECT_EQ(mean.tail_exponent(3), 1.5);
+  EXPECT_EQ(mean.tail_exponent(3, 0, 1), 1.5);
+  EXPECT_EQ(mean.tail_exponent(3, 0, -1), inf);
+  EXPECT_EQ(mean.tail_exponent(3, 1, 1), inf);
+  EXPECT_EQ(mean.tail_exponent(3, 1, -1), 1.5);
+  EXPECT_EQ(mean.tail_exponent(3, 2, 1), 3);
+  EXPECT_EQ(mean.tail_exponent(3, 2, -1), 3);
+  EXPECT_EQ(mean.tail_exponent(inf), inf);
+
+  const int64_t n = 1'000'000, k = 2000;
+  const auto clock = make_clock({"inverse-gamma", {{"nu", 3.0}}, 1});
+  const at::Tensor area = clock->sample(Key(8).child("clock"), {.count = n, .paths = false}).area;
+  at::Tensor x = sample_source(Key(8).child("source"), area, 3);
+  mean.add(area, x);
+  for (int64_t column = 0; column < 3; ++column)
+    for (const double sign : {1.0, -1.0}) {
+      const at::Tensor side = std::get<0>(x.select(1, column).mul(sign).sort());
+      const std::span<const double> sorted(side.const_data_ptr<double>(), static_cast<size_t>(n));
+      const double exponent = mean.tail_exponent(clock->tail_exponent(), column, sign);
+      if (std::isfinite(exponent)) {
+        // The relative bias is of order (k / n)^(2/3) = 0.016 here, less than one of the four standard errors of 0.022.
+        EXPECT_NEAR(hill_estimate(sorted, k).gamma, 1 / exponent, 4 / exponent / std::sqrt(static_cast<double>(k))) << column << sign;
+        continue;
+      }
+      const double skew = column == 0 ? 2 : 1;
+      for (const double at : {1.0, 2.0, 3.0}) {
+        const auto beyond = static_cast<double>(sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), at));
+        const double bound = static_cast<double>(n) * std::erfc(std::sqrt(2 * skew * at)) / 2;
+        EXPECT_LE(beyond, bound + 4 * std::sqrt(bound) + 4) << column << sign << " " << at;
+      }
+    }
+}
+
+// The exponent that the data's tail is expected to have, and that figures are drawn with, is the source's.
+TEST(SkewedSource, MethodKnowsItsTail) {
+  FlowMatchingSpec spec;
+  spec.clock = {"inverse-gamma", {{"nu", 5.0}}, 20};
+  EXPECT_EQ(FlowMatching(spec).tail_exponent(), 5);
+  spec.source = {"", "1"};
+  EXPECT_EQ(FlowMatching(spec).tail_exponent(), 5);
+  spec.source = {"0.3", "1"};
+  EXPECT_EQ(FlowMatching(spec).tail_exponent(), 2.5);
 }
 
 TEST(SkewedSource, WrongListsAreNamed) {

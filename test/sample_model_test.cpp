@@ -89,6 +89,33 @@ TEST(Train, ResumedRunEndsWithTheSameBits) {
   }
 }
 
+// A covariance fitted to the data is kept in the checkpoint: samples and the rest of the training see the same matrix.
+TEST(Train, FittedCovarianceIsPartOfTheRun) {
+  const TemporaryFolder folder;
+  for (const char* kind : {"full", "low-rank"}) {
+    const std::vector<std::string> settings{std::string("source.covariance=") + kind, "source.skew=0.5,-0.2", "train.validation=0.2",
+                                            "train.validate_steps=4"};
+    const Model whole = train(small(settings), {.folder = folder / (std::string("whole-") + kind)});
+    const std::string run = folder / kind;
+    struct Stop {};
+    EXPECT_THROW(train(small(settings), {.folder = run,
+                                         .report =
+                                             [&](const TrainProgress& p) {
+                                               if (p.step >= 8) throw Stop{};
+                                             }}),
+                 Stop);
+    const Model resumed = train(small(settings), {.folder = run, .resume = true});
+    EXPECT_EQ(read_file(RunFolder(run).newest().path), read_file(RunFolder(folder / (std::string("whole-") + kind)).newest().path)) << kind;
+    SampleOptions o;
+    o.n = 300;
+    EXPECT_TRUE(sample(Model::load(RunFolder(run).newest().path), o).samples.equal(sample(whole, o).samples)) << kind;
+    EXPECT_NE(whole.weights_hash(), train(small({"source.skew=0.5,-0.2"})).weights_hash());
+  }
+  EXPECT_EQ(train(small({"source.covariance=identity"})).weights_hash(), train(small()).weights_hash());
+  EXPECT_THROW(train(small({"source.covariance=low-rank", "source.rank=2"})), InputError);
+  EXPECT_THROW(small({"source.covariance=full", "method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}), InputError);
+}
+
 // Validation ends a training that only memorises, keeps the best weights, and is part of what a resumed run repeats.
 TEST(Train, StopsWhenValidationGetsWorse) {
   const TemporaryFolder folder;

@@ -38,6 +38,8 @@ std::unique_ptr<Method> make_method(const std::string& name, const FlowMatchingS
                                     DataScale data_scale) {
   if (name != "htfm" && !SourceMean(flow.source).zero())
     throw InputError("[source] expected no skew and no shift for method = {}, got some", name);
+  if (name != "htfm" && !flow.covariance.identity())
+    throw InputError("[source.covariance] expected identity for method = {}, got {}", name, flow.covariance.kind);
   std::unique_ptr<Method> method = find_named(methods(), name, "method").make(flow, options, std::move(data_scale));
   if (options.sampler != "auto") find_named(method->samplers(), options.sampler, "baseline.sampler");
   return method;

@@ -43,7 +43,8 @@ struct CouplingInfo {
 std::span<const CouplingInfo> couplings();
 std::unique_ptr<Coupling> make_coupling(const CouplingContext& context);
 
-/// The slope of log s_d in log s_0 in the far tail, where source and data both follow power laws; 0 where one of them does not.
+/// The slope of log s_d in log s_0, s_0 = sqrt(2A), in the far tail, where source and data both follow power laws; 0 where one of them does
+/// not. A skew does not change it: it is the area that is ranked, or what grows with it.
 double tail_slope(const Clock& clock, const SizeLaw& sizes);
 
 /// The order of the values, smallest first; equal values in the order in which they stand.

@@ -18,19 +18,22 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
       schedule_(make_schedule(spec.schedule)),
       schedule_feature_(*clock_, *schedule_, spec.precondition || spec.clock_time),
       coupling_spec_(spec.coupling),
+      covariance_spec_(spec.covariance),
       source_(*clock_, feature_, &schedule_feature_, SourceMean(spec.source)),
       precondition_(spec.precondition),
       clock_time_(spec.clock_time),
       pareto_tail_(spec.pareto_tail) {
   set_data_scale(std::move(data_scale));
   find_named(couplings(), spec.coupling.kind, "coupling.kind");
+  find_named(source_covariances(), spec.covariance.kind, "source.covariance");
   find_named(size_statistics(), spec.coupling.size.kind, "coupling.size");
 }
 
 void FlowMatching::couple(const CoupledData& data) {
   source_.mean().check(data.rows.size(1));
+  if (source_.covariance().identity()) source_.set_covariance(SourceCovariance::fit(covariance_spec_, data.rows));
   sizes_ = std::make_unique<SizeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows);
-  if (pareto_tail_) sizes_->fit_tail(clock_->tail_exponent());
+  if (pareto_tail_) sizes_->fit_tail(tail_exponent());
   coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key});
 }
 
@@ -65,7 +68,8 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   const std::vector<double> level = sizes_->levels(key.child("level"), data);
   BatchRecipe out;
   out.data = sizes_->stretch(data, level);
-  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, points || !source_.mean().zero());
+  out.source =
+      coupling_->pair(key, {out.data, data.index, data.position}, level, points || !source_.mean().zero() || !covariance_spec_.identity());
   out.noise = key.child("source");
   if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
   std::vector<double> times(static_cast<size_t>(n));

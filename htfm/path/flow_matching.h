@@ -14,6 +14,7 @@ struct FlowMatchingSpec {
   ScheduleSpec schedule;
   CouplingSpec coupling;
   SourceMeanSpec source;
+  SourceCovarianceSpec covariance;
   bool precondition = true;
   bool clock_time = false;  ///< times by clock: the network is told, and training draws, the time at which an ordinary clock has this ratio
                             ///< of noise to signal
@@ -24,6 +25,7 @@ class FlowMatching final : public Method {
  public:
   /// `data_scale`: s_d of the preconditioning.
   explicit FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale = DataScale());
+  double tail_exponent() const override { return source_.mean().tail_exponent(clock_->tail_exponent()); }
   const SizeTail& size_tail() const { return sizes_->tail(); }
   void set_data_scale(DataScale scale) {
     data_scale_ = std::move(scale);
@@ -32,8 +34,13 @@ class FlowMatching final : public Method {
         std::isfinite(feature_.largest_area()) ? scales(feature_.largest_area()) : Scales{std::numeric_limits<double>::infinity(), 1, {}};
   }
 
-  /// Prepares the coupling for a data set; before pairs() and fit_scale().
+  /// Fits the source's covariance, unless take() has brought it, and prepares the coupling for a data set; before pairs() and fit_scale().
   void couple(const CoupledData& data) override;
+  void put(std::map<std::string, at::Tensor>& out) const override { source_.covariance().put(out); }
+  void take(const std::map<std::string, at::Tensor>& in, const std::string& path) override {
+    source_.set_covariance(SourceCovariance::take(covariance_spec_, in, path));
+  }
+  const SourceCovariance& covariance() const { return source_.covariance(); }
   /// The data scale by clock that belongs to this coupling and data set.
   DataScale fit_scale(const CoupledData& data) const;
 
@@ -47,11 +54,11 @@ class FlowMatching final : public Method {
   /// Source points of these areas, rows first.. of a key; on the areas' device.
   at::Tensor draw_source(Key key, const at::Tensor& area, int64_t dim, int64_t first) const {
     at::Tensor x = sample_source(key, area, dim, first);
-    source_.mean().add(area, x);
+    source_.place(area, x);
     return x;
   }
 
-  /// What is the same along the path of one clock: its scales, and a row of eta.
+  /// What is the same along the path of one clock: its scales (root mean squares over the coordinates), and a row of eta.
   struct Scales {
     double source = 1, data = 1;
     std::span<const double> eta = {};
@@ -87,6 +94,7 @@ class FlowMatching final : public Method {
   std::unique_ptr<Schedule> schedule_;
   ScheduleFeature schedule_feature_;
   CouplingSpec coupling_spec_;
+  SourceCovarianceSpec covariance_spec_;
   SourceSampler source_;
   std::unique_ptr<SizeLaw> sizes_;
   std::unique_ptr<Coupling> coupling_;

@@ -78,6 +78,8 @@ class Method {
   /// What the network is told of the clock.
   const PathFeature& feature() const { return feature_; }
   const DataScale& data_scale() const { return data_scale_; }
+  /// Polynomial tail exponent of the source, infinity for a light tail.
+  virtual double tail_exponent() const { return clock_->tail_exponent(); }
   virtual LossSpec loss() const { return {}; }
   /// Options that change what is computed, for logs: "T = 100, loss root"; may be empty.
   virtual std::string describe() const { return {}; }

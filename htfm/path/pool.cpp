@@ -17,7 +17,7 @@ namespace htfm {
 namespace {
 
 // Draws of the source ordered by radius. A clock comes with its radius, so the pair keeps its joint law; the direction is
-// drawn anew, since the source is isotropic.
+// drawn anew, since z of sqrt(2A) z is isotropic.
 struct Ranking {
   int64_t number = -1;
   SourceBatch clocks;
@@ -89,7 +89,7 @@ class Conjugate final : public Coupling {
     for (size_t i = 0; i < level.size(); ++i) radius[i] = radius_.quantile(level[i]);
     SourceBatch out = source_.of_slopes(radius_.draw_slopes(key.child("clock"), radius));
     out.source = points_of_radius(key.child("source"), radius, dim_);
-    source_.mean().add(out.area, out.source);
+    source_.place(out.area, out.source);
     return out;
   }
   std::optional<DataScale> data_scale(const SizeLaw& sizes) const override {
@@ -138,7 +138,7 @@ class Pool final : public Coupling {
     std::vector<double> radius(order.size());
     for (size_t i = 0; i < order.size(); ++i) radius[i] = pool->radius[order[i]];
     out.source = points_of_radius(key.child("source"), radius, dim_);
-    source_.mean().add(out.area, out.source);
+    source_.place(out.area, out.source);
     return out;
   }
 

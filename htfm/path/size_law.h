@@ -39,7 +39,7 @@ class SizeLaw {
   /// The size that a share p of the data exceeds.
   double upper_quantile(double p) const { return p < 1 - tail_.from ? tail_.fit.quantile(p) : quantile(1 - p); }
 
-  /// Fits the tail where a threshold is found: with the index `expected` (that of the clock) unless the data reject it, or with their own.
+  /// Fits the tail where a threshold is found: with the index `expected` (that of the source) unless the data reject it, or with their own.
   void fit_tail(double expected);
   const SizeTail& tail() const { return tail_; }
   /// Rows in the tail stretched from the centre to the size that the tail law has at their level: the tail is smooth, and goes on beyond

@@ -48,7 +48,7 @@ SourceBatch SourceSampler::of_slopes(const std::vector<double>& slope) const {
 SourceBatch SourceSampler::draw(Key key, int64_t n, int64_t dim) const {
   SourceBatch out = clocks(key, n);
   out.source = sample_source(key.child("source"), out.area, dim);
-  mean_.add(out.area, out.source);
+  place(out.area, out.source);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include "htfm/clock/feature.h"
 #include "htfm/path/schedule_feature.h"
+#include "htfm/path/source_covariance.h"
 #include "htfm/path/source_mean.h"
 
 namespace htfm {
@@ -12,7 +13,7 @@ struct SourceBatch {
   at::Tensor area;     ///< n, float64
   at::Tensor feature;  ///< n x size, float64, before standardisation; undefined where the network sees none
   at::Tensor eta;      ///< n x words, float64: what the schedule is told of the clock; undefined where it does not look at it
-  at::Tensor source;   ///< n x dim, float64: x_0 = m(T) + sqrt(2A) z
+  at::Tensor source;   ///< n x dim, float64: x_0 = m(T) + sqrt(2A) R z, R the root of the covariance
 
   /// Row i becomes row order[i].
   void reorder(const std::vector<int64_t>& order);
@@ -27,6 +28,13 @@ class SourceSampler {
   const Clock& clock() const { return clock_; }
   const PathFeature& feature() const { return feature_; }
   const SourceMean& mean() const { return mean_; }
+  const SourceCovariance& covariance() const { return covariance_; }
+  void set_covariance(SourceCovariance covariance) { covariance_ = std::move(covariance); }
+  /// sqrt(2A) z, n x dim, becomes x_0 = m(T) + sqrt(2A) R z.
+  void place(const at::Tensor& area, at::Tensor& x) const {
+    covariance_.apply(x);
+    mean_.add(area, x);
+  }
   /// n clocks with their features; `source` stays undefined.
   SourceBatch clocks(Key key, int64_t n) const;
   /// The clocks T_t = t V for given slopes V, with their features; for families whose clocks are straight lines.
@@ -39,6 +47,7 @@ class SourceSampler {
   const PathFeature& feature_;
   const ScheduleFeature* schedule_;
   SourceMean mean_;
+  SourceCovariance covariance_;
 };
 
 }  // namespace htfm

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "htfm/base/error.h"
 
@@ -63,6 +64,11 @@ double SourceMean::square(double area) const {
     sum += m * m;
   }
   return sum / static_cast<double>(n);
+}
+
+double SourceMean::tail_exponent(double exponent, int64_t column, double sign) const {
+  const double own = at(skew_, static_cast<size_t>(column));
+  return own == 0 ? exponent : own * sign > 0 ? exponent / 2 : std::numeric_limits<double>::infinity();
 }
 
 std::span<const SkewedSource> skewed_sources() {

@@ -98,6 +98,14 @@ Interval Diagnosis::direction_indices() const {
   return range;
 }
 
+int64_t Diagnosis::most_skewed() const {
+  int64_t most = -1;
+  for (size_t d = 0; d < skewness.size(); ++d)
+    if (skewness[d].skewed() && (most < 0 || skewness[d].p_value < skewness[static_cast<size_t>(most)].p_value))
+      most = static_cast<int64_t>(d);
+  return most;
+}
+
 const TailReport* Diagnosis::decisive() const {
   if (radius.verdict == TailVerdict::heavy) return &radius;
   // Among many sides one will look heavy by chance: here the interval with its allowance decides.
@@ -116,6 +124,8 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
   if (points.n < 1 || points.dim < 1)
     throw InputError("[tails] expected at least one row and one column, got {} x {}", points.n, points.dim);
   if (options.directions < 0) throw InputError("[tails] expected at least 0 directions, got {}", options.directions);
+  if (!(options.skew_chance > 0 && options.skew_chance < 1))
+    throw InputError("[tails] expected a chance of skewness between 0 and 1, got {}", options.skew_chance);
   if (!(options.light_gamma > 0)) throw InputError("[tails] expected a positive gamma of light tails, got {}", options.light_gamma);
   const auto n = static_cast<size_t>(points.n), dim = static_cast<size_t>(points.dim);
   Diagnosis out;
@@ -124,6 +134,7 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
   out.centre.resize(dim);
   out.scale.resize(dim);
   out.sides.resize(2 * dim);
+  out.skewness.resize(dim);
   const auto name_of = [&](size_t d) { return names.empty() ? fmt::format("column {}", d + 1) : names[d]; };
   parallel_for(points.dim, [&](int64_t column) {
     const auto d = static_cast<size_t>(column);
@@ -131,6 +142,7 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
     for (size_t i = 0; i < n; ++i) values[i] = points.row(static_cast<int64_t>(i))[d];
     sort_values(values, scratch);
     std::tie(out.centre[d], out.scale[d]) = centre_and_scale(values);
+    const std::vector<double> ascending = values;
     for (const double sign : {1.0, -1.0}) {
       if (sign < 0) std::reverse(values.begin(), values.end());
       std::vector<double> side(n);
@@ -141,6 +153,9 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
       report.column = column;
       out.sides[2 * d + (sign > 0 ? 0 : 1)] = std::move(report);
     }
+    out.skewness[d] = find_skewness(ascending, out.sides[2 * d].choice, out.sides[2 * d + 1].choice, options.threshold.level,
+                                    options.skew_chance / static_cast<double>(dim));
+    out.skewness[d].name = name_of(d);
   });
   std::vector<size_t> used;
   for (size_t d = 0; d < dim; ++d) {

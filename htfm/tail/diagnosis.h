@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "htfm/base/random.h"
+#include "htfm/tail/skewness.h"
 #include "htfm/tail/threshold.h"
 
 namespace htfm {
@@ -23,7 +24,8 @@ struct DiagnosisOptions {
   double light_gamma = 0.1;  // a tail whose gamma is surely below it counts as light: an index over 10 makes no extremes
   int64_t directions = 32;
   RadiusKind radius = RadiusKind::euclidean;
-  uint64_t seed = 0;  // of the directions
+  double skew_chance = 0.01;  // how often a table of symmetric columns may be called skewed
+  uint64_t seed = 0;          // of the directions
 };
 
 /// One number of the rows and its upper tail.
@@ -46,10 +48,13 @@ struct Diagnosis {
   TailReport radius;
   std::vector<TailReport> sides;       // two a column: above, below
   std::vector<TailReport> directions;  // of standardised columns
+  std::vector<Skewness> skewness;      // one a column
   TailVerdict verdict = TailVerdict::unclear;
   const TailReport* decisive() const;  // which report the verdict rests on: the radius, or a side where that is not heavy
   std::string sentence;                // the overall verdict in words
 
+  /// The column whose tails differ most clearly, from 0; -1 where none does.
+  int64_t most_skewed() const;
   /// The smallest and the largest index among the directions; infinite where they are light.
   Interval direction_indices() const;
 };

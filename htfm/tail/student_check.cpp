@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "htfm/base/parallel.h"
+#include "htfm/tail/maximise.h"
 
 namespace htfm {
 
@@ -17,23 +18,6 @@ double radial_likelihood(double nu, double log_scale, const std::vector<double>&
   double sum = 0;
   for (const double s : squares) sum += std::log1p(s * inverse);
   return n * (std::lgamma((nu + d) / 2) - std::lgamma(nu / 2) - d / 2 * (std::log(nu) + log_scale)) - (nu + d) / 2 * sum;
-}
-
-// The argument in [low, high] with the largest value, by golden sections.
-template <class F>
-double maximise(F f, double low, double high, double tolerance) {
-  const double ratio = (std::sqrt(5.0) - 1) / 2;
-  double a = high - ratio * (high - low), b = low + ratio * (high - low), at_a = f(a), at_b = f(b);
-  while (high - low > tolerance) {
-    if (at_a > at_b) {
-      high = b, b = a, at_b = at_a;
-      a = high - ratio * (high - low), at_a = f(a);
-    } else {
-      low = a, a = b, at_a = at_b;
-      b = low + ratio * (high - low), at_b = f(b);
-    }
-  }
-  return (low + high) / 2;
 }
 
 double best_log_scale(double nu, const std::vector<double>& squares, int64_t dim, double tolerance) {

@@ -7,6 +7,8 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/tail/maximise.h"
+#include "htfm/tail/triangular.h"
 
 namespace htfm {
 
@@ -14,38 +16,12 @@ namespace {
 
 constexpr int64_t kMostRows = 50000;
 constexpr int64_t kMostRounds = 500;
-constexpr double kRidge = 1e-8;
-
-// Lower Cholesky root of a dim x dim matrix; false where it is not positive definite.
-bool cholesky(const std::vector<double>& a, int64_t dim, std::vector<double>& root) {
-  root.assign(static_cast<size_t>(dim * dim), 0.0);
-  for (int64_t i = 0; i < dim; ++i)
-    for (int64_t j = 0; j <= i; ++j) {
-      double sum = a[i * dim + j];
-      for (int64_t k = 0; k < j; ++k) sum -= root[i * dim + k] * root[j * dim + k];
-      if (i == j && !(sum > 0)) return false;
-      root[i * dim + j] = i == j ? std::sqrt(sum) : sum / root[j * dim + j];
-    }
-  return true;
-}
 
 // |root^-1 (x - centre)|^2.
 double squared_distance(const double* x, const std::vector<double>& centre, const std::vector<double>& root, double* scratch) {
   const auto dim = static_cast<int64_t>(centre.size());
-  double square = 0;
-  for (int64_t i = 0; i < dim; ++i) {
-    double sum = x[i] - centre[i];
-    for (int64_t k = 0; k < i; ++k) sum -= root[i * dim + k] * scratch[k];
-    scratch[i] = sum / root[i * dim + i];
-    square += scratch[i] * scratch[i];
-  }
-  return square;
-}
-
-double log_determinant(const std::vector<double>& root, int64_t dim) {
-  double sum = 0;
-  for (int64_t i = 0; i < dim; ++i) sum += std::log(root[i * dim + i]);
-  return sum;
+  for (int64_t i = 0; i < dim; ++i) scratch[i] = x[i] - centre[i];
+  return solve_lower(root, dim, scratch, scratch);
 }
 
 // Log-likelihood of n rows with these squared distances, without the determinant.
@@ -56,22 +32,10 @@ double log_likelihood(double nu, const std::vector<double>& squares, int64_t dim
   return n * (std::lgamma((nu + d) / 2) - std::lgamma(nu / 2) - d / 2 * std::log(nu * M_PI)) - (nu + d) / 2 * sum;
 }
 
-// The freedom with the largest likelihood, by golden sections of its logarithm.
+// The freedom with the largest likelihood.
 double best_freedom(const std::vector<double>& squares, int64_t dim) {
-  const double ratio = (std::sqrt(5.0) - 1) / 2;
-  double low = std::log(StudentT::kLeastFreedom), high = std::log(StudentT::kMostFreedom);
-  double a = high - ratio * (high - low), b = low + ratio * (high - low);
-  double at_a = log_likelihood(std::exp(a), squares, dim), at_b = log_likelihood(std::exp(b), squares, dim);
-  while (high - low > 1e-7) {
-    if (at_a > at_b) {
-      high = b, b = a, at_b = at_a;
-      a = high - ratio * (high - low), at_a = log_likelihood(std::exp(a), squares, dim);
-    } else {
-      low = a, a = b, at_a = at_b;
-      b = low + ratio * (high - low), at_b = log_likelihood(std::exp(b), squares, dim);
-    }
-  }
-  return std::exp((low + high) / 2);
+  return std::exp(maximise([&](double log_nu) { return log_likelihood(std::exp(log_nu), squares, dim); }, std::log(StudentT::kLeastFreedom),
+                           std::log(StudentT::kMostFreedom), 1e-7));
 }
 
 double median_of(std::vector<double>& v) {
@@ -186,15 +150,7 @@ StudentT fit_student_t(const at::Tensor& rows) {
     }
     // Divided by the sum of weights instead of n: the same fixed point, reached sooner (Kent, Tyler and Vardi).
     for (double& v : scatter) v /= total;
-    double trace = 0;
-    for (int64_t k = 0; k < dim; ++k) trace += scatter[k * dim + k] / static_cast<double>(dim);
-    if (!(trace > 0)) trace = 1;
-    double ridge = kRidge;
-    for (;; ridge *= 10) {
-      std::vector<double> lifted = scatter;
-      for (int64_t k = 0; k < dim; ++k) lifted[k * dim + k] += ridge * trace;
-      if (cholesky(lifted, dim, law.root)) break;
-    }
+    lifted_cholesky(scatter, dim, law.root);
   }
   law.log_likelihood *= static_cast<double>(rows.size(0)) / static_cast<double>(n);
   for (int64_t k = 0; k < dim; ++k) {

@@ -204,6 +204,10 @@ Bindings::Bindings(RunConfig& c) {
   add("source.skew", c.source.skew,
       "given the clock, the source's mean is shift + skew 2A: one number, or one for each column with commas between");
   add("source.shift", c.source.shift, "the other part of the mean, in the same form");
+  add("source.covariance", c.covariance.kind,
+      "given the clock, the source's covariance is 2A Sigma, Sigma of trace the number of columns: " + join_names(source_covariances()) +
+          "; the last two are fitted to the training rows");
+  add("source.rank", c.covariance.rank, 1, 1024, "low-rank: factors beside the diagonal");
   add("feature.kind", c.feature.kind, "auto, none, log_slope, logsignature, signature");
   add("feature.order", c.feature.order, 0, kMaxDepth, "truncation of the signature; 0 hides the clock from the network");
   add("feature.basis", c.feature.basis, "words or brackets");
@@ -406,7 +410,7 @@ void validate(RunConfig& c) {
 }  // namespace
 
 FlowMatchingSpec RunConfig::flow() const {
-  FlowMatchingSpec spec{clock, feature, path, coupling, source, precondition, time == "clock", data.tail == "pareto"};
+  FlowMatchingSpec spec{clock, feature, path, coupling, source, covariance, precondition, time == "clock", data.tail == "pareto"};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);

@@ -87,6 +87,7 @@ struct RunConfig {
   std::string feature_area = "auto";      ///< join the area: on, off, or auto, where a coupling makes the data depend on it
   CouplingSpec coupling;
   SourceMeanSpec source;
+  SourceCovarianceSpec covariance;
   std::string source_law;  ///< a named skewed source, which has its own clock; empty: none
   bool precondition = true;
   std::string scale = "constant";  ///< s_d of the preconditioning: constant or clock

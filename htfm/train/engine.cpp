@@ -49,8 +49,8 @@ class DeviceEngine final : public Engine {
  public:
   DeviceEngine(const Model& model, const CoupledData& set)
       : optimiser_(model.network().layout(), model.config().train),
-        drawn_(model.config().method == "htfm" &&
-               (model.config().coupling.kind != "independent" || !SourceMean(model.config().source).zero())) {
+        drawn_(model.config().method == "htfm" && (model.config().coupling.kind != "independent" ||
+                                                   !SourceMean(model.config().source).zero() || !model.config().covariance.identity())) {
     StepState counters;
     counters.updates = model.state.updates, counters.skipped = model.skipped, counters.bad_in_a_row = model.bad_in_a_row;
     counters.loss_sum = model.loss_sum, counters.loss_count = model.loss_count;
@@ -73,7 +73,7 @@ class DeviceEngine final : public Engine {
 
  private:
   Optimiser optimiser_;
-  bool drawn_;  // the coupling looks at the points of the source, or they have a mean: the host draws them
+  bool drawn_;  // the coupling looks at the points of the source, or they have a mean or a covariance: the host draws them
   std::unique_ptr<DeviceTrainer> trainer_;
 };
 

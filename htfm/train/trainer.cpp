@@ -43,6 +43,9 @@ class Validation {
   Validation(const Model& model, const CoupledData& set, std::vector<int64_t> places)
       : method_(model.config().make_method(model.clock(), model.data_scale())),
         key_(Key(static_cast<uint64_t>(model.config().seed)).child("validation")) {
+    std::map<std::string, at::Tensor> learned;  // what the model's method knows of the data, in the same bits
+    model.method().put(learned);
+    method_->take(learned, "validation");
     method_->couple(set);
     const size_t repeats = std::max<size_t>(1, kPairs / places.size());
     for (size_t k = 0; k < repeats; ++k) index_.insert(index_.end(), places.begin(), places.end());
