@@ -63,7 +63,6 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
-  c->add_option("--data", o->options.data, "The data: a folder (tables, cifar10lt, baselines), or a set of fields (fields)");
   c->add_option("--only", o->options.only,
                 "Only cells whose name contains this (tails, dimensions, tables, panels, flow-type, signature-order, nfe, cifar10lt)");
   c->add_option("--data", o->options.data,

@@ -120,7 +120,8 @@ report::Figure curves(const std::vector<Json>& results) {
   std::vector<report::Series> series;
   for (const Json& r : results)
     for (const Json& run : r["runs"]) {
-      const std::string name = r["cell"].get<std::string>() + ", " + run["solver"].get<std::string>();
+      const auto solver = run["solver"].get<std::string>();
+      const std::string name = results.size() == 1 ? solver : r["cell"].get<std::string>() + ", " + solver;
       if (series.empty() || series.back().name != name) series.push_back({.name = name});
       series.back().x.push_back(run["nfe"].get<double>()), series.back().y.push_back(run["fd"].get<double>());
     }
