@@ -150,6 +150,7 @@ void run_fit(Options& o) {
   Json j{{"run", o.folder},
          {"clock", plan.model.clock.describe()},
          {"tails", verdict_name(plan.diagnosis.verdict)},
+         {"source", plan.law.empty() ? "symmetric" : plan.law},
          {"rows_train", rows},
          {"rows_held_out", plan.held_out.rows.size(0)},
          {"columns", plan.transform.columns()},

@@ -28,6 +28,7 @@ const std::vector<Experiment>& experiments() {
       {"panels", "the 2D mixture under flow matching and the baselines, NFE 20 and 100", reproduce_panels},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
       {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)", reproduce_tables},
+      {"skew", "far quantiles on both sides of skewed tables, under a symmetric and a skewed source", reproduce_skew},
       {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
       {"cifar10lt", "CIFAR10-LT under clocks and signature orders (--data, --features)", reproduce_cifar10lt},
@@ -63,10 +64,8 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
-  c->add_option("--only", o->options.only,
-                "Only cells whose name contains this (tails, dimensions, tables, panels, flow-type, signature-order, nfe, cifar10lt)");
-  c->add_option("--data", o->options.data,
-                "Folder with the data (tables, cifar10lt, baselines; flow-type, signature-order, nfe, solver on images)");
+  c->add_option("--only", o->options.only, "Only cells whose name contains this");
+  c->add_option("--data", o->options.data, "The data: a folder (tables, images), or a set of fields (fields)");
   c->add_option("--features", o->options.features, "Feature network, a TorchScript file (where images are scored)");
   o->options.common.add(*c);
   c->callback([o] {

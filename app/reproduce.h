@@ -36,6 +36,9 @@ Json reproduce_dimensions(const ReproduceOptions& options);
 /// Far quantiles of real tables, and of twins of them whose law is known, under four models.
 Json reproduce_tables(const ReproduceOptions& options);
 
+/// Tables of skewed laws under a symmetric and a skewed source.
+Json reproduce_skew(const ReproduceOptions& options);
+
 /// CIFAR10-LT under six clocks and signature orders.
 Json reproduce_cifar10lt(const ReproduceOptions& options);
 Json reproduce_cifar10lt_long(const ReproduceOptions& options);

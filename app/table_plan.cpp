@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "htfm/base/error.h"
 #include "htfm/tail/student_check.h"
+#include "htfm/train/choose_skew.h"
 
 namespace htfm::app {
 
@@ -65,6 +68,14 @@ ChosenClock choose_clock(const at::Tensor& rows, const Diagnosis& diagnosis) {
   return chosen;
 }
 
+// What the user says of the source or the clock goes before what is found. And columns with a bound, or of a few values, are one-sided by
+// their kind, which their map deals with: a skewed source would be fitted to the bend at the bound.
+bool may_be_skewed(const TableTransform& transform, const std::vector<std::string>& user) {
+  const auto says = [](const std::string& s) { return s.starts_with("source.") || s.starts_with("clock."); };
+  const auto one_sided = [](const ColumnTransform& c) { return !c.constant && (c.bounded || c.atom || !c.values.empty()); };
+  return std::none_of(user.begin(), user.end(), says) && std::none_of(transform.list().begin(), transform.list().end(), one_sided);
+}
+
 }  // namespace
 
 TablePlan plan_table(const std::vector<std::string>& data, const std::vector<std::string>& user) {
@@ -81,20 +92,25 @@ TablePlan plan_table(const std::vector<std::string>& data, const std::vector<std
   const at::Tensor seen = plan.transform.apply(plan.train.rows, spread);
   plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
   plan.clock = choose_clock(seen, plan.diagnosis);
+  const std::optional<ChosenSkew> skewed = may_be_skewed(plan.transform, user) ? suggest_skew(seen, plan.diagnosis) : std::nullopt;
+  if (skewed) plan.clock = skewed->clock, plan.mean = skewed->mean, plan.law = skewed->law;
   // A large clock makes all columns large: those that are lighter, or heavier still, come to its index first. Beside a Gaussian source it
   // is bounded columns that stand out.
   const auto nu = plan.clock.spec.parameters.find("nu");
-  const double index = nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
+  // A skewed source has sides of its own, which the columns keep.
+  const double index = skewed ? 0 : nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
   plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten, index);
 
   const std::vector<std::string> common = joined(joined(kUnits, data), training(rows, plan.transform.dim()));
   std::vector<std::string> own = joined(common, clock_settings(plan.clock.spec));
   own.insert(own.end(),
              {"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto", fmt::format("data.tail_index={:.6g}", index)});
+  if (skewed) own.insert(own.end(), {"source.law=" + plan.law, "source.skew=" + plan.mean.skew, "source.shift=" + plan.mean.shift});
   plan.model = parse_config("", "fit", joined(own, user));
   std::vector<std::string> plain = joined(common, user);
   std::erase_if(plain, [](const std::string& s) {
-    return s.starts_with("clock.") || s.starts_with("coupling.") || s.starts_with("precondition.") || s.starts_with("data.tail");
+    return s.starts_with("clock.") || s.starts_with("coupling.") || s.starts_with("precondition.") || s.starts_with("data.tail") ||
+           s.starts_with("source.");
   });
   plan.gaussian = parse_config("", "fit", joined(plain, {"clock.family=deterministic"}));
   return plan;

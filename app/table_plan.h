@@ -18,6 +18,8 @@ struct TablePlan {
   TableTransform transform;
   Diagnosis diagnosis;  ///< of the training rows as the model sees them
   ChosenClock clock;
+  SourceMeanSpec mean;  ///< of a skewed source, where the tails speak for one; the clock is of its law then
+  std::string law;      ///< its name; empty: not skewed
 };
 
 /// Reads the table and plans. `data`: settings that name the file and how to read it; `user`: settings that go over everything that is

@@ -59,6 +59,29 @@ TEST(FitCommand, SamplesAreOfTheTablesKind) {
   }
 }
 
+// Skewed tails are given a skewed source, and the report says why; the user may say no, and symmetric tables have none.
+TEST(FitCommand, SkewedTailsAreGivenASkewedSource) {
+  const Workplace w;
+  ASSERT_EQ(w.run("source --family inverse-gamma --nu 5 --skew 0.8,-0.4 --dim 2 -n 4000 --seed 3 -o skewed.csv").code, 0);
+  ASSERT_EQ(w.run("source --family inverse-gamma --nu 4 --dim 2 -n 4000 --seed 3 -o even.csv").code, 0);
+  const auto source = [&](const std::string& arguments) {
+    const Outcome fit = w.run("fit " + arguments + " --minutes 0.02 --samples 2000 --no-compare --json");
+    EXPECT_EQ(fit.code, 0) << fit.err;
+    return nlohmann::json::parse(fit.out)["source"].get<std::string>();
+  };
+  EXPECT_EQ(source("skewed.csv -o skewed"), "skewed-student");
+  EXPECT_NE(slurp(w / "skewed/config.toml").find("law = \"skewed-student\""), std::string::npos);
+  EXPECT_NE(slurp(w / "skewed/report.html").find("So the source is skewed"), std::string::npos);
+  EXPECT_EQ(w.run("sample skewed -n 1000 -o more.csv").code, 0);
+  EXPECT_EQ(source("skewed.csv -o plain --set source.law="), "symmetric");
+  EXPECT_EQ(source("even.csv -o even"), "symmetric");
+  const auto tails = nlohmann::json::parse(w.run("tails skewed.csv --json").out);
+  EXPECT_TRUE(tails["skewed"].get<bool>());
+  EXPECT_EQ(tails["skewness"]["column 1"]["verdict"], "heavier above");
+  EXPECT_EQ(tails["skewness"]["column 2"]["verdict"], "heavier below");
+  EXPECT_FALSE(nlohmann::json::parse(w.run("tails even.csv --json").out)["skewed"].get<bool>());
+}
+
 TEST(FitCommand, TablesThatCannotBeFittedLeaveNothing) {
   const Workplace w;
   Numbers u(2);
