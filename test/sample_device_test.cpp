@@ -180,6 +180,8 @@ INSTANTIATE_TEST_SUITE_P(
                     MethodCase{"dlim", {"method=dlim", "baseline.eta=0.3"}, "dlim"}, MethodCase{"lim_sde", {"method=lim"}, "sde"},
                     MethodCase{"lim_ode", {"method=lim"}, "ode"},
                     MethodCase{"tflow", {"method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}, "heun"},
+                    MethodCase{"clock_diffusion", {"method=clock-diffusion"}, "mixed-flow"},
+                    MethodCase{"clock_diffusion_noisy", {"method=clock-diffusion"}, "kernel"},
                     MethodCase{"tedm", {"method=tedm", "clock.family=inverse-gamma", "clock.nu=5"}, "heun"}),
     [](const auto& each) { return std::string(each.param.name); });
 

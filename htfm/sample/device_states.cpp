@@ -54,6 +54,11 @@ void DeviceStates::begin(Key key, int64_t first, double* area) {
   queue_->wait();
 }
 
+void DeviceStates::begin_bare(const at::Tensor& feature) {
+  bare_ = true, used_ = 1;
+  if (feature.defined()) queue_->run([&] { feature_.copy_(feature); });
+}
+
 at::Tensor DeviceStates::send(const std::vector<double>& values, at::IntArrayRef shape) {
   return at::from_blob(const_cast<double*>(values.data()), shape, at::kDouble).to(ops_->device());
 }

@@ -16,8 +16,9 @@ class DeviceStates final : public States {
 
   /// Draws clocks and sources first.. of a key into register 0; writes the rows' areas. Registers that were added are free again.
   void begin(Key key, int64_t first, double* area);
-  /// For a method's own sampler: evaluate() is the bare network from now on, and registers that were added are free again.
-  void begin_bare() { bare_ = true, used_ = 1; }
+  /// For a method's own sampler: evaluate() is the bare network from now on, told these features (rows x size, or undefined). Registers
+  /// that were added are free again.
+  void begin_bare(const at::Tensor& feature);
   /// Whether velocities are with respect to the angle (FlowMatching::angular), of y = c_in x; otherwise to time, of x.
   void set_angular(bool on) { angular_ = on; }
   const FlowMatching::Scales& scales(int64_t row) const { return scales_[static_cast<size_t>(row)]; }

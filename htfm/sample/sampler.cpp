@@ -148,7 +148,7 @@ std::vector<BlockRun> run_on_device(const Job& job, MultistepPlan& plan) {
       job.done(count);
     };
     if (job.own) {
-      states.begin_bare();
+      states.begin_bare(own_feature(job.model, job.key, job.options.first + first, rows));
       finish(job.own->run(states, {job.key, job.options.first + first, job.options.solve.nfe, area.data()}));
       continue;
     }
@@ -200,8 +200,6 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   const std::span<const MethodSampler> samplers = model.method().samplers();
   const MethodSampler* own = samplers.empty() ? nullptr : &find_named(samplers, options.solver, "sample.solver");
   const SolverInfo* solver = own ? nullptr : &find_solver(options.solver);
-  if (own && model.method().feature().size() > 0 && !options.device.is_cpu())
-    throw InputError("[--device] expected cpu for method = {}, got cuda", model.config().method);
   if (options.n < 1) throw InputError("[sample] expected at least one sample, got {}", options.n);
   if (const int64_t least = own ? own->least_nfe : solver->least_nfe; options.solve.nfe < least)
     throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver, options.solve.nfe);

@@ -82,9 +82,6 @@ class DeviceEngine final : public Engine {
 std::unique_ptr<Engine> make_engine(const Model& model, const CoupledData& set, at::Device device) {
   if (device.is_cpu()) return std::make_unique<CpuEngine>(model);
   const RunConfig& c = model.config();
-  // A sampler of its own sees the bare network there, without a feature.
-  if (!model.method().samplers().empty() && model.method().feature().size() > 0)
-    throw InputError("[--device] expected cpu for method = {}, got cuda", c.method);
   if (!model.network().unet()) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", c.net.kind);
   if (c.data.tail != "empirical") throw InputError("[data.tail] expected empirical on a device, got {}", c.data.tail);
   if (c.train.validation > 0) throw InputError("[train.validation] expected 0 on a device, got {}", c.train.validation);
