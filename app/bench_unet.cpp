@@ -7,6 +7,7 @@
 
 #include "app/common.h"
 #include "htfm/base/error.h"
+#include "htfm/sample/sampler.h"
 #include "htfm/train/config.h"
 #include "htfm/train/device_trainer.h"
 
@@ -24,6 +25,7 @@ struct UNetBench {
   std::vector<std::string> settings;
   int64_t steps = 1000, batch = 0, sample_batch = 0, images = 12406;
   std::string profile;
+  bool methods = false;
 };
 
 // Images of noise: the time of a step does not depend on what they show.
@@ -31,6 +33,44 @@ at::Tensor noise_images(int64_t n, int64_t dim) {
   at::Tensor rows = at::empty({n, dim}, at::kFloat);
   fill_normal(Key(1), 0, n * dim, rows.mutable_data_ptr<float>());
   return rows.mul_(0.5).clamp_(-1, 1);
+}
+
+// Milliseconds that one more evaluation costs a sampler of a method, all of its own work included: the difference of two runs.
+double sampler_milliseconds(const UNetBench& o, const std::vector<std::string>& settings) {
+  const RunConfig config = parse_config("", "bench", settings);
+  Dataset data;
+  data.image = o.net == "ncsnpp" ? ImageShape{1, 128, 128} : ImageShape{3, 32, 32};
+  data.rows = noise_images(256, data.image->size()), data.hash = "noise", data.origin = "noise";
+  const Model model(config, data);
+  SampleOptions options = sample_options(config);
+  options.n = options.device_rows = o.sample_batch, options.device = at::Device(at::kCUDA, 0), options.precision = config.train.precision;
+  constexpr int64_t few = 20, many = 100;
+  const auto seconds = [&](int64_t nfe) {
+    options.solve.nfe = nfe;
+    const SampleResult r = sample(model, options);
+    return r.seconds;
+  };
+  seconds(few);
+  const double short_run = seconds(few);
+  return 1000 * (seconds(many) - short_run) / static_cast<double>(many - few);
+}
+
+// The samplers of the methods with the same network, and what they cost beside flow matching.
+Json run_methods(const UNetBench& o, const std::vector<std::string>& settings) {
+  Json out = Json::object();
+  double flow = 0;
+  for (const char* method : {"htfm", "dlpm", "dlim", "lim", "tflow"}) {
+    std::vector<std::string> own = settings;
+    own.push_back(fmt::format("method={}", method));
+    if (std::string(method) == "htfm") own.insert(own.end(), {"sample.solver=euler", "sample.time_grid=clock"});
+    if (std::string(method) == "tflow") own.insert(own.end(), {"clock.family=inverse-gamma", "clock.nu=3"});
+    const double ms = sampler_milliseconds(o, own);
+    if (flow == 0) flow = ms;
+    out[method] = ms;
+    say(fmt::format("{:<6} batch {}: {:.2f} ms an evaluation with all of its sampler's work, {:.3f} times flow matching's", method,
+                    o.sample_batch, ms, ms / flow));
+  }
+  return out;
 }
 
 Json run(UNetBench o) {
@@ -43,6 +83,7 @@ Json run(UNetBench o) {
       fmt::format("train.batch={}", o.batch)};
   if (fields) settings.insert(settings.end(), {"unet.base=32", "unet.multipliers=1,2,2,4,4", "unet.blocks=4"});
   settings.insert(settings.end(), o.settings.begin(), o.settings.end());
+  if (o.methods) return run_methods(o, settings);
   RunConfig config = parse_config("", "bench", settings);
   if (fields) config.net.unet.channels = 1, config.net.unet.height = config.net.unet.width = 128;
   const auto network = make_unet(config.net.unet);
@@ -107,6 +148,7 @@ void add_bench_unet(CLI::App& bench) {
   c->add_option("--batch", o->batch, "Images a training step; 100, of ncsnpp 128 where not given");
   c->add_option("--sample-batch", o->sample_batch, "Images an evaluation; 500, of ncsnpp 128 where not given");
   c->add_option("--set", o->settings, "key=value; may be repeated")->allow_extra_args(false);
+  c->add_flag("--methods", o->methods, "Only what an evaluation costs the samplers of flow matching and of the baselines");
   c->add_option("--profile", o->profile, "Only one training step or one evaluation, marked for a profiler")
       ->check(CLI::IsMember({"step", "evaluation"}));
   o->common.add(*c);
@@ -114,7 +156,7 @@ void add_bench_unet(CLI::App& bench) {
     o->common.apply();
     const Json figures = run(*o);
     if (o->common.json) print_figures(o->common, figures);
-    if (!o->python.empty() && o->profile.empty() &&
+    if (!o->python.empty() && o->profile.empty() && !o->methods &&
         std::system(fmt::format("{} {} {} {}", o->python, o->peer, o->net, o->modes).c_str()) != 0)
       throw Error("[bench] the peer {} did not run", o->peer);
   });

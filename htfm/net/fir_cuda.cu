@@ -7,14 +7,14 @@ namespace htfm::cuda {
 namespace {
 
 template <class T, bool Up>
-__global__ void fir_kernel(FirArgs a, int64_t vectors) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+__global__ void fir_kernel(FirArgs a, unsigned vectors) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= vectors) return;
-  const int per_pixel = a.channels / 8, channel = static_cast<int>(i % per_pixel) * 8, height = Up ? 2 * a.height : a.height / 2,
-            width = Up ? 2 * a.width : a.width / 2;
-  const int64_t place = i / per_pixel, n = place / (height * width);
-  const int p = static_cast<int>(place % (height * width)), row = p / width, column = p % width;
-  const T* from = static_cast<const T*>(a.x.data) + n * a.x.sample + channel;
+  const unsigned per_pixel = static_cast<unsigned>(a.channels) / 8, channel = i % per_pixel * 8, place = i / per_pixel,
+                 height = static_cast<unsigned>(Up ? 2 * a.height : a.height / 2),
+                 width = static_cast<unsigned>(Up ? 2 * a.width : a.width / 2), n = place / (height * width), p = place % (height * width);
+  const int row = static_cast<int>(p / width), column = static_cast<int>(p % width);
+  const T* from = static_cast<const T*>(a.x.data) + static_cast<int64_t>(n) * a.x.sample + channel;
   float sum[8] = {};
   constexpr int kTaps = Up ? 2 : 4;
 #pragma unroll
@@ -34,16 +34,16 @@ __global__ void fir_kernel(FirArgs a, int64_t vectors) {
       for (int j = 0; j < 8; ++j) sum[j] += weight * value[j];
     }
   }
-  store_vector(static_cast<T*>(a.out) + place * a.channels + channel, pack<T>(sum));
+  store_vector(static_cast<T*>(a.out) + static_cast<int64_t>(place) * a.channels + channel, pack<T>(sum));
 }
 
 }  // namespace
 
 void fir(const FirArgs& a, cudaStream_t stream) {
   const int64_t pixels = a.up ? int64_t{4} * a.height * a.width : int64_t{a.height / 2} * (a.width / 2);
-  const int64_t vectors = a.samples * pixels * (a.channels / 8);
+  const unsigned vectors = thread_count(a.samples * pixels * (a.channels / 8), "fir");
   constexpr unsigned threads = 256;
-  const auto blocks = static_cast<unsigned>((vectors + threads - 1) / threads);
+  const unsigned blocks = (vectors + threads - 1) / threads;
   using B = __nv_bfloat16;
   const auto kernel = a.type == Type::float32 ? (a.up ? fir_kernel<float, true> : fir_kernel<float, false>)
                                               : (a.up ? fir_kernel<B, true> : fir_kernel<B, false>);

@@ -9,11 +9,11 @@ namespace htfm::cuda {
 namespace {
 
 template <class T>
-__global__ void add_kernel(AddArgs a, int64_t vectors) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+__global__ void add_kernel(AddArgs a, unsigned vectors) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= vectors) return;
-  const int per_pixel = a.channels / 8, channel = static_cast<int>(i % per_pixel) * 8;
-  const int64_t place = i / per_pixel, n = place / a.pixels, p = place % a.pixels;
+  const unsigned per_pixel = static_cast<unsigned>(a.channels) / 8, pixels = static_cast<unsigned>(a.pixels), channel = i % per_pixel * 8;
+  const int64_t place = i / per_pixel, n = i / per_pixel / pixels, p = i / per_pixel % pixels;
   float value[8];
   unpack(load_vector(static_cast<const T*>(a.y) + place * a.channels + channel), value);
   for (int k = 0; k < 2; ++k)
@@ -70,9 +70,9 @@ __global__ void gradient_kernel(GradientSumArgs a, int chunk) {
 }  // namespace
 
 void add_up(const AddArgs& a, cudaStream_t stream) {
-  const int64_t vectors = static_cast<int64_t>(a.samples) * a.pixels * (a.channels / 8);
+  const unsigned vectors = thread_count(static_cast<int64_t>(a.samples) * a.pixels * (a.channels / 8), "sum");
   constexpr unsigned threads = 256;
-  const auto blocks = static_cast<unsigned>((vectors + threads - 1) / threads);
+  const unsigned blocks = (vectors + threads - 1) / threads;
   if (a.type == Type::float32)
     add_kernel<float><<<blocks, threads, 0, stream>>>(a, vectors);
   else
@@ -81,10 +81,12 @@ void add_up(const AddArgs& a, cudaStream_t stream) {
 }
 
 void gradient_sums(const GradientSumArgs& a, cudaStream_t stream) {
+  // Of large images more and larger blocks: there are few samples for the many pixels that each block walks down.
+  const bool large = a.pixels >= 4096;
   int chunk = 8;
-  for (int c = 8; c <= std::min(a.channels, 64); c += 8)
+  for (int c = 8; c <= std::min(a.channels, large ? 16 : 64); c += 8)
     if (a.channels % c == 0 && (!a.parts[1] || (a.channels / 3) % c == 0)) chunk = c;
-  const int threads = std::max(chunk / 8, 256 / (chunk / 8) * (chunk / 8));
+  const int threads = std::max(chunk / 8, (large ? 512 : 256) / (chunk / 8) * (chunk / 8));
   const dim3 blocks(static_cast<unsigned>(a.channels / chunk), static_cast<unsigned>(a.samples));
   const auto bytes = static_cast<size_t>(threads) * 8 * sizeof(float);
   if (a.type == Type::float32)

@@ -4,9 +4,17 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
 #include "htfm/base/check_cuda.h"
 
 namespace htfm::cuda {
+
+/// How many threads there are to number in 32 bits.
+inline unsigned thread_count(int64_t items, const char* what) {
+  if (items > int64_t{0xffff0000}) throw std::runtime_error(std::string("[cuda] ") + what + ": too many elements");
+  return static_cast<unsigned>(items);
+}
 
 template <class T>
 struct Vector;
