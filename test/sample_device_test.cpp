@@ -87,11 +87,26 @@ TEST_P(DeviceGoldenTest, EqualsPyTorch) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, DeviceGoldenTest, testing::Values("feature", "plain", "film", "ncsnpp"));
 
-// Sizes as in the paper's network: every tiling of the norms, flash attention, float32 and bfloat16 against the CPU.
-TEST(Device, AgreesWithTheCpuAtFullWidth) {
-  if (!have_device()) GTEST_SKIP() << "no CUDA device";
+UNetOptions image_network() {
   UNetOptions o;
   o.feature = 2;
+  return o;
+}
+
+UNetOptions field_network() {
+  UNetOptions o;
+  o.feature = 2, o.channels = 1, o.height = o.width = 128, o.base = 32, o.multipliers = {1, 2, 2}, o.blocks = 1, o.attention = {32};
+  o.group_channels = 4, o.filtered = o.rescale = o.progressive = true;
+  return o;
+}
+
+// Sizes as in the paper's networks: every tiling of the norms (of fields by teams of blocks), flash attention, float32 and bfloat16 against
+// the CPU.
+class DeviceSizeTest : public testing::TestWithParam<std::pair<const char*, UNetOptions (*)()>> {};
+
+TEST_P(DeviceSizeTest, AgreesWithTheCpu) {
+  if (!have_device()) GTEST_SKIP() << "no CUDA device";
+  const UNetOptions o = GetParam().second();
   const auto net = make_unet(o);
   std::vector<float> parameters(static_cast<size_t>(net->layout().size()));
   net->layout().initialise(Key(9), parameters.data());
@@ -128,6 +143,10 @@ TEST(Device, AgreesWithTheCpuAtFullWidth) {
     std::printf("%s: output off by %.2e of %.2f, gradients by %.2e\n", exact ? "float32" : "bf16", worst, size, largest);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Networks, DeviceSizeTest,
+                         testing::Values(std::pair{"images", &image_network}, std::pair{"fields", &field_network}),
+                         [](const auto& each) { return std::string(each.param.first); });
 
 // The same data, clocks and noise on the device and on the CPU: the same losses, weights and samples, for every method and loss.
 struct MethodCase {
