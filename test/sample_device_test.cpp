@@ -188,6 +188,9 @@ TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
   options.device = at::Device(at::kCUDA, 0), options.device_rows = 3;
   const SampleResult device = sample(models[0], options);
   EXPECT_LT((host.samples - device.samples).norm().item<double>() / host.samples.norm().item<double>(), 1e-4);
+  options.first = 3, options.n = 2;  // the last two again, as a part of their own
+  const at::Tensor part = sample(models[0], options).samples, whole = device.samples.narrow(0, 3, 2);
+  EXPECT_LT((part - whole).norm().item<double>() / whole.norm().item<double>(), 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -38,6 +38,7 @@ TEST(Solver, OrderOfConvergence) {
     const auto order = [&](const char* name) { return std::log2(solve(name, 160, power).error / solve(name, 320, power).error); };
     EXPECT_NEAR(order("euler"), 1, 0.15) << power;
     EXPECT_NEAR(order("heun"), 2, 0.2) << power;
+    EXPECT_GT(order("heun-euler"), 1.8) << power;
     EXPECT_NEAR(order("midpoint"), 2, 0.2) << power;
     EXPECT_NEAR(order("ab2"), 2, 0.2) << power;
   }
@@ -51,6 +52,10 @@ TEST(Solver, OrderOnAClocksOwnGrid) {
     };
     EXPECT_GT(order("euler"), 0.85) << r;
     EXPECT_GT(order("heun"), 1.8) << r;
+    if (r < 5)
+      EXPECT_GT(order("heun-euler"), 1.8) << r;
+    else  // its error changes its sign in between
+      EXPECT_LT(solve("heun-euler", 640, 1, false, &r).error, solve("heun", 640, 1, false, &r).error);
     EXPECT_GT(order("midpoint"), 1.8) << r;
     EXPECT_GT(order("ab2"), 1.8) << r;
   }
@@ -88,6 +93,8 @@ TEST(Solver, SpendsItsBudget) {
   EXPECT_EQ(solve("euler", 10).run.evaluations, 10);
   EXPECT_EQ(solve("heun", 10).run.evaluations, 10);
   EXPECT_EQ(solve("heun", 11).run.evaluations, 10);
+  EXPECT_EQ(solve("heun-euler", 10).run.evaluations, 9);
+  EXPECT_EQ(solve("heun-euler", 11).run.evaluations, 11);
   EXPECT_EQ(solve("midpoint", 10).run.evaluations, 10);
   EXPECT_EQ(solve("ab2", 10).run.evaluations, 10);
   EXPECT_EQ(solve("ab2", 10).run.steps, 9);
