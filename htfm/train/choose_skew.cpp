@@ -25,7 +25,7 @@ bool tail_agrees(const SkewedLaw& law, const Diagnosis& diagnosis) {
   const TailReport& tail = *diagnosis.decisive();
   if (law.parameter != "nu") return tail.verdict != TailVerdict::heavy;
   const double index = SourceMean({"1", ""}).tail_exponent(law.value);
-  return tail.verdict == TailVerdict::heavy && tail.choice.sampling.contains(1 / index);
+  return tail.verdict == TailVerdict::heavy && tail.choice.index_interval().contains(index);
 }
 
 }  // namespace
