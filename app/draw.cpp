@@ -6,6 +6,7 @@
 #include "htfm/data/synthetic.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/npy.h"
+#include "htfm/path/source_covariance.h"
 #include "htfm/path/source_mean.h"
 
 namespace htfm::app {
@@ -19,7 +20,21 @@ struct DrawOptions {
   int64_t n = 0, dim = 2;
   std::string output, area;
   SourceMeanSpec mean;
+  std::string covariance;
 };
+
+// The covariance in a file, a symmetric positive definite matrix dim x dim; the identity where there is none.
+SourceCovariance read_covariance(const std::string& path, int64_t dim) {
+  if (path.empty()) return {};
+  const at::Tensor m = path.ends_with(".npy") ? read_npy(path).to(at::kDouble) : read_csv(path).values;
+  if (m.dim() != 2 || m.size(0) != dim || m.size(1) != dim)
+    throw InputError("[--covariance] {}: expected a matrix {} x {}, got another shape", path, dim, dim);
+  try {
+    return SourceCovariance::full(m);
+  } catch (const c10::Error&) {
+    throw InputError("[--covariance] {}: expected a positive definite matrix, got another", path);
+  }
+}
 
 void write_array(const std::string& path, const at::Tensor& x) {
   if (path.ends_with(".csv"))
@@ -66,6 +81,8 @@ void add_source(CLI::App& app) {
   o->clock.add(*c, true);
   c->add_option("--skew", o->mean.skew, "Given the clock, the mean is shift + skew 2A: one number, or one for each column");
   c->add_option("--shift", o->mean.shift, "The other part of the mean");
+  c->add_option("--covariance", o->covariance,
+                "Matrix of the covariance given the clock (.npy or .csv), brought to trace dim; the identity where not given");
   add_count_and_output(*c, *o);
   c->add_option("--dim", o->dim, "Dimension")->required()->check(CLI::PositiveNumber);
   o->common.add(*c);
@@ -75,6 +92,7 @@ void add_source(CLI::App& app) {
     const Key key = key_of(o->common, "source");
     const ClockSample sample = clock->sample(key.child("clock"), {.count = o->n, .paths = false, .device = o->common.where()});
     at::Tensor x = sample_source(key.child("source"), sample.area, o->dim);
+    read_covariance(o->covariance, o->dim).apply(x);
     SourceMean(o->mean).add(sample.area, x);
     write_array(o->output, x.cpu());
     print_figures(o->common, {{"clock", clock->spec().describe()}, {"rows", o->n}, {"columns", o->dim}, {"file", o->output}});

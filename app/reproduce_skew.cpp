@@ -162,44 +162,55 @@ Json reproduce_skew(const ReproduceOptions& o) {
       kDim, kRows, kJudge);
   table.columns = {{"law"}, {"source"}, {"0.99 above"}, {"0.999 above"}, {"0.99 below"}, {"0.999 below"}, {"all", report::Best::lowest, 3}};
   std::map<std::string, std::vector<std::pair<std::string, std::vector<double>>>> curves;
-  for (size_t l = 0; l < laws().size(); ++l)
+  const auto add_line = [&](const TableLaw& law, const std::string& source, const std::vector<std::vector<double>>& errors) {
+    std::vector<report::Cell> line{law.name, source};
+    std::string text = fmt::format("{:<15} {:<30}", law.name, source);
+    Json summary;
+    for (size_t s = 0; s <= 2 * kFar.size(); ++s) {  // each side and level, then all
+      std::vector<double> values;
+      for (const std::vector<double>& table_errors : errors)
+        values.push_back(s < table_errors.size() ? table_errors[s] : finite_mean(table_errors));
+      const Spread spread = mean_spread(values);
+      report::Cell cell(spread.mean);
+      cell.spread(spread.deviation);
+      line.push_back(cell);
+      text += fmt::format("  {:.3f} ± {:.3f}", spread.mean, spread.deviation);
+      summary.push_back({{"mean", spread.mean}, {"deviation", spread.deviation}});
+    }
+    out["summary"][law.name][source] = summary;
+    table.add(std::move(line));
+    say(text);
+  };
+  for (size_t l = 0; l < laws().size(); ++l) {
+    std::vector<std::vector<double>> own;
     for (const bool skewed : {false, true}) {
-      std::vector<std::vector<double>> sides(2 * kFar.size());
-      std::vector<double> all;
+      std::vector<std::vector<double>> all;
+      std::vector<double> mean_log;
       std::string chosen;
       for (size_t i = 0; i < cells.size(); ++i) {
         const Entry& e = entries.at(cells[i].name);
         if (e.law != l || e.skewed != skewed) continue;
-        const std::vector<double> errors = side_errors(results[i]["far"].get<std::vector<double>>(), judges[l].far);
-        for (size_t s = 0; s < errors.size(); ++s) sides[s].push_back(errors[s]);
-        all.push_back(finite_mean(errors));
-        out["cells"].push_back({{"cell", cells[i].name}, {"source", e.chosen}, {"errors", errors}});
-        if (all.size() == 1)
-          curves[laws()[l].name].emplace_back(skewed ? "skewed source" : "symmetric source",
-                                              results[i]["curve"].get<std::vector<double>>());
+        all.push_back(side_errors(results[i]["far"].get<std::vector<double>>(), judges[l].far));
+        out["cells"].push_back({{"cell", cells[i].name}, {"source", e.chosen}, {"errors", all.back()}});
+        const auto curve = results[i]["curve"].get<std::vector<double>>();
+        mean_log.resize(curve.size());
+        for (size_t k = 0; k < curve.size(); ++k) mean_log[k] += std::log(curve[k]);
         if (chosen.find(e.chosen) == std::string::npos) chosen += (chosen.empty() ? "" : ", ") + e.chosen;
+        if (skewed) own.push_back(side_errors(side_quantiles(read_npy(cells[i].config.data.path), judges[l].median, kFar), judges[l].far));
       }
       if (all.empty()) continue;
-      std::vector<report::Cell> line{laws()[l].name, skewed ? "of htfm fit: " + chosen : "symmetric"};
-      std::string text = fmt::format("{:<15} {:<30}", laws()[l].name, skewed ? "fit: " + chosen : "symmetric");
-      Json summary;
-      for (const auto* values : {&sides[0], &sides[1], &sides[2], &sides[3], &all}) {
-        const Spread s = mean_spread(*values);
-        report::Cell cell(s.mean);
-        cell.spread(s.deviation);
-        line.push_back(cell);
-        text += fmt::format("  {:.3f} ± {:.3f}", s.mean, s.deviation);
-        summary.push_back({{"mean", s.mean}, {"deviation", s.deviation}});
-      }
-      out["summary"][laws()[l].name][skewed ? "fit" : "symmetric"] = summary;
-      table.add(std::move(line));
-      say(text);
+      add_line(laws()[l], skewed ? "of htfm fit: " + chosen : "symmetric", all);
+      for (double& v : mean_log) v = std::exp(v / static_cast<double>(all.size()));
+      curves[laws()[l].name].emplace_back(skewed ? "skewed source" : "symmetric source", mean_log);
     }
+    if (!own.empty()) add_line(laws()[l], "none: the table's own quantiles", own);
+  }
   report::Page page("Skewed tables", "The same table under a symmetric and a skewed source.");
   page.section("Far quantiles").table(table);
   if (const auto found = curves.find(laws()[0].name); found != curves.end() && found->second.size() == 2) {
     const report::Figure figure = survival_figure(judges[0], found->second);
-    page.section("Both sides").figure(figure, "The first column of the first table of the skewed Student-t law.");
+    page.section("Both sides")
+        .figure(figure, "The first column of the tables of the skewed Student-t law: geometric mean of the distances over the tables.");
     atomic_write(o.folder + "/skew.svg", figure.svg());
   }
   page.provenance({{"command", "htfm reproduce skew"}, {"program", version_text()}});

@@ -65,6 +65,12 @@ TEST(Program, ArraysAreWhatTheySay) {
   EXPECT_EQ(read_npy(w / "a.npy").sizes(), (at::IntArrayRef{30}));
   ASSERT_EQ(w.run("source --family inverse-gamma --nu 3 --dim 5 -n 20 -o x.npy").code, 0);
   EXPECT_EQ(read_npy(w / "x.npy").sizes(), (at::IntArrayRef{20, 5}));
+  w.write("sigma.csv", "2,1\n1,1\n");
+  ASSERT_EQ(w.run("source --family inverse-gamma --nu 3 --dim 2 -n 20 --covariance sigma.csv -o x.npy").code, 0);
+  EXPECT_EQ(read_npy(w / "x.npy").sizes(), (at::IntArrayRef{20, 2}));
+  expect_refused(w, "source --family inverse-gamma --nu 3 --dim 3 -n 20 --covariance sigma.csv -o y.npy", "--covariance");
+  w.write("sigma.csv", "1,2\n2,1\n");
+  expect_refused(w, "source --family inverse-gamma --nu 3 --dim 2 -n 20 --covariance sigma.csv -o y.npy", "positive definite");
   ASSERT_EQ(w.run("signature p.npy --depth 3 --log words --augment time -o f.npy").code, 0);
   EXPECT_EQ(read_npy(w / "f.npy").sizes(), (at::IntArrayRef{30, 5}));
   ASSERT_EQ(w.run("signature p.npy --depth 3 --augment time --convention leadlag -o f.npy").code, 0);

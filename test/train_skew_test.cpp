@@ -39,6 +39,17 @@ TEST(ChosenSkew, SkewedHeavyTailsAreGivenTheirLaw) {
   EXPECT_GE(found, 6);
 }
 
+// Variance-gamma tails are exponential: of the laws that are offered, normal-inverse-Gaussian has such. A table whose largest rows look
+// heavy by chance may stay symmetric.
+TEST(ChosenSkew, SkewedExponentialTailsAreGivenALightLaw) {
+  int64_t found = 0;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    const auto chosen = suggestion(draw(Key(seed), {"gamma", {{"shape", 1.0}}, 1}, "0.8,-0.4", 4000));
+    found += chosen && chosen->law == "normal-inverse-gaussian" && chosen->clock.spec.family == "inverse-gaussian";
+  }
+  EXPECT_GE(found, 4);
+}
+
 // The diagnosis calls one symmetric table in a hundred skewed; the likelihood must agree.
 TEST(ChosenSkew, SymmetricTablesStaySymmetric) {
   int64_t chosen = 0;

@@ -19,12 +19,13 @@ std::string list_of(const std::vector<double>& values, double unit) {
   return fmt::format("{}", fmt::join(out, ","));
 }
 
-// The index of the law's heavier side is half the freedom: it is the skew times V that goes far.
+// The index of the law's heavier side is half the freedom: it is the skew times V that goes far. Exponential tails are those that do not
+// look heavy.
 bool tail_agrees(const SkewedLaw& law, const Diagnosis& diagnosis) {
   const TailReport& tail = *diagnosis.decisive();
-  if (law.parameter != "nu") return tail.verdict == TailVerdict::light;
+  if (law.parameter != "nu") return tail.verdict != TailVerdict::heavy;
   const double index = SourceMean({"1", ""}).tail_exponent(law.value);
-  return tail.verdict == TailVerdict::heavy && tail.choice.sampling.contains(1 / index);
+  return tail.verdict == TailVerdict::heavy && tail.choice.index_interval().contains(index);
 }
 
 }  // namespace
