@@ -8,7 +8,7 @@ namespace htfm::app {
 
 namespace {
 
-constexpr int64_t kBudgets[] = {1, 2, 3, 5, 10, 20, 50, 100};
+constexpr int64_t kBudgets[] = {1, 2, 5, 10, 20, 50, 100};
 
 std::vector<SweepRun> budgets(const std::vector<std::string>& solvers) {
   std::vector<SweepRun> out;
