@@ -1,12 +1,16 @@
 // Learned coefficient curves through trainer, checkpoint and sampler.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/train/engine.h"
+#include "htfm/train/loss.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm {
@@ -56,6 +60,44 @@ TEST(Curves, SamplingUsesTheAveragedOnes) {
   SampleOptions options = sample_options(model.config());
   options.averaged = false;
   EXPECT_THROW(sample(model, options), InputError);
+}
+
+// What the curves are trained on (FlowMatching::curve_loss) comes out smaller than under the straight line, for the same network, angles
+// and clocks. The bound is 4 standard errors of a ratio of means.
+TEST(Curves, ComeOutBetterThanTheStraightLine) {
+  const RunConfig config = small({"train.epochs=60", "train.checkpoint_steps=1000", "train.log_steps=1000"});
+  const Dataset data = load_dataset(config);
+  const Model model = train(config, data);
+  const FlowMatching& flow = model.flow();
+  const CoupledData set = model.coupled(data);
+  std::vector<int64_t> index(static_cast<size_t>(set.rows.size(0)));
+  std::iota(index.begin(), index.end(), int64_t{0});
+  RunningStandardiser standardiser = model.standardiser;
+  const BatchRecipe recipe = flow.recipe(Key(9), {set.rows, index, 0}, standardiser, true);
+  std::vector<double> errors(index.size());
+  std::vector<float> unused(static_cast<size_t>(model.network().layout().size()));
+  batch_gradient(flow.loss(), model.network(), model.state.ema.const_data_ptr<float>(), Method::pairs(recipe), unused.data(), errors);
+  double learned = 0, straight = 0, squares = 0;
+  std::vector<std::array<double, 2>> parts;
+  for (size_t i = 0; i < index.size(); ++i) {
+    const auto own =
+        flow.scales(recipe.source.area.const_data_ptr<double>()[i], ScheduleFeature::row(recipe.source.eta, static_cast<int64_t>(i)));
+    const Coefficients c = flow.learned()->at(recipe.path_time[i], own.eta);
+    const double t = c.alpha / (c.alpha + c.beta), r = own.data / own.source;  // the straight line has this angle at t
+    const auto turning = [&](const Coefficients& k) {
+      return r * (k.dalpha * k.beta - k.alpha * k.dbeta) / (k.beta * k.beta + r * r * k.alpha * k.alpha);
+    };
+    const double weight = errors[i] * turning(c);
+    parts.push_back({weight * turning(c), weight * turning({t, 1 - t, 1, -1})});
+    learned += parts.back()[0], straight += parts.back()[1];
+  }
+  const double ratio = learned / straight;
+  for (const auto& [a, b] : parts) squares += (a - ratio * b) * (a - ratio * b);
+  const double error = std::sqrt(squares) / straight;
+  EXPECT_LT(ratio + 4 * error, 1);
+  RecordProperty("ratio", fmt::format("{:.3f} ± {:.3f}", ratio, error));
+  std::vector<double> gradient;
+  EXPECT_NEAR(flow.curve_loss(recipe, errors, gradient), std::log(learned / static_cast<double>(index.size())), 1e-9);
 }
 
 TEST(Curves, ResumedRunEndsWithTheSameBits) {
