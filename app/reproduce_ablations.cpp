@@ -1,8 +1,10 @@
 // The paper's ablations of the flow type and of the signature order, on the 2D mixture.
 #include <fmt/format.h>
 
+#include "app/curve_figure.h"
 #include "app/image_experiment.h"
 #include "app/sweep_2d.h"
+#include "htfm/io/file.h"
 
 namespace htfm::app {
 
@@ -32,8 +34,8 @@ std::vector<SweepModel> flow_types() {
   std::vector<SweepModel> out;
   for (int m = 0; m < 3; ++m) out.push_back(stable("straight", m, {}, "", straight[m]));
   for (int m = 0; m < 3; ++m) out.push_back(stable("ve-signature", m, {"path.schedule=ve-signature"}, "-ve-signature", ve_signature[m]));
-  for (int m = 0; m < 3; ++m) out.push_back(stable("time-warp", m, {"path.schedule=time-warp"}, "-time-warp"));
-  for (const std::string name : {"vp", "ve", "polynomial"}) out.push_back(stable(name, 1, {"path.schedule=" + name}, "-" + name));
+  out.push_back(stable("time-warp, learned", 2, {"path.schedule=time-warp", "path.learn=true"}, "-learned"));
+  for (const std::string name : {"time-warp", "vp", "ve"}) out.push_back(stable(name, 1, {"path.schedule=" + name}, "-" + name));
   return out;
 }
 
@@ -81,6 +83,12 @@ Json reproduce_flow_type(const ReproduceOptions& o) {
   }
   const report::Figure figure =
       report::dot_chart(names, series, {.label = "Flow types on the 2D mixture", .x = {.label = "f1_prd, mean ± deviation over seeds"}});
+  for (size_t m = 0; m < sweep.models.size(); ++m)
+    if (!sweep.curves[m].empty()) {
+      const auto clock = make_clock(config_2d(sweep.models[m].settings, o).clock);
+      const report::Figure curves = curve_figure(*make_schedule({.name = "time-warp", .c = sweep.curves[m][0]}), *clock);
+      atomic_write(fmt::format("{}/flow-type-{}.svg", o.folder, sweep.models[m].file), curves.svg());
+    }
   return write_sweep(
       {"flow-type", "Flow types", "HTFM-α 1.7 on the 2D mixture under schedules that see the clock and schedules that do not.",
        "f1_prd of each schedule and signature order m, by Euler's grid and evaluations."},

@@ -8,7 +8,7 @@ namespace htfm::app {
 
 namespace {
 
-constexpr int64_t kBudgets[] = {1, 2, 3, 5, 10, 20, 50, 100};
+constexpr int64_t kBudgets[] = {1, 2, 5, 10, 20, 50, 100};
 
 std::vector<SweepRun> budgets(const std::vector<std::string>& solvers) {
   std::vector<SweepRun> out;
@@ -31,7 +31,8 @@ std::vector<SweepModel> models() {
           {"HTFM-t 3.0", "t3.0", {"clock.family=inverse-gamma", "clock.nu=3"}, budgets({"euler"})},
           {"HTFM-α 1.7", "alpha1.7", stable, budgets({"euler", "midpoint", "ab2", "fitted"})},
           {"clock diffusion", "clock-diffusion", with("method=clock-diffusion"), budgets({"mixed-flow"})},
-          {"DLPM", "dlpm", with("method=dlpm"), budgets({"dlpm", "dlim"})}};
+          {"DLPM", "dlpm", with("method=dlpm"), budgets({"dlpm"})},
+          {"DLIM", "dlim", with("method=dlim"), budgets({"dlim"})}};
 }
 
 }  // namespace

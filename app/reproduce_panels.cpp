@@ -22,11 +22,8 @@ const std::vector<Variant>& variants() {
   const auto stable = [](const char* method) {
     return std::vector<std::string>{fmt::format("method={}", method), "clock.family=stable", "clock.alpha=1.7"};
   };
-  std::vector<std::string> diffusion = stable("clock-diffusion");
-  diffusion.push_back("sample.solver=mixed-flow");
   static const std::vector<Variant> list{
       {"HTFM", "htfm", {"clock.family=stable", "clock.alpha=1.7", "sample.solver=fitted", "sample.time_grid=angle"}},
-      {"clock diffusion", "clock-diffusion", diffusion},
       {"DLPM", "dlpm", stable("dlpm")},
       {"DLIM", "dlim", stable("dlim")},
       {"LIM", "lim", stable("lim")},

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
+#include "app/curve_figure.h"
 #include "app/progress.h"
 #include "htfm/base/error.h"
 #include "htfm/io/json_lines.h"
@@ -176,6 +178,24 @@ void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
   }() + ".");
 }
 
+void add_curves(report::Page& page, const std::vector<ScoredRun>& runs) {
+  bool first = true;
+  for (const ScoredRun& r : runs) {
+    if (!r.model.config().path.learn) continue;
+    if (std::exchange(first, false)) page.section("Learned schedule");
+    const LearnedSchedule& learned = *r.model.flow().learned();
+    page.figure(
+        curve_figure(learned, r.model.method().clock()),
+        fmt::format("{}: how far the learned paths leave the straight line, for clocks at the 5 %, 50 % and 95 % quantiles of their "
+                    "first coordinate (averaged curves).",
+                    r.name));
+    std::string text;
+    for (int64_t k = 0; k < learned.curves(); ++k)
+      text += fmt::format("path.{} = \"{}\"\n", learned.curves() == 1 ? "c" : k == 0 ? "a" : "b", learned.text(k));
+    page.code(text, "The same as fixed curves.");
+  }
+}
+
 void add_training(report::Page& page, const std::vector<ScoredRun>& runs) {
   std::vector<report::Series> series;
   for (const ScoredRun& r : runs) {
@@ -212,6 +232,7 @@ std::string report_page(const std::string& title, const std::string& lead, const
   add_pictures(page, runs, reference);
   add_scores(page, runs, reference);
   add_clocks(page, runs);
+  add_curves(page, runs);
   add_training(page, runs);
   page.section("Configuration");
   const report::KeyValues first = configuration_entries(runs.front().model.config());

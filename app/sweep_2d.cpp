@@ -16,6 +16,8 @@ Json score_cell(const Cell& cell, const SweepModel& own) {
   const Reference reference = make_reference(cell.config, cell.config.sample.n, false);
   const Model model = train(cell.config);
   Json j{{"cell", cell.name}, {"skipped_steps", model.skipped}, {"runs", Json::array()}};
+  if (const auto* learned = cell.config.path.learn ? model.flow().learned() : nullptr)
+    for (int64_t k = 0; k < learned->curves(); ++k) j["curves"].push_back(learned->text(k));
   for (const SweepRun& r : own.runs) {
     SampleOptions options = sample_options(cell.config);
     options.solver = r.solver, options.solve.nfe = r.nfe, options.time_grid = time_grid_by_name(r.time_grid);
@@ -63,6 +65,7 @@ Sweep run_sweep(std::vector<SweepModel> models, const ReproduceOptions& o) {
   size_t at = 0;
   for (const SweepModel& m : out.models) {
     std::vector<SweepScore>& own = out.scores.emplace_back();
+    out.curves.push_back(results[at].value("curves", std::vector<std::string>()));
     for (size_t r = 0; r < m.runs.size(); ++r) {
       std::vector<double> f1, w1, nfe;
       double diverged = 0;
@@ -98,6 +101,7 @@ Json Sweep::rows() const {
                      {"w1_sliced", s.w1_sliced.mean},
                      {"w1_sliced_sd", s.w1_sliced.deviation},
                      {"diverged", s.diverged}});
+      if (!curves[m].empty()) out.back()["curves_of_first_seed"] = curves[m];
     }
   return out;
 }

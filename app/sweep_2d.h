@@ -33,7 +33,8 @@ struct SweepScore {
 
 struct Sweep {
   std::vector<SweepModel> models;
-  std::vector<std::vector<SweepScore>> scores;  ///< of a model under each of its runs
+  std::vector<std::vector<SweepScore>> scores;   ///< of a model under each of its runs
+  std::vector<std::vector<std::string>> curves;  ///< learned ones of the first seed (LearnedSchedule::text)
   /// The rows of a sweep's json.
   Json rows() const;
   /// A row for each model with f1_prd under each of its samplers, the same ones for all models. Prints it too.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/path/learned_schedule.h"
 #include "htfm/path/time_polynomial.h"
 
 namespace htfm {
@@ -86,23 +87,7 @@ class ClockSchedule : public Schedule {
     return {};
   }
 
-  // Newton's method on (alpha - ratio beta) / (1 + ratio), which rises from below 0 to above, kept inside a bracket.
-  double time_of(double ratio, std::span<const double> eta) const override {
-    if (!(ratio > 0)) return 0;
-    if (ratio > 1e300) return 1;
-    const double wa = 1 / (1 + ratio), wb = ratio / (1 + ratio);
-    double from = 0, to = 1, t = wb;
-    for (int round = 0; round < 100; ++round) {
-      const Coefficients c = at(t, eta);
-      const double value = wa * c.alpha - wb * c.beta, slope = wa * c.dalpha - wb * c.dbeta;
-      (value < 0 ? from : to) = t;
-      double next = t - value / slope;
-      if (!(next >= from && next <= to)) next = (from + to) / 2;
-      if (std::abs(next - t) <= 4e-16 * t) return next;
-      t = next;
-    }
-    return t;
-  }
+  double time_of(double ratio, std::span<const double> eta) const override { return time_of_ratio(*this, ratio, eta); }
 
  protected:
   explicit ClockSchedule(const ScheduleSpec& spec) : normalised_(spec.coordinates == "normalised") {
@@ -218,9 +203,33 @@ class NearLinear final : public ClockSchedule {
 
 double clock_shape(std::span<const double> eta) { return eta[0] - eta[1]; }
 
+// Newton's method on (alpha - ratio beta) / (1 + ratio), which rises from below 0 to above, kept inside a bracket.
+double time_of_ratio(const Schedule& schedule, double ratio, std::span<const double> eta) {
+  if (!(ratio > 0)) return 0;
+  if (ratio > 1e300) return 1;
+  const double wa = 1 / (1 + ratio), wb = ratio / (1 + ratio);
+  double from = 0, to = 1, t = wb;
+  for (int round = 0; round < 100; ++round) {
+    const Coefficients c = schedule.at(t, eta);
+    const double value = wa * c.alpha - wb * c.beta, slope = wa * c.dalpha - wb * c.dbeta;
+    (value < 0 ? from : to) = t;
+    double next = t - value / slope;
+    if (!(next >= from && next <= to)) next = (from + to) / 2;
+    if (std::abs(next - t) <= 4e-16 * t) return next;
+    t = next;
+  }
+  return t;
+}
+
 std::unique_ptr<Schedule> make_ve_signature(const ScheduleSpec& s) { return std::make_unique<VeSignature>(s); }
 std::unique_ptr<Schedule> make_signature_linear(const ScheduleSpec& s) { return std::make_unique<SignatureLinear>(s); }
-std::unique_ptr<Schedule> make_near_linear(const ScheduleSpec& s) { return std::make_unique<NearLinear>(s, false); }
-std::unique_ptr<Schedule> make_time_warp(const ScheduleSpec& s) { return std::make_unique<NearLinear>(s, true); }
+std::unique_ptr<Schedule> make_near_linear(const ScheduleSpec& s) {
+  if (s.learn) return std::make_unique<LearnedSchedule>(s, false);
+  return std::make_unique<NearLinear>(s, false);
+}
+std::unique_ptr<Schedule> make_time_warp(const ScheduleSpec& s) {
+  if (s.learn) return std::make_unique<LearnedSchedule>(s, true);
+  return std::make_unique<NearLinear>(s, true);
+}
 
 }  // namespace htfm

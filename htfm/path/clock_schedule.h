@@ -9,6 +9,9 @@ namespace htfm {
 /// The signed clock-shape score R = <e_ct - e_tc, phi> = 2 int T/T_1 - 1 (eq. signature-clock-shape-score) from eta = (ct, tc).
 double clock_shape(std::span<const double> eta);
 
+/// The time at which alpha / beta of a schedule whose ratio rises has this value, by Newton's method.
+double time_of_ratio(const Schedule& schedule, double ratio, std::span<const double> eta);
+
 /// What schedules() makes of these names. InputError names the key that is wrong.
 std::unique_ptr<Schedule> make_ve_signature(const ScheduleSpec& spec);
 std::unique_ptr<Schedule> make_signature_linear(const ScheduleSpec& spec);

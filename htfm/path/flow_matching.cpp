@@ -2,6 +2,7 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/tail/scatter.h"
 
@@ -16,6 +17,7 @@ constexpr int64_t kScalePairs = 1 << 18;  // pairs that the data scale is fitted
 FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
     : Method(spec.clock, spec.feature, DataScale(1)),
       schedule_(make_schedule(spec.schedule)),
+      learned_(dynamic_cast<LearnedSchedule*>(schedule_.get())),
       schedule_feature_(*clock_, *schedule_, spec.precondition || spec.clock_time),
       coupling_spec_(spec.coupling),
       covariance_spec_(spec.covariance),
@@ -23,6 +25,9 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
       precondition_(spec.precondition),
       clock_time_(spec.clock_time),
       pareto_tail_(spec.pareto_tail) {
+  if (learned_ && (!precondition_ || clock_time_))
+    throw InputError("[path.learn] expected precondition.enabled = true and precondition.time = path, got {} and {}", precondition_,
+                     clock_time_ ? "clock" : "path");
   set_data_scale(std::move(data_scale));
   find_named(couplings(), spec.coupling.kind, "coupling.kind");
   find_named(source_covariances(), spec.covariance.kind, "source.covariance");
@@ -76,6 +81,7 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   fill_uniform(key.child("time"), 0, n, times.data());
   const double* area = out.source.area.const_data_ptr<double>();
   out.rows.reserve(static_cast<size_t>(n));
+  if (learned_) out.path_time = times;
   for (int64_t i = 0; i < n; ++i) {
     const Scales own = scales(area[i], ScheduleFeature::row(out.source.eta, i));
     const double t = clock_time_ ? same_ratio(times[i], ordinary_, own) : times[i];
@@ -86,6 +92,26 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
                         (c.dbeta - s.skip * c.beta) / s.out});
   }
   return out;
+}
+
+double FlowMatching::curve_loss(const BatchRecipe& recipe, std::span<const double> errors, std::vector<double>& gradient) const {
+  std::vector<double> sums(static_cast<size_t>(learned_->size()), 0.0);
+  const double* area = recipe.source.area.const_data_ptr<double>();
+  double total = 0;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    const Scales own = scales(area[i], ScheduleFeature::row(recipe.source.eta, row));
+    const double t = recipe.path_time[i], ratio = own.data / own.source;
+    const Coefficients c = schedule_->at(t, own.eta);
+    // tan(angle) = ratio alpha / beta.
+    const double turning = ratio * (c.dalpha * c.beta - c.alpha * c.dbeta) / (c.beta * c.beta + ratio * ratio * c.alpha * c.alpha);
+    const double weight = errors[i] * turning * turning;
+    total += weight;
+    learned_->add_speed_gradient(weight, t, own.eta, sums);
+  }
+  gradient = learned_->in_parameters(sums);
+  for (double& g : gradient) g /= total;
+  return std::log(total / static_cast<double>(errors.size()));
 }
 
 }  // namespace htfm

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "htfm/path/coupling.h"
+#include "htfm/path/learned_schedule.h"
 #include "htfm/path/method.h"
 #include "htfm/path/schedule.h"
 
@@ -58,6 +59,15 @@ class FlowMatching final : public Method {
     return x;
   }
 
+  /// The schedule where its curves are learned; null otherwise.
+  LearnedSchedule* learned() { return learned_; }
+  const LearnedSchedule* learned() const { return learned_; }
+  /// What the curves are trained on, given the mean squared error of the network in each row of a batch: the logarithm of the mean of
+  /// error (d angle / dt)^2, angles held fixed. It is the second moment of the gradient at the network's output, for a loss uniform in
+  /// angle whose times the schedule draws; least where angles are drawn as often as the root of the error is large. `gradient`: in the
+  /// parameters of the curves, overwritten.
+  double curve_loss(const BatchRecipe& recipe, std::span<const double> errors, std::vector<double>& gradient) const;
+
   /// What is the same along the path of one clock: its scales (root mean squares over the coordinates), and a row of eta.
   struct Scales {
     double source = 1, data = 1;
@@ -92,6 +102,7 @@ class FlowMatching final : public Method {
   }
 
   std::unique_ptr<Schedule> schedule_;
+  LearnedSchedule* learned_;
   ScheduleFeature schedule_feature_;
   CouplingSpec coupling_spec_;
   SourceCovarianceSpec covariance_spec_;

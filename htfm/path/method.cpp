@@ -17,7 +17,10 @@ at::Tensor Method::seen(const at::Tensor& raw, RunningStandardiser& standardiser
 }
 
 TrainingPairs Method::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
-  const BatchRecipe recipes = recipe(key, data, standardiser, true);
+  return pairs(recipe(key, data, standardiser, true));
+}
+
+TrainingPairs Method::pairs(const BatchRecipe& recipes) {
   const int64_t n = recipes.data.size(0), dim = recipes.data.size(1);
   TrainingPairs out{at::empty({n, dim}, at::kFloat), at::empty({n}, at::kFloat), recipes.feature, at::empty({n, dim}, at::kFloat)};
   const float* x1 = recipes.data.const_data_ptr<float>();

@@ -32,6 +32,7 @@ struct BatchRecipe {
   at::Tensor feature;                                      ///< standardised, float32; undefined where the network sees none
   Key noise = Key(0);                                      ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
   double bound = std::numeric_limits<double>::infinity();  ///< of each element of x_0
+  std::vector<double> path_time;                           ///< t of each row, where the schedule's curves are learned
 };
 
 /// What a run knows of its data set before it makes pairs.
@@ -95,6 +96,8 @@ class Method {
   virtual BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const = 0;
   /// Training pairs.
   TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
+  /// Those of a recipe with the source's points.
+  static TrainingPairs pairs(const BatchRecipe& recipes);
 
   /// Its own samplers, the default first. None: the output is a velocity, for the solvers of htfm/sample.
   virtual std::span<const MethodSampler> samplers() const { return {}; }

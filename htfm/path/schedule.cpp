@@ -2,6 +2,7 @@
 
 #include "htfm/base/registry.h"
 #include "htfm/path/clock_schedule.h"
+#include "htfm/path/learned_schedule.h"
 
 namespace htfm {
 
@@ -85,7 +86,12 @@ const std::vector<std::string>& Schedule::words() const {
 
 std::string Schedule::violation(std::span<const double>, bool) const { return {}; }
 
-std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec) { return find_named(schedules(), spec.name, "path.schedule").make(spec); }
+std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec) {
+  std::unique_ptr<Schedule> out = find_named(schedules(), spec.name, "path.schedule").make(spec);
+  if (spec.learn && !dynamic_cast<const LearnedSchedule*>(out.get()))
+    throw InputError("[path.learn] expected path.schedule = near-linear or time-warp, got {}", spec.name);
+  return out;
+}
 
 double affine_target(const Coefficients& c, double x, double x1) {
   const double rate = c.dbeta / c.beta;

@@ -41,6 +41,9 @@ struct ScheduleSpec {
   std::string lambda = "0 1";                      ///< near-linear, time-warp: lambda_t, coefficients from the constant up
   std::string a = {}, b = {}, c = {};              ///< coefficient curves (parse_curve); empty: those that give ve-signature with 1/4
   std::string coordinates = "normalised";          ///< of what clock: normalised (T / T_1) | raw
+  bool learn = false;                              ///< near-linear, time-warp: the curves train with the network (LearnedSchedule)
+  std::string learn_words = "1 ct";                ///< their words
+  int64_t learn_degree = 4;                        ///< of alpha and beta in t
 };
 
 struct ScheduleInfo {

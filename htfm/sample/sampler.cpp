@@ -205,6 +205,8 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
     throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver, options.solve.nfe);
   const auto started = std::chrono::steady_clock::now();
   const int64_t n = options.n, dim = model.dim();
+  if (model.config().path.learn && !options.averaged)
+    throw InputError("[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); got raw");
   const at::Tensor& weights = options.averaged ? model.weights() : model.state.parameters;
   const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular();
   if (fitted && !preconditioned) throw InputError("[sample.solver] expected precondition.enabled = true for the solver fitted, got false");

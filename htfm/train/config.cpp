@@ -232,6 +232,9 @@ Bindings::Bindings(RunConfig& c) {
   add("path.b", c.path.b, "signature-linear, near-linear: the curve b(t)");
   add("path.c", c.path.c, "time-warp: the curve c(t)");
   add("path.coordinates", c.path.coordinates, "schedules with curves: the signature of the clock normalised (T / T_1) or raw");
+  add("path.learn", c.path.learn, "near-linear, time-warp: the curves start with the straight line and train with the network (CPU)");
+  add("path.learn_words", c.path.learn_words, "learned curves: their words, with spaces between");
+  add("path.learn_degree", c.path.learn_degree, 2, 12, "learned curves: degree of alpha and beta in t");
   add("coupling.kind", c.coupling.kind, join_names(couplings()));
   add("coupling.size", c.coupling.size.kind, "what is ranked: " + join_names(size_statistics()));
   add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
@@ -398,6 +401,10 @@ void validate(RunConfig& c) {
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
   one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
   one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
+  if (c.path.learn && c.method != "htfm") throw InputError("[path.learn] expected method = htfm, got {}", c.method);
+  if (c.path.learn && c.train.validation > 0)
+    throw InputError("[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
+                     c.train.validation);
   // Throws where method, clock, feature, schedule or coupling are wrong.
   c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
   c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding, c.net.unet.film = c.net.mlp.film;

@@ -23,25 +23,41 @@ void mirror(at::Tensor& rows, const ImageShape& shape, std::span<const uint8_t> 
 class CpuEngine final : public Engine {
  public:
   explicit CpuEngine(const Model& model)
-      : optimiser_(model.network().layout(), model.config().train), gradient_(static_cast<size_t>(model.network().layout().size())) {}
+      : optimiser_(model.network().layout(), model.config().train), gradient_(static_cast<size_t>(model.network().layout().size())) {
+    if (model.config().path.learn) curves_.emplace(model.curve_layout(), model.config().train);
+  }
 
   void step(Model& model, Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
     at::Tensor rows = batch.rows;
     if (!flip.empty()) mirror(rows = rows.clone(), *model.image(), flip);
-    const TrainingPairs pairs = model.method().pairs(key, {rows, batch.index, batch.position}, model.standardiser);
-    const double loss =
-        batch_gradient(model.method().loss(), model.network(), model.state.parameters.const_data_ptr<float>(), pairs, gradient_.data());
+    if (curves_) model.use_curves(false);
+    const BatchRecipe recipe = model.method().recipe(key, {rows, batch.index, batch.position}, model.standardiser, true);
+    std::vector<double> errors(curves_ ? recipe.rows.size() : 0);
+    const double loss = batch_gradient(model.method().loss(), model.network(), model.state.parameters.const_data_ptr<float>(),
+                                       Method::pairs(recipe), gradient_.data(), errors);
     norm_ = optimiser_.norm(gradient_.data());
     if (std::isfinite(loss) && std::isfinite(norm_)) {
       optimiser_.update(model.step, gradient_.data(), norm_, model.state);
+      if (curves_) step_curves(model, recipe, errors);
       model.loss_sum += loss, ++model.loss_count, model.bad_in_a_row = 0;
     } else {
       ++model.skipped, ++model.bad_in_a_row;
     }
+    if (curves_) model.use_curves(true);
   }
 
  private:
+  void step_curves(Model& model, const BatchRecipe& recipe, std::span<const double> errors) {
+    std::vector<double> exact;
+    model.flow().curve_loss(recipe, errors, exact);
+    std::vector<float> gradient(static_cast<size_t>(model.curve_layout().size()), 0.0F);
+    std::copy(exact.begin(), exact.end(), gradient.begin());
+    if (const double norm = curves_->norm(gradient.data()); std::isfinite(norm))
+      curves_->update(model.step, gradient.data(), norm, model.curves);
+  }
+
   Optimiser optimiser_;
+  std::optional<Optimiser> curves_;  // of the schedule, where they are learned
   std::vector<float> gradient_;
 };
 
@@ -82,6 +98,7 @@ class DeviceEngine final : public Engine {
 std::unique_ptr<Engine> make_engine(const Model& model, const CoupledData& set, at::Device device) {
   if (device.is_cpu()) return std::make_unique<CpuEngine>(model);
   const RunConfig& c = model.config();
+  if (c.path.learn) throw InputError("[path.learn] expected --device cpu, got cuda");
   if (!model.network().unet()) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", c.net.kind);
   if (c.data.tail != "empirical") throw InputError("[data.tail] expected empirical on a device, got {}", c.data.tail);
   if (c.train.validation > 0) throw InputError("[train.validation] expected 0 on a device, got {}", c.train.validation);

@@ -73,6 +73,27 @@ class SmoothL1 final : public TargetLoss {
   }
 };
 
+// Another loss, with the rows' squared errors written down.
+class RowErrors final : public TargetLoss {
+ public:
+  RowErrors(const SampleLoss& loss, const at::Tensor& target, std::span<double> errors)
+      : TargetLoss(target), loss_(loss), errors_(errors) {}
+  double operator()(int64_t first, int64_t rows, const float* output, float* gradient) const override {
+    const float* t = target(first);
+    for (int64_t r = 0; r < rows; ++r) {
+      double sum = 0;
+      for (int64_t k = r * dim_; k < (r + 1) * dim_; ++k)
+        sum += (static_cast<double>(output[k]) - t[k]) * (static_cast<double>(output[k]) - t[k]);
+      errors_[first + r] = sum / static_cast<double>(dim_);
+    }
+    return loss_(first, rows, output, gradient);
+  }
+
+ private:
+  const SampleLoss& loss_;
+  std::span<double> errors_;
+};
+
 std::unique_ptr<SampleLoss> make_loss(LossKind kind, const at::Tensor& target) {
   switch (kind) {
     case LossKind::root: return std::make_unique<RootError>(target);
@@ -116,14 +137,18 @@ double batch_loss(const LossSpec& spec, const at::Tensor& output, const at::Tens
   return (*make_loss(spec.kind, target))(0, output.size(0), output.const_data_ptr<float>(), gradient.mutable_data_ptr<float>());
 }
 
-double batch_gradient(const LossSpec& spec, const Network& network, const float* parameters, const TrainingPairs& pairs, float* gradient) {
+double batch_gradient(const LossSpec& spec, const Network& network, const float* parameters, const TrainingPairs& pairs, float* gradient,
+                      std::span<double> errors) {
   if (spec.kind == LossKind::median) {
     std::vector<int64_t> rows = median_rows(spec, network.forward(parameters, {pairs.x, pairs.t, pairs.feature}), pairs.target);
     const TrainingPairs chosen{selected(pairs.x, rows), selected(pairs.t, rows),
                                pairs.feature.defined() ? selected(pairs.feature, rows) : at::Tensor(), selected(pairs.target, rows)};
     return batch_gradient({LossKind::squared}, network, parameters, chosen, gradient);
   }
-  return network.gradient(parameters, {pairs.x, pairs.t, pairs.feature}, *make_loss(spec.kind, pairs.target), gradient);
+  const std::unique_ptr<SampleLoss> loss = make_loss(spec.kind, pairs.target);
+  const NetworkInput input{pairs.x, pairs.t, pairs.feature};
+  if (errors.empty()) return network.gradient(parameters, input, *loss, gradient);
+  return network.gradient(parameters, input, RowErrors(*loss, pairs.target, errors), gradient);
 }
 
 }  // namespace htfm

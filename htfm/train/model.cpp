@@ -55,6 +55,26 @@ at::Tensor take_parameters(const ParameterLayout& layout, const std::string& pre
   return flat;
 }
 
+namespace {
+
+void put_state(const ParameterLayout& layout, const OptimiserState& state, const std::string& prefix,
+               std::map<std::string, at::Tensor>& out) {
+  put_parameters(layout, state.parameters, prefix + "model.", out);
+  put_parameters(layout, state.ema, prefix + "ema.", out);
+  put_parameters(layout, state.first_moment, prefix + "adam.m.", out);
+  put_parameters(layout, state.second_moment, prefix + "adam.v.", out);
+}
+
+void take_state(const ParameterLayout& layout, const std::string& prefix, const std::map<std::string, at::Tensor>& in,
+                const std::string& path, OptimiserState& state) {
+  state.parameters = take_parameters(layout, prefix + "model.", in, path);
+  state.ema = take_parameters(layout, prefix + "ema.", in, path);
+  state.first_moment = take_parameters(layout, prefix + "adam.m.", in, path);
+  state.second_moment = take_parameters(layout, prefix + "adam.v.", in, path);
+}
+
+}  // namespace
+
 std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
   const Key key(static_cast<uint64_t>(c.seed));
   if (c.data.path.empty()) return {load_dataset(c), {}};
@@ -92,6 +112,7 @@ Model::Model(const RunConfig& config, const Dataset& data)
   method_->couple(set);
   if (auto* flow = dynamic_cast<FlowMatching*>(method_.get()); flow && config.scale == "clock") flow->set_data_scale(flow->fit_scale(set));
   state = OptimiserState::initial(network_->layout(), Key(static_cast<uint64_t>(config.seed)).child("weights"));
+  if (config.path.learn) curves = OptimiserState::initial(curve_layout_, Key(0));
   standardiser = RunningStandardiser(method_->feature().size());
 }
 
@@ -108,8 +129,19 @@ const FlowMatching& Model::flow() const {
   return *flow;
 }
 
+void Model::use_curves(bool averaged) {
+  const at::Tensor& from = averaged ? curves.ema : curves.parameters;
+  const float* theta = from.const_data_ptr<float>();
+  LearnedSchedule* learned = dynamic_cast<FlowMatching&>(*method_).learned();
+  learned->set(std::vector<double>(theta, theta + learned->size()));
+}
+
 void Model::build(DataScale scale) {
   method_ = config_.make_method(clock_.spec, std::move(scale));
+  if (config_.path.learn) {
+    const auto shape = flow().learned()->shape();
+    curve_layout_.add("curves", {shape.begin(), shape.end()}, false, 0);
+  }
   if (config_.net.kind != "mlp") {
     if (!image_ || image_->size() != dim_)
       throw InputError("[net.kind] expected images for {}, got rows of {} values", config_.net.kind, dim_);
@@ -128,10 +160,8 @@ void Model::build(DataScale scale) {
 void Model::save(const std::string& path) const {
   SafeTensors file;
   const ParameterLayout& layout = network_->layout();
-  put_parameters(layout, state.parameters, "model.", file.tensors);
-  put_parameters(layout, state.ema, "ema.", file.tensors);
-  put_parameters(layout, state.first_moment, "adam.m.", file.tensors);
-  put_parameters(layout, state.second_moment, "adam.v.", file.tensors);
+  put_state(layout, state, "", file.tensors);
+  if (config_.path.learn) put_state(curve_layout_, curves, "schedule.", file.tensors);
   const RunningStandardiser::State statistics = standardiser.state();
   file.tensors["standardiser.count"] = statistics.count;
   file.tensors["standardiser.mean"] = statistics.mean;
@@ -152,6 +182,7 @@ void Model::save(const std::string& path) const {
                       {"best_step", best_step},
                       {"clock", {{"family", clock().family}, {"parameters", clock().parameters}, {"grid", clock().grid}}},
                       {"clock_explanation", clock_explanation()}};
+  if (config_.path.learn) info["curve_updates"] = curves.updates;
   if (image_) info["image"] = {image_->channels, image_->height, image_->width};
   if (field_) info["field"] = *field_;
   if (!clock().table.empty()) file.tensors["clock.table"] = vector_tensor(clock().table);
@@ -189,6 +220,7 @@ Model Model::load(const std::string& path) {
     m.data_hash_ = info.at("data_hash");
     m.data_origin_ = info.at("data_origin");
     m.names_ = info.at("columns").get<std::vector<std::string>>();
+    if (m.config_.path.learn) m.curves.updates = info.at("curve_updates");
     if (info.contains("image")) {
       const auto shape = info.at("image").get<std::array<int64_t, 3>>();
       m.image_ = ImageShape{shape[0], shape[1], shape[2]};
@@ -211,10 +243,11 @@ Model Model::load(const std::string& path) {
                     tensor_vector(find_tensor(file.tensors, "data_scale.log_scale", path))));
   m.method_->take(file.tensors, path);
   const ParameterLayout& layout = m.network_->layout();
-  m.state.parameters = take_parameters(layout, "model.", file.tensors, path);
-  m.state.ema = take_parameters(layout, "ema.", file.tensors, path);
-  m.state.first_moment = take_parameters(layout, "adam.m.", file.tensors, path);
-  m.state.second_moment = take_parameters(layout, "adam.v.", file.tensors, path);
+  take_state(layout, "", file.tensors, path, m.state);
+  if (m.config_.path.learn) {
+    take_state(m.curve_layout_, "schedule.", file.tensors, path, m.curves);
+    m.use_curves(true);
+  }
   m.standardiser = RunningStandardiser(m.method_->feature().size());
   m.standardiser.load({find_tensor(file.tensors, "standardiser.count", path), find_tensor(file.tensors, "standardiser.mean", path),
                        find_tensor(file.tensors, "standardiser.m2", path)});

@@ -57,7 +57,12 @@ class Model {
   const std::string& data_hash() const { return data_hash_; }
   const std::string& data_origin() const { return data_origin_; }
 
+  /// The learned curves of the schedule: their parameters, and which of them the method works with. Between steps it is the averaged ones.
+  const ParameterLayout& curve_layout() const { return curve_layout_; }
+  void use_curves(bool averaged);
+
   OptimiserState state;
+  OptimiserState curves;  ///< of the schedule; undefined tensors where they are not learned
   RunningStandardiser standardiser{0};
   int64_t step = 0;     ///< steps taken, skipped ones included
   int64_t skipped = 0;  ///< steps whose loss or gradient was not finite
@@ -80,6 +85,7 @@ class Model {
   RunConfig config_;
   ChosenClock clock_;
   std::unique_ptr<Network> network_;
+  ParameterLayout curve_layout_;
   std::unique_ptr<Method> method_;
   TableTransform transform_;
   std::vector<std::string> names_;
