@@ -31,10 +31,12 @@ double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
 // Writes one sample of a sum.
 void add_sample(const PendingSum& sum, int64_t n, float* out, int64_t stride) {
   const View y(sum.y), residual(sum.residual);
+  std::vector<const float*> bias;
+  for (const at::Tensor& b : sum.bias) bias.push_back(b.const_data_ptr<float>());
   for (int64_t p = 0; p < y.pixels; ++p)
     for (int64_t c = 0; c < y.channels; ++c) {
       float v = y.at(n, p)[c];
-      for (const at::Tensor& b : sum.bias) v += b.const_data_ptr<float>()[c];
+      for (const float* b : bias) v += b[c];
       if (residual) v += residual.at(n, p)[c];
       out[p * stride + c] = v * sum.scale;
     }
@@ -89,6 +91,8 @@ class CpuImageOps final : public ImageOps {
     if (split < channels) out.second = empty({samples, in.x.size(1), in.x.size(2), channels - split});
     parallel_for(samples, [&](int64_t n) {
       const View dy(in.gradient), x(in.x), first(out.first), second(out.second);
+      std::vector<View> more;
+      for (const at::Tensor& t : in.add) more.emplace_back(t);
       float* row = sums.mutable_data_ptr<float>() + n * sums.size(1);
       std::vector<double> dz(static_cast<size_t>(pixels * size)), normed(dz);
       for (int64_t g = 0; g < layer.groups; ++g) {
@@ -122,7 +126,7 @@ class CpuImageOps final : public ImageOps {
           double total = 0;
           for (int64_t p = 0; p < pixels; ++p) {
             double d = r * (dz[p * size + k] * a.slope() - mean1 - normed[p * size + k] * mean2);
-            for (const at::Tensor& more : in.add) d += View(more).at(n, p)[c];
+            for (const View& v : more) d += v.at(n, p)[c];
             if (c < split) d *= in.scale;
             total += d;
             (c < split ? first.at(n, p)[c] : second.at(n, p)[c - split]) = static_cast<float>(d);
