@@ -44,6 +44,16 @@ std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& f
   return results;
 }
 
+void write_experiment(const std::string& folder, const std::string& name, report::Page& page, const Json& out,
+                      const report::Figure* figure) {
+  page.provenance({{"command", "htfm reproduce " + name}, {"program", version_text()}});
+  const std::string path = folder + "/" + name;
+  atomic_write(path + ".html", page.html());
+  atomic_write(path + ".json", out.dump(1) + "\n");
+  if (figure) atomic_write(path + ".svg", figure->svg());
+  say(fmt::format("written: {0}.html, {0}.json{1}", path, figure ? fmt::format(", {}.svg", path) : ""));
+}
+
 Spread mean_spread(const std::vector<double>& values) {
   Spread s;
   for (const double v : values) s.mean += v / static_cast<double>(values.size());

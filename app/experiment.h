@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/common.h"
+#include "htfm/report/page.h"
 #include "htfm/train/config.h"
 
 namespace htfm::app {
@@ -20,6 +21,10 @@ struct Cell {
 /// folder/cells; one that was made with the same configuration is read instead of computed.
 std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
                             bool one_by_one = false);
+
+/// Writes NAME.html with the command at its foot, NAME.json and, where a figure is given, NAME.svg into the folder, and says so.
+void write_experiment(const std::string& folder, const std::string& name, report::Page& page, const Json& out,
+                      const report::Figure* figure = nullptr);
 
 struct Spread {
   double mean = 0, deviation = 0;

@@ -114,10 +114,7 @@ Json reproduce_2d(const ReproduceOptions& o) {
 
   report::Page page("The 2D mixture of the paper's Table 1", "Seven clocks, two data laws, ours beside the paper's.");
   page.section("Scores").table(table);
-  page.provenance({{"command", "htfm reproduce 2d"}, {"program", version_text()}});
-  atomic_write(o.folder + "/2d.html", page.html());
-  atomic_write(o.folder + "/2d.json", out.dump(1) + "\n");
-  say(fmt::format("written: {0}/2d.html, {0}/2d.json", o.folder));
+  write_experiment(o.folder, "2d", page, out);
   return out;
 }
 

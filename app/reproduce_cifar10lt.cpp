@@ -186,11 +186,9 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
     }
   Json out{{"experiment", e.name}, {"cells", results}};
   report::Page page(e.title, e.summary);
-  page.section("Scores").figure(curves(results), "Frechet distance against network evaluations.").table(table);
-  page.provenance({{"command", "htfm reproduce " + e.name}, {"program", version_text()}});
-  atomic_write(o.folder + "/" + e.name + ".svg", curves(results).svg());
-  atomic_write(o.folder + "/" + e.name + ".html", page.html());
-  atomic_write(o.folder + "/" + e.name + ".json", out.dump(1) + "\n");
+  const report::Figure figure = curves(results);
+  page.section("Scores").figure(figure, "Frechet distance against network evaluations.").table(table);
+  write_experiment(o.folder, e.name, page, out, &figure);
   return out;
 }
 

@@ -170,10 +170,9 @@ Json reproduce_fields(const ReproduceOptions& o) {
   for (const Cell& c : cells)
     maps.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Maps of " + c.name),
                 fmt::format("{}: real fields first, then samples, by the rank of their maximum.", c.name));
-  page.provenance({{"command", "htfm reproduce fields"}, {"program", version_text()}, {"set", train["data_hash"].get<std::string>()}});
   const Json out{{"experiment", "fields"}, {"cells", results}};
-  atomic_write(o.folder + "/fields.html", page.html());
-  atomic_write(o.folder + "/fields.json", out.dump(1) + "\n");
+  page.provenance({{"set", train["data_hash"].get<std::string>()}});
+  write_experiment(o.folder, "fields", page, out);
   return out;
 }
 

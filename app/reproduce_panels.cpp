@@ -145,11 +145,7 @@ Json reproduce_panels(const ReproduceOptions& o) {
   report::Page page("The 2D mixture: flow matching and the baselines", "Same data, network, training and evaluations for every method.");
   page.section("Samples").figure(figure, "Top row: data. Below: samples of the first seed.");
   page.section("Scores").table(table);
-  page.provenance({{"command", "htfm reproduce panels"}, {"program", version_text()}});
-  atomic_write(o.folder + "/panels.html", page.html());
-  atomic_write(o.folder + "/panels.svg", figure.svg());
-  atomic_write(o.folder + "/panels.json", out.dump(1) + "\n");
-  say(fmt::format("written: {0}/panels.html, {0}/panels.svg, {0}/panels.json", o.folder));
+  write_experiment(o.folder, "panels", page, out, &figure);
   return out;
 }
 

@@ -207,16 +207,15 @@ Json reproduce_skew(const ReproduceOptions& o) {
   }
   report::Page page("Skewed tables", "The same table under a symmetric and a skewed source.");
   page.section("Far quantiles").table(table);
-  if (const auto found = curves.find(laws()[0].name); found != curves.end() && found->second.size() == 2) {
-    const report::Figure figure = survival_figure(judges[0], found->second);
+  report::Figure figure;
+  const auto found = curves.find(laws()[0].name);
+  const bool both = found != curves.end() && found->second.size() == 2;
+  if (both) {
+    figure = survival_figure(judges[0], found->second);
     page.section("Both sides")
         .figure(figure, "The first column of the tables of the skewed Student-t law: geometric mean of the distances over the tables.");
-    atomic_write(o.folder + "/skew.svg", figure.svg());
   }
-  page.provenance({{"command", "htfm reproduce skew"}, {"program", version_text()}});
-  atomic_write(o.folder + "/skew.html", page.html());
-  atomic_write(o.folder + "/skew.json", out.dump(1) + "\n");
-  say(fmt::format("written: {0}/skew.html, {0}/skew.svg, {0}/skew.json", o.folder));
+  write_experiment(o.folder, "skew", page, out, both ? &figure : nullptr);
   return out;
 }
 

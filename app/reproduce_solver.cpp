@@ -103,10 +103,7 @@ Json reproduce_solver(const ReproduceOptions& o) {
   chart.x = {.label = "network evaluations really spent", .scale = report::Scale::log};
   chart.y = {.label = "f1_prd"};
   page.section("Scores").figure(report::line_chart(series, chart), "f1_prd against the evaluations really spent.").table(table);
-  page.provenance({{"command", "htfm reproduce solver"}, {"program", version_text()}});
-  atomic_write(o.folder + "/solver.html", page.html());
-  atomic_write(o.folder + "/solver.json", out.dump(1) + "\n");
-  say(fmt::format("written: {0}/solver.html, {0}/solver.json", o.folder));
+  write_experiment(o.folder, "solver", page, out);
   return out;
 }
 

@@ -180,9 +180,7 @@ Json reproduce_tails(const ReproduceOptions& o) {
     }
   report::Page page("The tails of the 2D mixture", "Couplings and clocks, measured against two million fresh points.");
   page.section("Scores").table(table);
-  page.provenance({{"command", "htfm reproduce tails"}, {"program", version_text()}});
-  atomic_write(o.folder + "/tails.html", page.html());
-  atomic_write(o.folder + "/tails.json", out.dump(1) + "\n");
+  write_experiment(o.folder, "tails", page, out);
   return out;
 }
 

@@ -67,12 +67,8 @@ Json reproduce_toys(const ReproduceOptions& o) {
   report::Page page("Five 2D targets under three clocks", "Same network, training and evaluations in every cell; only the clock changes.");
   page.section("Samples").figure(figure, "Top row: data. Below: samples under the Gaussian clock and two stable ones.");
   page.section("Scores").table(table);
-  page.provenance({{"command", "htfm reproduce toys"}, {"program", version_text()}});
-  atomic_write(o.folder + "/toys.html", page.html());
-  atomic_write(o.folder + "/toys.svg", figure.svg());
   const Json out{{"experiment", "toys"}, {"cells", results}};
-  atomic_write(o.folder + "/toys.json", out.dump(1) + "\n");
-  say(fmt::format("written: {0}/toys.html, {0}/toys.svg, {0}/toys.json", o.folder));
+  write_experiment(o.folder, "toys", page, out, &figure);
   return out;
 }
 

@@ -141,12 +141,7 @@ Json write_sweep(const SweepPage& what, const Sweep& sweep, const report::Figure
   const Json out{{"experiment", what.name}, {"seeds", o.seeds}, {"set", o.settings}, {"rows", sweep.rows()}};
   report::Page page(what.title, what.summary);
   page.section("Scores").figure(figure, what.caption).table(table);
-  page.provenance({{"command", "htfm reproduce " + what.name}, {"program", version_text()}});
-  const std::string path = o.folder + "/" + what.name;
-  atomic_write(path + ".html", page.html());
-  atomic_write(path + ".svg", figure.svg());
-  atomic_write(path + ".json", out.dump(1) + "\n");
-  say(fmt::format("written: {0}.html, {0}.svg, {0}.json", path));
+  write_experiment(o.folder, what.name, page, out, &figure);
   return out;
 }
 

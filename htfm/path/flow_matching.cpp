@@ -73,8 +73,7 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   const std::vector<double> level = sizes_->levels(key.child("level"), data);
   BatchRecipe out;
   out.data = sizes_->stretch(data, level);
-  out.source =
-      coupling_->pair(key, {out.data, data.index, data.position}, level, points || !source_.mean().zero() || !covariance_spec_.identity());
+  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, points || draws_points());
   out.noise = key.child("source");
   if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
   std::vector<double> times(static_cast<size_t>(n));

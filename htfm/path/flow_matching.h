@@ -45,6 +45,9 @@ class FlowMatching final : public Method {
   /// The data scale by clock that belongs to this coupling and data set.
   DataScale fit_scale(const CoupledData& data) const;
 
+  bool draws_points() const override {
+    return coupling_spec_.kind != "independent" || !source_.mean().zero() || !covariance_spec_.identity();
+  }
   BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const override;
 
   /// Whether paths are needed to draw a source, or areas and ends suffice.

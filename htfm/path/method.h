@@ -91,8 +91,10 @@ class Method {
   virtual void put(std::map<std::string, at::Tensor>&) const {}
   virtual void take(const std::map<std::string, at::Tensor>&, const std::string& path);
 
-  /// What pairs() works from. Without `points` the source's points are left out where nobody looks at them: whoever makes the pairs draws
-  /// them. A function of the key, the data, their position and the standardiser's state, which sees the features.
+  /// Whether a recipe always has the source's points, since the coupling looks at them or they are more than sqrt(2A) z.
+  virtual bool draws_points() const { return false; }
+  /// What pairs() works from. Without `points` the source's points are left out unless draws_points(): whoever makes the pairs draws them.
+  /// A function of the key, the data, their position and the standardiser's state, which sees the features.
   virtual BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const = 0;
   /// Training pairs.
   TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;

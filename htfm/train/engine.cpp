@@ -63,18 +63,15 @@ class CpuEngine final : public Engine {
 
 class DeviceEngine final : public Engine {
  public:
-  DeviceEngine(const Model& model, const CoupledData& set)
-      : optimiser_(model.network().layout(), model.config().train),
-        drawn_(model.config().method == "htfm" && (model.config().coupling.kind != "independent" ||
-                                                   !SourceMean(model.config().source).zero() || !model.config().covariance.identity())) {
+  DeviceEngine(const Model& model, const CoupledData& set) : optimiser_(model.network().layout(), model.config().train) {
     StepState counters;
     counters.updates = model.state.updates, counters.skipped = model.skipped, counters.bad_in_a_row = model.bad_in_a_row;
     counters.loss_sum = model.loss_sum, counters.loss_count = model.loss_count;
     trainer_ = std::make_unique<DeviceTrainer>(model.network(), model.state, counters, set.rows, model.config().train,
-                                               model.method().loss(), drawn_);
+                                               model.method().loss(), model.method().draws_points());
   }
   void step(Model& model, Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
-    trainer_->step(model.method().recipe(key, batch, model.standardiser, drawn_), batch.index, flip, optimiser_.learning_rate(model.step));
+    trainer_->step(model.method().recipe(key, batch, model.standardiser, false), batch.index, flip, optimiser_.learning_rate(model.step));
   }
   void count(Model& model) override {
     const StepState s = trainer_->counters();
@@ -89,7 +86,6 @@ class DeviceEngine final : public Engine {
 
  private:
   Optimiser optimiser_;
-  bool drawn_;  // the coupling looks at the points of the source, or they have a mean or a covariance: the host draws them
   std::unique_ptr<DeviceTrainer> trainer_;
 };
 
