@@ -1,11 +1,11 @@
 // Diffusion under a clock: clock-conditioned denoising score matching (eq. clock-cdsm-loss) and reverse-time samplers.
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
 #include <array>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/baseline/kept_row.h"
 #include "htfm/baseline/methods.h"
 #include "htfm/path/forward_dynamics.h"
 #include "htfm/tail/scatter.h"
@@ -54,20 +54,10 @@ class ClockDiffusion final : public Method {
   std::string describe() const override {
     return fmt::format("{}, data scale {:.4g}, {} grid, threshold {}", options_.dynamics, scale_, options_.grid, options_.threshold);
   }
-  void couple(const CoupledData& data) override {
-    const at::Tensor centre = median_centre(data.rows);
-    centre_.assign(centre.const_data_ptr<double>(), centre.const_data_ptr<double>() + centre.numel());
-  }
-  void put(std::map<std::string, at::Tensor>& out) const override {
-    at::Tensor centre = at::empty({static_cast<int64_t>(centre_.size())}, at::kDouble);
-    std::copy(centre_.begin(), centre_.end(), centre.mutable_data_ptr<double>());
-    out["method.centre"] = centre;
-  }
+  void couple(const CoupledData& data) override { centre_ = row_values(median_centre(data.rows)); }
+  void put(std::map<std::string, at::Tensor>& out) const override { put_row("method.centre", centre_, out); }
   void take(const std::map<std::string, at::Tensor>& in, const std::string& path) override {
-    const auto found = in.find("method.centre");
-    if (found == in.end() || found->second.scalar_type() != at::kDouble)
-      throw InputError("[checkpoint] {}: expected the tensor 'method.centre' in float64, got none", path);
-    centre_.assign(found->second.const_data_ptr<double>(), found->second.const_data_ptr<double>() + found->second.numel());
+    centre_ = take_row("method.centre", in, path);
   }
 
   BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const override {

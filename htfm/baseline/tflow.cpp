@@ -1,9 +1,9 @@
 // t-Flow: straight paths from Student noise to the data; the network learns the noise.
-#include <ATen/ops/empty.h>
 
 #include <array>
 
 #include "htfm/base/error.h"
+#include "htfm/baseline/kept_row.h"
 #include "htfm/baseline/methods.h"
 
 namespace htfm {
@@ -17,21 +17,9 @@ class TFlow final : public Baseline {
     samplers_ = {{"heun", "order 2, two evaluations a step", 2, [this](States& s, const SampleRequest& q) { return run(s, q, true); }},
                  {"euler", "order 1, one evaluation a step", 1, [this](States& s, const SampleRequest& q) { return run(s, q, false); }}};
   }
-  void couple(const CoupledData& data) override {
-    const at::Tensor mean = data.rows.to(at::kDouble).mean(0);
-    mean_.assign(mean.const_data_ptr<double>(), mean.const_data_ptr<double>() + mean.numel());
-  }
-  void put(std::map<std::string, at::Tensor>& out) const override {
-    at::Tensor mean = at::empty({static_cast<int64_t>(mean_.size())}, at::kDouble);
-    std::copy(mean_.begin(), mean_.end(), mean.mutable_data_ptr<double>());
-    out["method.mean"] = mean;
-  }
-  void take(const std::map<std::string, at::Tensor>& in, const std::string& path) override {
-    const auto found = in.find("method.mean");
-    if (found == in.end() || found->second.scalar_type() != at::kDouble)
-      throw InputError("[checkpoint] {}: expected the tensor 'method.mean' in float64, got none", path);
-    mean_.assign(found->second.const_data_ptr<double>(), found->second.const_data_ptr<double>() + found->second.numel());
-  }
+  void couple(const CoupledData& data) override { mean_ = row_values(data.rows.to(at::kDouble).mean(0)); }
+  void put(std::map<std::string, at::Tensor>& out) const override { put_row("method.mean", mean_, out); }
+  void take(const std::map<std::string, at::Tensor>& in, const std::string& path) override { mean_ = take_row("method.mean", in, path); }
 
  protected:
   RowRecipe row(double t) const override { return {t, t, 1 - t, 0, 1}; }
