@@ -2,7 +2,9 @@
 // class counts of each.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "app/image_eval.h"
 #include "app/image_experiment.h"
@@ -47,7 +49,7 @@ ImageExperiment long_run() {
           "CIFAR10-LT, a long run",
           "The Frechet distance against the evaluations of four solvers.",
           800,
-          {{"by-clock-alpha-1.7-m1", {"clock.family=stable", "clock.alpha=1.7", "precondition.time=clock"}, runs}}};
+          {{"by-clock-alpha-1.7-m1-long", {"clock.family=stable", "clock.alpha=1.7", "precondition.time=clock"}, runs}}};
 }
 
 // T = 4000 and the clamps are those of the baselines' images; a sampler's own steps are as many as the evaluations.
@@ -64,10 +66,10 @@ ImageExperiment baselines() {
           "CIFAR10-LT: flow matching and the baselines",
           "Methods with the same network and budget.",
           160,
-          {{"htfm", with({"precondition.time=clock"}), runs("euler")},
-           {"dlpm", with({"method=dlpm", "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}), both},
-           {"lim", with({"method=lim"}), runs("sde")},
-           {"tflow", {"method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}, runs("heun")}}};
+          {{"by-clock-alpha-1.7-m1", with({"feature.order=1", "precondition.time=clock"}), runs("euler")},
+           {"dlpm-1.7", with({"method=dlpm", "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}), both},
+           {"lim-1.7", with({"method=lim"}), runs("sde")},
+           {"tflow-3", {"method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}, runs("heun")}}};
 }
 
 // Frechet distance, precision, recall and class counts of samples (n x dim), and a picture with one column a class.
@@ -96,35 +98,38 @@ Json score_samples(const ImageReference& real, const at::Tensor& samples, const 
   return j;
 }
 
-Json score_cell(const Cell& cell, const Variant& variant, const std::string& folder, const ImageReference& real, at::Device device) {
-  const std::vector<Run>& runs = variant.runs;
-  make_folder(folder + "/runs");
-  const Model model = train_with_status(cell.config, {.folder = folder + "/runs/" + cell.name, .device = device, .resume = true});
-  Json j{{"cell", cell.name}, {"steps", model.step}, {"skipped_steps", model.skipped}, {"runs", Json::array()}};
-  for (const Run& r : runs) {
-    SampleOptions options = sample_options(cell.config);
-    options.solver = r.solver, options.solve.nfe = r.nfe, options.device = device, options.precision = cell.config.train.precision;
-    const SampleResult s = sample(model, options);
-    Json scores = score_samples(real, s.samples, fmt::format("{}/{}.png", folder, cell.name));
-    scores["solver"] = r.solver, scores["nfe"] = s.evaluations, scores["diverged"] = s.diverged, scores["sample_seconds"] = s.seconds;
-    say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", cell.name, r.solver, r.nfe,
-                    scores["fd_name"].get<std::string>(), scores["fd"].get<double>(), scores["precision"].get<double>(),
-                    scores["recall"].get<double>(), s.diverged));
-    j["runs"].push_back(scores);
-  }
+// A model and one way to sample it: a cell. The training's configuration has nothing of the sampling.
+struct SampledModel {
+  std::string name;
+  RunConfig training;
+  Run run;
+};
+
+Json score_cell(const SampledModel& what, const Cell& cell, const Model& model, const std::string& folder, const ImageReference& real,
+                at::Device device) {
+  SampleOptions options = sample_options(cell.config);
+  options.solver = what.run.solver;  // also of a method with samplers of its own
+  options.device = device, options.precision = cell.config.train.precision;
+  const SampleResult s = sample(model, options);
+  Json j = score_samples(real, s.samples, fmt::format("{}/{}.png", folder, cell.name));
+  j["model"] = what.name, j["solver"] = what.run.solver, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
+  j["nfe"] = s.evaluations, j["diverged"] = s.diverged, j["sample_seconds"] = s.seconds;
+  say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", what.name, what.run.solver,
+                  what.run.nfe, j["fd_name"].get<std::string>(), j["fd"].get<double>(), j["precision"].get<double>(),
+                  j["recall"].get<double>(), s.diverged));
   return j;
 }
 
 // The distance against the evaluations, one line for each model and solver.
 report::Figure curves(const std::vector<Json>& results) {
   std::vector<report::Series> series;
-  for (const Json& r : results)
-    for (const Json& run : r["runs"]) {
-      const auto solver = run["solver"].get<std::string>();
-      const std::string name = results.size() == 1 ? solver : r["cell"].get<std::string>() + ", " + solver;
-      if (series.empty() || series.back().name != name) series.push_back({.name = name});
-      series.back().x.push_back(run["nfe"].get<double>()), series.back().y.push_back(run["fd"].get<double>());
-    }
+  const bool one_model = std::all_of(results.begin(), results.end(), [&](const Json& r) { return r["model"] == results[0]["model"]; });
+  for (const Json& r : results) {
+    const auto solver = r["solver"].get<std::string>();
+    const std::string name = one_model ? solver : r["model"].get<std::string>() + ", " + solver;
+    if (series.empty() || series.back().name != name) series.push_back({.name = name});
+    series.back().x.push_back(r["nfe"].get<double>()), series.back().y.push_back(r["fd"].get<double>());
+  }
   report::ChartOptions chart;
   chart.x = {.label = "network evaluations", .scale = report::Scale::log};
   chart.y = {.label = "Frechet distance", .scale = report::Scale::log};
@@ -138,7 +143,7 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
     throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}", e.name);
   const at::Device device = o.common.network_device("unet");
   std::vector<Cell> cells;
-  std::map<std::string, const Variant*> variant_of;
+  std::map<std::string, SampledModel> model_of;
   for (const Variant& v : e.variants) {
     if (v.name.find(o.only) == std::string::npos) continue;
     for (int64_t k = 0; k < o.seeds; ++k) {
@@ -155,14 +160,31 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
       settings.push_back(fmt::format("seed={}", o.common.seed + k));
       settings.insert(settings.end(), v.settings.begin(), v.settings.end());
       settings.insert(settings.end(), o.settings.begin(), o.settings.end());
-      cells.push_back({fmt::format("{}-seed{}", v.name, o.common.seed + k), parse_config("", "reproduce", settings)});
-      variant_of[cells.back().name] = &v;
+      const std::string name = fmt::format("{}-seed{}", v.name, o.common.seed + k);
+      const RunConfig training = parse_config("", "reproduce", settings);
+      for (const Run& r : v.runs) {
+        cells.push_back({fmt::format("{}-{}-{}", name, r.solver, r.nfe), training});
+        cells.back().config.sample.solver = r.solver, cells.back().config.sample.nfe = r.nfe;
+        model_of[cells.back().name] = {name, training, r};
+      }
     }
   }
+  if (cells.empty()) throw InputError("[--only] expected a part of a model's name, got '{}'", o.only);
   const ImageReference reference =
       load_reference({.real = {.path = o.data, .kind = "cifar10"}, .features = o.features, .cache = {}}, device);
-  const std::vector<Json> results = run_cells(
-      cells, o.folder, [&](const Cell& c) { return score_cell(c, *variant_of.at(c.name), o.folder, reference, device); }, true);
+  std::optional<Model> model;  // that of the last cell; the next one is mostly of the same
+  std::string trained;
+  const auto work = [&](const Cell& c) {
+    const SampledModel& what = model_of.at(c.name);
+    if (trained != what.name) {
+      make_folder(o.folder + "/runs");
+      model.reset();
+      model = train_with_status(what.training, {.folder = o.folder + "/runs/" + what.name, .device = device, .resume = true});
+      trained = what.name;
+    }
+    return score_cell(what, c, *model, o.folder, reference, device);
+  };
+  const std::vector<Json> results = run_cells(cells, o.folder, work, true);
   report::Table table;
   table.caption = fmt::format("FD with {}; EMA weights.", reference.network->name());
   table.columns = {{"model"},
@@ -174,16 +196,15 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
                    {"diverged", report::Best::none, 0},
                    {"images of each class, first to last"}};
   fmt::print("| model | solver | NFE | FD | precision | recall | diverged | images of each class |\n|---|---|---|---|---|---|---|---|\n");
-  for (const Json& r : results)
-    for (const Json& run : r["runs"]) {
-      std::string counts;
-      for (const int64_t c : run["class_fake"].get<std::vector<int64_t>>()) counts += fmt::format("{}{}", counts.empty() ? "" : " ", c);
-      const auto name = r["cell"].get<std::string>(), solver = run["solver"].get<std::string>();
-      const auto nfe = run["nfe"].get<double>(), fd = run["fd"].get<double>(), precision = run["precision"].get<double>(),
-                 recall = run["recall"].get<double>(), diverged = run["diverged"].get<double>();
-      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {} | {} |\n", name, solver, nfe, fd, precision, recall, diverged, counts);
-      table.add({name, solver, nfe, fd, precision, recall, diverged, counts});
-    }
+  for (const Json& r : results) {
+    std::string counts;
+    for (const int64_t c : r["class_fake"].get<std::vector<int64_t>>()) counts += fmt::format("{}{}", counts.empty() ? "" : " ", c);
+    const auto name = r["model"].get<std::string>(), solver = r["solver"].get<std::string>();
+    const auto nfe = r["nfe"].get<double>(), fd = r["fd"].get<double>(), precision = r["precision"].get<double>(),
+               recall = r["recall"].get<double>(), diverged = r["diverged"].get<double>();
+    fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {} | {} |\n", name, solver, nfe, fd, precision, recall, diverged, counts);
+    table.add({name, solver, nfe, fd, precision, recall, diverged, counts});
+  }
   Json out{{"experiment", e.name}, {"cells", results}};
   report::Page page(e.title, e.summary);
   const report::Figure figure = curves(results);
