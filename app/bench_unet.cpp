@@ -41,7 +41,11 @@ double sampler_milliseconds(const UNetBench& o, const std::vector<std::string>& 
   Dataset data;
   data.image = o.net == "ncsnpp" ? ImageShape{1, 128, 128} : ImageShape{3, 32, 32};
   data.rows = noise_images(256, data.image->size()), data.hash = "noise", data.origin = "noise";
-  const Model model(config, data);
+  Model model(config, data);
+  model.couple(data);
+  std::vector<int64_t> index(static_cast<size_t>(data.rows.size(0)));
+  std::iota(index.begin(), index.end(), 0);
+  model.method().pairs(Key(2), {data.rows, index, 0}, model.standardiser);  // statistics of what the network is told
   SampleOptions options = sample_options(config);
   options.n = options.device_rows = o.sample_batch, options.device = at::Device(at::kCUDA, 0), options.precision = config.train.precision;
   constexpr int64_t few = 20, many = 100;
