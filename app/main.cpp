@@ -1,6 +1,7 @@
 // The program htfm: one file a subcommand. Exit 0 on success, 2 on bad input or usage, 1 on any other failure.
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <new>
 
@@ -17,9 +18,18 @@ std::string what_was_asked(const std::string& message) {
   return first == std::string::npos || last == std::string::npos || last < first ? message : message.substr(first, last + 8 - first);
 }
 
+// Images are given back and asked for again at every layer: keep their pages instead of having the kernel clear new ones.
+void keep_memory() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_memory();
   CLI::App app{"Generative models of data with rare extremes: heavy-tailed flow matching via random clocks.", "htfm"};
   app.set_version_flag("--version", HTFM_VERSION);
   app.require_subcommand(1);

@@ -1,10 +1,10 @@
-// LibTorch's matrix routines on the calling thread alone: their sums then do not depend on the number of cores, and tasks of
-// parallel_for do not start threads of their own.
+// LibTorch's routines on the calling thread alone: their sums then do not depend on the number of cores, and tasks of parallel_for do not
+// start threads of their own.
 #pragma once
 
 namespace htfm {
 
-/// As long as it lives, MKL's routines called from this thread stay on it. Without effect where LibTorch has another linear algebra.
+/// As long as it lives, what MKL and OpenMP do for calls from this thread stays on it. Without effect where LibTorch has other ones.
 class OneThread {
  public:
   OneThread();
@@ -13,7 +13,7 @@ class OneThread {
   OneThread& operator=(const OneThread&) = delete;
 
  private:
-  int before_;
+  int matrices_, loops_;  // threads before
 };
 
 }  // namespace htfm

@@ -54,12 +54,8 @@ at::Tensor change_taps(const at::Tensor& matrix, const at::Tensor& w, int64_t mo
 
 double softmax_scale(const at::Tensor& q) { return 1 / std::sqrt(static_cast<double>(q.size(2))); }
 
-// Queries, keys and values as (n heads) x tokens x size.
-std::array<at::Tensor, 3> split_heads(const at::Tensor& qkv, int64_t heads) {
-  const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = qkv.size(3) / 3 / heads;
-  const at::Tensor parts = qkv.view({n, tokens, 3, heads, size}).permute({2, 0, 3, 1, 4}).reshape({3, n * heads, tokens, size});
-  return {parts[0], parts[1], parts[2]};
-}
+// n x heads x tokens x size as (n heads) x tokens x size.
+at::Tensor flat_heads(const at::Tensor& x) { return x.reshape({-1, x.size(2), x.size(3)}); }
 
 at::Tensor join_heads(const at::Tensor& x, const at::Tensor& qkv, int64_t heads) {
   return x.view({qkv.size(0), heads, x.size(1), x.size(2)})
@@ -69,8 +65,16 @@ at::Tensor join_heads(const at::Tensor& x, const at::Tensor& qkv, int64_t heads)
 
 }  // namespace
 
+std::array<at::Tensor, 3> ImageOps::split_heads(const at::Tensor& qkv, int64_t heads) {
+  const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
+  const at::Tensor parts = qkv.view({n, tokens, 3, heads, channels / heads});
+  const auto part = [&](int64_t k) { return parts.select(2, k).transpose(1, 2); };
+  return {part(0), part(1), part(2)};
+}
+
 at::Tensor ImageOps::plain_attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const {
-  const auto [q, k, v] = split_heads(qkv, heads);
+  const auto views = split_heads(qkv, heads);
+  const at::Tensor q = flat_heads(views[0]), k = flat_heads(views[1]), v = flat_heads(views[2]);
   const at::Tensor p = at::softmax(at::bmm(q, k.transpose(1, 2)) * softmax_scale(q), -1);
   if (saved) *saved = {p};
   return join_heads(at::bmm(p, v), qkv, heads);
@@ -78,7 +82,8 @@ at::Tensor ImageOps::plain_attention(const at::Tensor& qkv, int64_t heads, std::
 
 at::Tensor ImageOps::plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads,
                                               const std::vector<at::Tensor>& saved, const at::Tensor& sums, int64_t column) const {
-  const auto [q, k, v] = split_heads(qkv, heads);
+  const auto views = split_heads(qkv, heads);
+  const at::Tensor q = flat_heads(views[0]), k = flat_heads(views[1]), v = flat_heads(views[2]);
   const at::Tensor& p = saved[0];
   const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = q.size(2);
   const at::Tensor d = dy.view({n, tokens, heads, size}).transpose(1, 2).reshape({n * heads, tokens, size});

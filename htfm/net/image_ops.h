@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -112,6 +113,10 @@ class ImageOps {
   at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {}) const;
   at::Tensor product_backward_input(const at::Tensor& dy, const at::Tensor& weight) const;
   at::Tensor product_backward_weight(const at::Tensor& dy, const at::Tensor& x) const;
+
+ protected:
+  /// Queries, keys and values as views n x heads x tokens x size.
+  static std::array<at::Tensor, 3> split_heads(const at::Tensor& qkv, int64_t heads);
 
  private:
   const at::Tensor& taps() const;

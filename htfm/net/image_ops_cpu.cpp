@@ -1,12 +1,16 @@
-// The operations in float32 on the CPU, written for clarity: what the faster ones are compared with.
+// The operations in float32 on the CPU: convolutions and products by LibTorch, the rest by the kernels of one sample (pixel_kernels.h).
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
 #include <cmath>
 
-#include "htfm/base/parallel.h"
 #include "htfm/net/image_ops.h"
+#include "htfm/net/pixel_kernels.h"
 
 namespace htfm {
 
@@ -16,31 +20,62 @@ namespace {
 struct View {
   explicit View(const at::Tensor& t)
       : data(t.defined() ? static_cast<float*>(const_cast<void*>(t.const_data_ptr())) : nullptr),
-        pixels(t.defined() ? t.size(1) * t.size(2) : 0),
-        channels(t.defined() ? t.size(3) : 0),
         stride(t.defined() ? t.stride(2) : 0),
         sample(t.defined() ? t.stride(0) : 0) {}
   float* at(int64_t n, int64_t p) const { return data + n * sample + p * stride; }
+  /// The pixels of a sample from a channel on.
+  PixelRows rows(int64_t n, int64_t channel = 0) const { return {data ? at(n, 0) + channel : nullptr, stride}; }
   explicit operator bool() const { return data != nullptr; }
   float* data;
-  int64_t pixels, channels, stride, sample;
+  int64_t stride, sample;
 };
 
-double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
+const PixelKernels& kernels_of_pixels() { return kernels<PixelKernels>(); }
+
+// By the threads of LibTorch's own loops: two pools would stand in each other's way.
+template <class Body>
+void each_sample(int64_t samples, const Body& body) {
+  at::parallel_for(0, samples, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) body(n);
+  });
+}
+
+std::vector<float> added_up(const std::vector<at::Tensor>& bias, int64_t channels) {
+  std::vector<float> out(static_cast<size_t>(channels), 0.0f);
+  for (const at::Tensor& b : bias)
+    for (int64_t c = 0; c < channels; ++c) out[c] += b.const_data_ptr<float>()[c];
+  return out;
+}
 
 // Writes one sample of a sum.
-void add_sample(const PendingSum& sum, int64_t n, float* out, int64_t stride) {
-  const View y(sum.y), residual(sum.residual);
-  std::vector<const float*> bias;
-  for (const at::Tensor& b : sum.bias) bias.push_back(b.const_data_ptr<float>());
-  for (int64_t p = 0; p < y.pixels; ++p)
-    for (int64_t c = 0; c < y.channels; ++c) {
-      float v = y.at(n, p)[c];
-      for (const float* b : bias) v += b[c];
-      if (residual) v += residual.at(n, p)[c];
-      out[p * stride + c] = v * sum.scale;
-    }
+void add_sample(const PendingSum& sum, const std::vector<float>& bias, int64_t n, float* out, int64_t stride) {
+  kernels_of_pixels().add(sum.y.size(1) * sum.y.size(2), sum.y.size(3), View(sum.y).rows(n), bias.data(), View(sum.residual).rows(n),
+                          sum.scale, out, stride);
 }
+
+// A norm of one sample as act(slope (x - centre) + offset), channel by channel.
+struct NormSample {
+  NormSample(const NormLayer& layer, int64_t n, int64_t channels)
+      : size(channels / layer.groups), slope(static_cast<size_t>(channels)), offset(slope), centre(slope) {
+    gamma = layer.gamma.const_data_ptr<float>(), beta = layer.beta.const_data_ptr<float>();
+    if (layer.modulation.defined()) modulation = layer.modulation.const_data_ptr<float>() + n * layer.modulation.stride(0);
+  }
+  double scale(int64_t c) const { return modulation ? 1.0 + modulation[c] : 1.0; }
+  double gain(int64_t c) const { return gamma[c] * scale(c); }  // of the normed value
+  /// With the statistics of a group; `bias` is still to be added to the values.
+  void set(int64_t g, double mean, double inverse, const float* bias) {
+    const auto channels = static_cast<int64_t>(slope.size());
+    for (int64_t c = g * size; c < (g + 1) * size; ++c) {
+      centre[c] = static_cast<float>(mean - (bias ? bias[c] : 0.0f));
+      slope[c] = static_cast<float>(gain(c) * inverse);
+      offset[c] = static_cast<float>(beta[c] * scale(c) + (modulation ? modulation[channels + c] : 0.0f));
+    }
+  }
+  ChannelNorm from(int64_t c) const { return {centre.data() + c, slope.data() + c, offset.data() + c}; }
+  int64_t size;  // channels of a group
+  const float *gamma, *beta, *modulation = nullptr;
+  std::vector<float> slope, offset, centre;
+};
 
 class CpuImageOps final : public ImageOps {
  public:
@@ -52,32 +87,35 @@ class CpuImageOps final : public ImageOps {
     const at::Tensor& shape = x.defined() ? x : sum.y;
     const int64_t samples = shape.size(0), channels = shape.size(3), pixels = shape.size(1) * shape.size(2), size = channels / layer.groups;
     at::Tensor out = empty(shape.sizes()), mean = at::empty({samples, layer.groups}, at::kFloat), inverse = at::empty_like(mean);
-    parallel_for(samples, [&](int64_t n) {
-      std::vector<float> own(static_cast<size_t>(pixels * channels));
-      const View in(x), y(out);
-      if (in)
-        for (int64_t p = 0; p < pixels; ++p) std::copy_n(in.at(n, p), channels, own.data() + p * channels);
-      if (sum.y.defined()) add_sample(sum, n, own.data(), channels);
-      if (in && sum.y.defined())
-        for (int64_t p = 0; p < pixels; ++p) std::copy_n(own.data() + p * channels, sum.y.size(3), in.at(n, p));
-      for (int64_t g = 0; g < layer.groups; ++g) {
-        double total = 0, square = 0;
-        for (int64_t p = 0; p < pixels; ++p)
-          for (int64_t c = g * size; c < (g + 1) * size; ++c) total += own[p * channels + c];
-        const double m = total / static_cast<double>(pixels * size);
-        for (int64_t p = 0; p < pixels; ++p)
-          for (int64_t c = g * size; c < (g + 1) * size; ++c) square += (own[p * channels + c] - m) * (own[p * channels + c] - m);
-        const double r = 1 / std::sqrt(square / static_cast<double>(pixels * size) + 1e-5);
-        mean.mutable_data_ptr<float>()[n * layer.groups + g] = static_cast<float>(m);
-        inverse.mutable_data_ptr<float>()[n * layer.groups + g] = static_cast<float>(r);
-        for (int64_t c = g * size; c < (g + 1) * size; ++c) {
-          const Affine a(layer, n, c, channels);
-          for (int64_t p = 0; p < pixels; ++p) {
-            const double z = a((own[p * channels + c] - m) * r);
-            y.at(n, p)[c] = static_cast<float>(layer.silu ? z * sigmoid(z) : z);
-          }
-        }
+    const std::vector<float> bias = sum.y.defined() ? added_up(sum.bias, sum.y.size(3)) : std::vector<float>();
+    const bool late = !x.defined() && !sum.residual.defined() && sum.scale == 1;  // the bias is part of the offset
+    const PixelKernels& k = kernels_of_pixels();
+    each_sample(samples, [&](int64_t n) {
+      std::vector<float> own;
+      PixelRows in = View(late ? sum.y : x).rows(n);
+      if (!late && sum.y.defined()) {
+        if (!x.defined()) own.resize(static_cast<size_t>(pixels * channels)), in = {own.data(), channels};
+        add_sample(sum, bias, n, const_cast<float*>(in.data), in.stride);
       }
+      NormSample norm(layer, n, channels);
+      std::vector<double> total(static_cast<size_t>(channels)), square(total);
+      float* means = mean.mutable_data_ptr<float>() + n * layer.groups;
+      k.sums(pixels, channels, in, nullptr, false, total.data());
+      for (int64_t g = 0; g < layer.groups; ++g) {
+        double m = 0;
+        for (int64_t c = g * size; c < (g + 1) * size; ++c) m += total[c] + (late ? static_cast<double>(pixels) * bias[c] : 0.0);
+        means[g] = static_cast<float>(m / static_cast<double>(pixels * size));
+        for (int64_t c = g * size; c < (g + 1) * size; ++c) norm.centre[c] = means[g] - (late ? bias[c] : 0.0f);
+      }
+      k.sums(pixels, channels, in, norm.centre.data(), true, square.data());
+      for (int64_t g = 0; g < layer.groups; ++g) {
+        double v = 0;
+        for (int64_t c = g * size; c < (g + 1) * size; ++c) v += square[c];
+        const double r = 1 / std::sqrt(v / static_cast<double>(pixels * size) + 1e-5);
+        inverse.mutable_data_ptr<float>()[n * layer.groups + g] = static_cast<float>(r);
+        norm.set(g, means[g], r, late ? bias.data() : nullptr);
+      }
+      k.activate(pixels, channels, in, norm.from(0), layer.silu, View(out).at(n, 0));
     });
     if (statistics) *statistics = {mean, inverse};
     return out;
@@ -89,62 +127,57 @@ class CpuImageOps final : public ImageOps {
     InputGradients out;
     out.first = empty({samples, in.x.size(1), in.x.size(2), split});
     if (split < channels) out.second = empty({samples, in.x.size(1), in.x.size(2), channels - split});
-    parallel_for(samples, [&](int64_t n) {
-      const View dy(in.gradient), x(in.x), first(out.first), second(out.second);
-      std::vector<View> more;
-      for (const at::Tensor& t : in.add) more.emplace_back(t);
+    const PixelKernels& k = kernels_of_pixels();
+    each_sample(samples, [&](int64_t n) {
+      const PixelRows x = View(in.x).rows(n);
+      const float* bias = in.bias.defined() ? in.bias.const_data_ptr<float>() : nullptr;
+      const auto statistic = [&](const at::Tensor& t, int64_t g) { return t.const_data_ptr<float>()[n * layer.groups + g]; };
+      NormSample norm(layer, n, channels);
+      for (int64_t g = 0; g < layer.groups; ++g)
+        norm.set(g, statistic(in.statistics.mean, g), statistic(in.statistics.inverse_deviation, g), bias);
+      std::vector<float> dz(static_cast<size_t>(pixels * channels)), bend(static_cast<size_t>(channels)), constant(bend);
+      std::vector<double> plain(static_cast<size_t>(channels)), weighted(plain), total(plain);
+      k.activate_backward(pixels, channels, x, norm.from(0), layer.silu, View(in.gradient).at(n, 0), dz.data(), plain.data(),
+                          weighted.data());
       float* row = sums.mutable_data_ptr<float>() + n * sums.size(1);
-      std::vector<double> dz(static_cast<size_t>(pixels * size)), normed(dz);
       for (int64_t g = 0; g < layer.groups; ++g) {
-        const float m = in.statistics.mean.const_data_ptr<float>()[n * layer.groups + g];
-        const float r = in.statistics.inverse_deviation.const_data_ptr<float>()[n * layer.groups + g];
+        const double r = statistic(in.statistics.inverse_deviation, g), count = static_cast<double>(pixels * size);
         double mean1 = 0, mean2 = 0;
-        for (int64_t k = 0; k < size; ++k) {
-          const int64_t c = g * size + k;
-          const Affine a(layer, n, c, channels);
-          const float b = in.bias.defined() ? in.bias.const_data_ptr<float>()[c] : 0.0f;
-          double plain = 0, weighted = 0;
-          for (int64_t p = 0; p < pixels; ++p) {
-            const double v = (static_cast<double>(x.at(n, p)[c]) + b - m) * r, z = a(v), s = sigmoid(z);
-            const double d = dy.at(n, p)[c] * (layer.silu ? s * (1 + z * (1 - s)) : 1.0);
-            dz[p * size + k] = d, normed[p * size + k] = v;
-            plain += d, weighted += d * v;
-          }
-          mean1 += plain * a.slope(), mean2 += weighted * a.slope();
-          if (in.columns.gamma >= 0) row[in.columns.gamma + c] = static_cast<float>(weighted * a.scale);
-          if (in.columns.beta >= 0) row[in.columns.beta + c] = static_cast<float>(plain * a.scale);
+        for (int64_t c = g * size; c < (g + 1) * size; ++c) {
+          weighted[c] *= r;
+          mean1 += plain[c] * norm.gain(c) / count, mean2 += weighted[c] * norm.gain(c) / count;
+          if (in.columns.gamma >= 0) row[in.columns.gamma + c] = static_cast<float>(weighted[c] * norm.scale(c));
+          if (in.columns.beta >= 0) row[in.columns.beta + c] = static_cast<float>(plain[c] * norm.scale(c));
           if (in.modulation_gradient.defined()) {
             float* d = in.modulation_gradient.mutable_data_ptr<float>() + n * in.modulation_gradient.stride(0);
-            d[c] = static_cast<float>(weighted * a.gamma + plain * a.beta);
-            d[channels + c] = static_cast<float>(plain);
+            d[c] = static_cast<float>(weighted[c] * norm.gamma[c] + plain[c] * norm.beta[c]);
+            d[channels + c] = static_cast<float>(plain[c]);
           }
         }
-        mean1 /= static_cast<double>(pixels * size), mean2 /= static_cast<double>(pixels * size);
-        for (int64_t k = 0; k < size; ++k) {
-          const int64_t c = g * size + k;
-          const Affine a(layer, n, c, channels);
-          double total = 0;
-          for (int64_t p = 0; p < pixels; ++p) {
-            double d = r * (dz[p * size + k] * a.slope() - mean1 - normed[p * size + k] * mean2);
-            for (const View& v : more) d += v.at(n, p)[c];
-            if (c < split) d *= in.scale;
-            total += d;
-            (c < split ? first.at(n, p)[c] : second.at(n, p)[c - split]) = static_cast<float>(d);
-          }
-          if (in.columns.input >= 0 && c < split) row[in.columns.input + c] = static_cast<float>(total);
+        for (int64_t c = g * size; c < (g + 1) * size; ++c) {
+          bend[c] = static_cast<float>(-r * r * mean2);
+          constant[c] = static_cast<float>(-r * mean1);
         }
       }
+      const auto part = [&](const at::Tensor& to, int64_t from, int64_t count, float scale) {
+        const auto rows = [&](size_t which) { return which < in.add.size() ? View(in.add[which]).rows(n, from) : PixelRows{}; };
+        k.combine(pixels, count, {dz.data() + from, channels}, {x.data + from, x.stride}, norm.from(from), bend.data() + from,
+                  constant.data() + from, rows(0), rows(1), scale, View(to).at(n, 0), count, total.data() + from);
+      };
+      part(out.first, 0, split, in.scale);
+      if (split < channels) part(out.second, split, channels - split, 1);
+      for (int64_t c = 0; in.columns.input >= 0 && c < split; ++c) row[in.columns.input + c] = static_cast<float>(total[c]);
     });
     return out;
   }
 
   at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const override {
     at::Tensor out = empty(sum.y.sizes());
-    parallel_for(out.size(0), [&](int64_t n) {
+    const std::vector<float> bias = added_up(sum.bias, sum.y.size(3));
+    each_sample(out.size(0), [&](int64_t n) {
       const View dense(out), slot(copy);
-      add_sample(sum, n, dense.at(n, 0), dense.stride);
-      if (slot)
-        for (int64_t p = 0; p < dense.pixels; ++p) std::copy_n(dense.at(n, p), dense.channels, slot.at(n, p));
+      add_sample(sum, bias, n, dense.at(n, 0), dense.stride);
+      if (slot) kernels_of_pixels().add(out.size(1) * out.size(2), out.size(3), dense.rows(n), nullptr, {}, 1, slot.at(n, 0), slot.stride);
     });
     return out;
   }
@@ -157,71 +190,70 @@ class CpuImageOps final : public ImageOps {
   }
 
   at::Tensor fir_down(const at::Tensor& x, float gain) const override {
-    const int64_t height = x.size(1), width = x.size(2), channels = x.size(3);
-    at::Tensor out = empty({x.size(0), height / 2, width / 2, channels});
     constexpr float tap[4] = {0.125f, 0.375f, 0.375f, 0.125f};
-    parallel_for(x.size(0), [&](int64_t n) {
-      const View from(x), to(out);
-      for (int64_t i = 0; i < height / 2; ++i)
-        for (int64_t j = 0; j < width / 2; ++j) {
-          float* y = to.at(n, i * (width / 2) + j);
-          std::fill_n(y, channels, 0.0f);
-          for (int64_t a = 0; a < 4; ++a)
-            for (int64_t b = 0; b < 4; ++b) {
-              const int64_t row = 2 * i + a - 1, column = 2 * j + b - 1;
-              if (row < 0 || row >= height || column < 0 || column >= width) continue;
-              const float* v = from.at(n, row * width + column);
-              for (int64_t c = 0; c < channels; ++c) y[c] += gain * tap[a] * tap[b] * v[c];
-            }
-        }
-    });
-    return out;
+    return filtered(
+        x, x.size(1) / 2, x.size(2) / 2, 4,
+        [&](int64_t i, int64_t a) {
+          return Tap{2 * i + a - 1, tap[a]};
+        },
+        gain);
   }
-
   at::Tensor fir_up(const at::Tensor& x, float gain) const override {
-    const int64_t height = x.size(1), width = x.size(2), channels = x.size(3);
-    at::Tensor out = empty({x.size(0), 2 * height, 2 * width, channels});
-    parallel_for(x.size(0), [&](int64_t n) {
-      const View from(x), to(out);
-      for (int64_t i = 0; i < 2 * height; ++i)
-        for (int64_t j = 0; j < 2 * width; ++j) {
-          float* y = to.at(n, i * 2 * width + j);
-          std::fill_n(y, channels, 0.0f);
-          // Pixel i lies over i/2, and a quarter of it over the neighbour on its side.
-          for (int64_t a = 0; a < 2; ++a)
-            for (int64_t b = 0; b < 2; ++b) {
-              const int64_t row = i / 2 + a * (i % 2 == 0 ? -1 : 1), column = j / 2 + b * (j % 2 == 0 ? -1 : 1);
-              if (row < 0 || row >= height || column < 0 || column >= width) continue;
-              const float weight = gain * (a == 0 ? 0.75f : 0.25f) * (b == 0 ? 0.75f : 0.25f);
-              const float* v = from.at(n, row * width + column);
-              for (int64_t c = 0; c < channels; ++c) y[c] += weight * v[c];
-            }
-        }
-    });
-    return out;
+    // Pixel i lies over i/2, and a quarter of it over the neighbour on its side.
+    return filtered(
+        x, 2 * x.size(1), 2 * x.size(2), 2,
+        [](int64_t i, int64_t a) {
+          return a == 0 ? Tap{i / 2, 0.75f} : Tap{i / 2 + (i % 2 == 0 ? -1 : 1), 0.25f};
+        },
+        gain);
   }
 
   at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
-    return plain_attention(qkv, heads, saved);
+    const auto [q, k, v] = split_heads(qkv, heads);
+    const auto [out, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(q, k, v);
+    if (saved) *saved = {out, logsumexp};
+    return out.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), qkv.size(2), qkv.size(3) / 3});
   }
   at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
                                 const at::Tensor& sums, int64_t column) const override {
-    return plain_attention_backward(dy, qkv, heads, saved, sums, column);
+    const auto [q, k, v] = split_heads(qkv, heads);
+    const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = qkv.size(3) / 3 / heads;
+    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(dy.view({n, tokens, heads, size}).transpose(1, 2), q,
+                                                                                       k, v, saved[0], saved[1], 0, false);
+    at::Tensor out = at::cat({dq.transpose(1, 2), dk.transpose(1, 2), dv.transpose(1, 2)}, 2).view(qkv.sizes());
+    sums.narrow(1, column, out.size(3)).copy_(out.sum({1, 2}));
+    return out;
   }
 
  private:
-  // z = scale (gamma v + beta) + shift of one channel of one sample.
-  struct Affine {
-    Affine(const NormLayer& layer, int64_t n, int64_t c, int64_t channels)
-        : gamma(layer.gamma.const_data_ptr<float>()[c]), beta(layer.beta.const_data_ptr<float>()[c]) {
-      if (!layer.modulation.defined()) return;
-      const float* m = layer.modulation.const_data_ptr<float>() + n * layer.modulation.stride(0);
-      scale = 1 + m[c], shift = m[channels + c];
-    }
-    double operator()(double v) const { return (gamma * v + beta) * scale + shift; }
-    double slope() const { return static_cast<double>(gamma) * scale; }
-    float gamma, beta, scale = 1, shift = 0;
+  struct Tap {
+    int64_t place;
+    float weight;
   };
+  // Pixel (i, j) of the result is the sum over `taps` x `taps` pixels of x, those inside the image.
+  template <class At>
+  at::Tensor filtered(const at::Tensor& x, int64_t height, int64_t width, int64_t taps, const At& at, float gain) const {
+    const int64_t channels = x.size(3);
+    at::Tensor out = empty({x.size(0), height, width, channels});
+    each_sample(x.size(0), [&](int64_t n) {
+      const View from(x), to(out);
+      const float* row[16];
+      float weight[16];
+      for (int64_t i = 0; i < height; ++i)
+        for (int64_t j = 0; j < width; ++j) {
+          int64_t count = 0;
+          for (int64_t a = 0; a < taps; ++a)
+            for (int64_t b = 0; b < taps; ++b) {
+              const Tap down = at(i, a), right = at(j, b);
+              if (down.place < 0 || down.place >= x.size(1) || right.place < 0 || right.place >= x.size(2)) continue;
+              row[count] = from.at(n, down.place * x.size(2) + right.place);
+              weight[count++] = gain * down.weight * right.weight;
+            }
+          kernels_of_pixels().mix(channels, count, row, weight, to.at(n, i * width + j));
+        }
+    });
+    return out;
+  }
 };
 
 }  // namespace

@@ -103,7 +103,7 @@ class CudaImageOps final : public ImageOps {
 
   at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const override {
     if (!flash(qkv, heads)) return plain_attention(qkv, heads, saved);
-    const auto [q, k, v] = split(qkv, heads);
+    const auto [q, k, v] = split_heads(qkv, heads);
     if (use_cudnn()) {
       auto [out, logsumexp, cum_q, cum_k, max_q, max_k, seed, offset, mask] =
           at::_scaled_dot_product_cudnn_attention(q, k, v, {}, saved != nullptr, 0.0, false, false);
@@ -119,7 +119,7 @@ class CudaImageOps final : public ImageOps {
   at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
                                 const at::Tensor& sums, int64_t column) const override {
     if (!flash(qkv, heads)) return plain_attention_backward(dy, qkv, heads, saved, sums, column);
-    const auto [q, k, v] = split(qkv, heads);
+    const auto [q, k, v] = split_heads(qkv, heads);
     const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
     const at::Tensor d = dy.view({n, tokens, heads, channels / heads}).transpose(1, 2);
     const auto [dq, dk, dv] = use_cudnn() ? at::_scaled_dot_product_cudnn_attention_backward(
@@ -139,13 +139,6 @@ class CudaImageOps final : public ImageOps {
   static cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
   cuda::Type kernel_type() const { return type_ == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }
   bool flash(const at::Tensor& qkv, int64_t heads) const { return type_ == at::kBFloat16 && (qkv.size(3) / 3 / heads) % 8 == 0; }
-
-  static std::array<at::Tensor, 3> split(const at::Tensor& qkv, int64_t heads) {
-    const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
-    const at::Tensor parts = qkv.view({n, tokens, 3, heads, channels / heads});
-    const auto part = [&](int64_t k) { return parts.select(2, k).transpose(1, 2); };
-    return {part(0), part(1), part(2)};
-  }
 
   at::Tensor fir(const at::Tensor& x, float gain, bool up) const {
     const auto resized = [&](int64_t k) { return up ? 2 * x.size(k) : x.size(k) / 2; };

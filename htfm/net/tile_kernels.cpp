@@ -1,20 +1,9 @@
 #include "htfm/net/tile_kernels.h"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "htfm/net/lanes_kernels.h"
 
 namespace htfm {
 namespace {
-
-constexpr int kLanes = kVectorBytes / 4;
-typedef int32_t VecInt __attribute__((vector_size(kVectorBytes)));
-typedef float Vec __attribute__((vector_size(kVectorBytes)));
-typedef float VecUnaligned __attribute__((vector_size(kVectorBytes), aligned(4)));
-
-[[gnu::always_inline]] inline Vec load(const float* p) { return *reinterpret_cast<const VecUnaligned*>(p); }
-[[gnu::always_inline]] inline void store(float* p, Vec v) { *reinterpret_cast<VecUnaligned*>(p) = v; }
-[[gnu::always_inline]] inline Vec splat(float x) { return x - Vec{}; }
 
 // The block of C held in registers: kSums vectors, as kWide columns of them where C is wide enough.
 #if defined(__AVX512F__)
@@ -183,34 +172,6 @@ void transpose(int64_t rows, const float* tile, float* out, int64_t ld) {
   for (; c < rows; ++c)
     for (int64_t r = 0; r < kTile; ++r) out[r * ld + c] = tile[c * kTile + r];
 }
-
-// 2^y, relative error below 2e-7 and twice the rounding of y; 0 below -127, infinity above 128.
-[[gnu::always_inline]] inline Vec exp2_vec(Vec y) {
-#if defined(__AVX512F__)
-  const Vec k = (Vec)_mm512_roundscale_ps((__m512)y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-#else
-  const Vec below = y < 128.0f ? y : splat(128.0f);
-  y = below > -127.0f ? below : splat(-127.0f);
-  const Vec shifted = y + 12582912.0f;  // 1.5 * 2^23: the whole part stands in the last bits
-  const Vec k = shifted - 12582912.0f;
-#endif
-  // The minimax fit of 2^f of the form 1 + f q(f) on [-1/2, 1/2].
-  const Vec f = y - k;
-  Vec p = splat(0.0013264727f);
-  p = p * f + 0.009671513f;
-  p = p * f + 0.055507336f;
-  p = p * f + 0.24022242f;
-  p = p * f + 0.693147f;
-  p = p * f + 1.0f;
-#if defined(__AVX512F__)
-  return (Vec)_mm512_scalef_ps((__m512)p, (__m512)k);  // right for infinite k too
-#else
-  return p * (Vec)(((VecInt)shifted - 0x4b400000 + 127) << 23);
-#endif
-}
-
-// 1 / (1 + exp(-x)), absolute error below 2e-7. The division costs little: it has a unit of its own.
-[[gnu::always_inline]] inline Vec sigmoid(Vec x) { return 1.0f / (exp2_vec(x * -1.44269504f) + 1.0f); }
 
 [[gnu::always_inline]] inline Vec inverse_square_root(Vec v) {
 #if defined(__AVX512F__)

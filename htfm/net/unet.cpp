@@ -27,7 +27,7 @@ class UNet final : public Network {
   explicit UNet(const UNetOptions& options) : layers_(options, layout_), ops_(make_cpu_image_ops()) {}
   int64_t dim() const override { return options().channels * options().height * options().width; }
   int64_t feature_size() const override { return options().feature; }
-  int64_t evaluation_rows() const override { return 64; }
+  int64_t evaluation_rows() const override { return 16; }  // a layer's images stay in the cache
   const UNetLayers* unet() const override { return &layers_; }
 
   at::Tensor forward(const float* parameters, const NetworkInput& in) const override {

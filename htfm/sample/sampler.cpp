@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "htfm/base/error.h"
+#include "htfm/base/one_thread.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
 #include "htfm/sample/block.h"
@@ -40,7 +41,10 @@ MultistepPlan calibrate(const Model& model, const float* weights, int64_t steps)
   }
   scale = in_median_units(std::move(scale));
   const Velocity velocity = [&](const double* at, const double* u, double* v) {
-    parallel_for(parts, [&](int64_t b) { blocks[b]->angular_velocity(at + b * part * dim, u + b * part, v + b * part * dim); });
+    parallel_for(parts, [&](int64_t b) {
+      const OneThread alone;
+      blocks[b]->angular_velocity(at + b * part * dim, u + b * part, v + b * part * dim);
+    });
   };
   return fit_multistep(velocity, rows, dim, y.data(), scale.data(), steps);
 }
@@ -80,6 +84,7 @@ std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
   const int64_t n = job.options.n, dim = model.dim(), rows = model.network().evaluation_rows(), blocks = (n + rows - 1) / rows;
   std::vector<BlockRun> runs(static_cast<size_t>(blocks));
   parallel_for(blocks, [&](int64_t block) {
+    const OneThread alone;  // blocks are what is shared out
     const int64_t first = block * rows, count = std::min(rows, n - first);
     double* state = job.x + first * dim;
     if (job.own) {
