@@ -155,7 +155,7 @@ std::string fit_page(const TableFit& fit, const QuantileYardstick* yardstick) {
                    {"data hash", fit.plan.train.hash},
                    {"weights", fit.weights_hash},
                    {"samples", fmt::format("{} with {}, {:.0f} evaluations each", report::count(fit.models[0].rows.size(0)),
-                                           config.sample.solver, fit.evaluations)}});
+                                           sample_options(config).solver, fit.evaluations)}});
   return page.html();
 }
 

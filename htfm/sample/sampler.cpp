@@ -189,7 +189,9 @@ SampleOptions sample_options(const RunConfig& c) {
   SampleOptions o;
   o.n = c.sample.n;
   o.seed = static_cast<uint64_t>(c.seed);
-  o.solver = c.sample.solver == "fitted" && !c.precondition ? "ab2" : c.sample.solver;
+  const bool images = c.net.kind != "mlp";  // thousands of evaluations to fit a solver are too many there
+  o.solver = c.sample.solver;
+  if (o.solver == "auto") o.solver = c.precondition && !images ? "fitted" : "ab2";
   if (c.method != "htfm")
     o.solver =
         c.method_options.sampler != "auto" ? c.method_options.sampler : c.make_method(c.provisional_clock())->samplers().front().name;
@@ -197,7 +199,7 @@ SampleOptions sample_options(const RunConfig& c) {
   o.solve.time_power = c.sample.time_power;
   o.solve.rtol = c.sample.rtol;
   o.solve.atol = c.sample.atol;
-  o.time_grid = time_grid_by_name(c.sample.time_grid);
+  o.time_grid = time_grid_by_name(c.sample.time_grid != "auto" ? c.sample.time_grid : images ? "clock" : "angle");
   return o;
 }
 

@@ -312,11 +312,12 @@ Bindings::Bindings(RunConfig& c) {
   add("train.validate_steps", c.train.validate_steps, 1, many, "steps between validations");
   add("train.patience", c.train.patience, 1, many, "validations without a better one before training ends");
   add("sample.solver", c.sample.solver,
-      "euler, heun, midpoint, ab2, fitted (grid and weights fitted to the model; ab2 without preconditioning), dopri5");
+      "auto (fitted; ab2 for images, fields and without preconditioning), euler, heun, heun-euler, midpoint, ab2, fitted (grid and weights "
+      "fitted to the model before sampling), dopri5");
   add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
   add("sample.time_grid", c.sample.time_grid,
       "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to signal), or uniform: "
-      "angle, clock, uniform");
+      "auto (angle; clock for images and fields), angle, clock, uniform");
   add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid 1 - (1-u)^power");
   add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
   add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
@@ -390,7 +391,7 @@ void validate(RunConfig& c) {
   };
   one_of("net.kind", c.net.kind, {"mlp", "unet", "ncsnpp"});
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
-  one_of("sample.time_grid", c.sample.time_grid, {"angle", "clock", "uniform"});
+  one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
   one_of("data.missing", c.data.missing, {"refuse", "drop"});
   one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images", "fields"});

@@ -58,10 +58,10 @@ struct TrainConfig {
 };
 
 struct SampleConfig {
-  std::string solver = "fitted";
+  std::string solver = "auto";  ///< fitted; ab2 for images, fields and where nothing is preconditioned
   int64_t nfe = 20;
-  std::string time_grid = "angle";  ///< angle | clock | uniform (htfm/sample/sampler.h)
-  double time_power = 1;            ///< grid 1 - (1-u)^power
+  std::string time_grid = "auto";  ///< angle; clock for images and fields (htfm/sample/sampler.h)
+  double time_power = 1;           ///< grid 1 - (1-u)^power
   double rtol = 1e-5, atol = 1e-5;
   int64_t n = 24000;
 };
