@@ -1,6 +1,7 @@
 // htfm bench: our speed, and the ratio against what a user would pick instead where that is installed.
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <fmt/format.h>
 
@@ -14,10 +15,12 @@
 #include "app/common.h"
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
+#include "htfm/base/one_thread.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/frechet.h"
 #include "htfm/metric/metric.h"
+#include "htfm/net/unet.h"
 #include "htfm/path/assignment.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/signature/signature.h"
@@ -240,6 +243,58 @@ void bench_frechet(Bench& b) {
   b.add("frechet", fmt::format("distance from these (value {:.6f})", value), times[2], fmt::format("{:.2f} s", times[2]), root_rivals);
 }
 
+// The sum of squares of the output: any loss would do.
+class SquareLoss final : public SampleLoss {
+ public:
+  explicit SquareLoss(int64_t dim) : dim_(dim) {}
+  double operator()(int64_t, int64_t rows, const float* output, float* gradient) const override {
+    double sum = 0;
+    for (int64_t i = 0; i < rows * dim_; ++i) sum += output[i] * output[i], gradient[i] = 2 * output[i];
+    return sum;
+  }
+
+ private:
+  int64_t dim_;
+};
+
+// A small U-Net on the CPU.
+void bench_images(Bench& b) {
+  UNetOptions o;
+  o.feature = 2, o.base = 32, o.multipliers = {1, 2, 2};
+  const auto network = make_unet(o);
+  constexpr int64_t batch = 32, images = 64;
+  const at::Tensor weights = OptimiserState::initial(network->layout(), Key(0)).parameters;
+  const auto normal = [](Key key, std::vector<int64_t> shape) {
+    at::Tensor x = at::empty(shape, at::kFloat);
+    fill_normal(key, 0, x.numel(), x.mutable_data_ptr<float>());
+    return x;
+  };
+  const at::Tensor x = normal(Key(1), {images, network->dim()}), t = normal(Key(2), {images}).sigmoid(),
+                   feature = normal(Key(3), {images, 2});
+  at::Tensor gradient = at::empty({network->layout().size()}, at::kFloat), out = at::empty_like(x);
+  const float* w = weights.const_data_ptr<float>();
+  const double backward = median_seconds([&] {
+    network->gradient(w, {x.narrow(0, 0, batch), t.narrow(0, 0, batch), feature.narrow(0, 0, batch)}, SquareLoss(network->dim()),
+                      gradient.mutable_data_ptr<float>());
+  });
+  const int64_t rows = network->evaluation_rows();
+  const double evaluation = median_seconds([&] {  // as in sampling
+    parallel_ranges(images, rows, [&](int64_t first, int64_t last) {
+      const OneThread alone;
+      (*network->evaluator(w, last - first, feature.const_data_ptr<float>() + 2 * first))(
+          x.const_data_ptr<float>() + first * network->dim(), t.const_data_ptr<float>() + first,
+          out.mutable_data_ptr<float>() + first * network->dim());
+    });
+  });
+  std::vector<PeerLine> gradient_rivals, evaluation_rivals;
+  for (const Json& j : b.run_peer("images.py", fmt::format("--threads {}", thread_count())))
+    (j.value("case", "") == "gradient" ? gradient_rivals : evaluation_rivals).push_back(peer_line(j, j.value("seconds", 0.0)));
+  b.add("images", fmt::format("U-Net of {} parameters, gradient, batch {}", network->layout().count(), batch), backward,
+        fmt::format("{:.0f} ms", 1e3 * backward), gradient_rivals);
+  b.add("images", fmt::format("evaluation of {} images", images), evaluation, fmt::format("{:.0f} ms", 1e3 * evaluation),
+        evaluation_rivals);
+}
+
 // The whole training step and the sampling of the 2D job.
 void bench_job(Bench& b) {
   for (const int threads : {1, 2})
@@ -319,9 +374,9 @@ void add_bench(CLI::App& app) {
   c->add_option("--python", o->bench.python, "Python that has the peers' packages; without it only our own side runs");
   c->add_option("--peers", o->bench.peers, "Folder of the peers' scripts")->default_val("bench/peers");
   if (const char* python = std::getenv("HTFM_PEERS_PYTHON")) o->bench.python = python;
-  c->add_option("--only", o->only, "stable, signature, scores, frechet, assignment, coupling, job")
+  c->add_option("--only", o->only, "stable, signature, scores, frechet, assignment, coupling, images, job")
       ->delimiter(',')
-      ->check(CLI::IsMember({"stable", "signature", "scores", "frechet", "assignment", "coupling", "job"}));
+      ->check(CLI::IsMember({"stable", "signature", "scores", "frechet", "assignment", "coupling", "images", "job"}));
   add_bench_unet(*c);
   o->common.add(*c);
   c->callback([o, c] {
@@ -339,6 +394,7 @@ void add_bench(CLI::App& app) {
     if (wanted("frechet")) bench_frechet(o->bench);
     if (wanted("assignment")) bench_assignment(o->bench);
     if (wanted("coupling")) bench_couplings(o->bench);
+    if (wanted("images")) bench_images(o->bench);
     if (wanted("job")) bench_job(o->bench);
     if (o->common.json) fmt::print("{}\n", Json{{"program", version_text()}, {"results", o->bench.lines}}.dump());
   });
