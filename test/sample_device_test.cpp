@@ -196,6 +196,11 @@ TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
 INSTANTIATE_TEST_SUITE_P(
     Methods, DeviceMethodTest,
     testing::Values(MethodCase{"flow", {}, "euler"}, MethodCase{"flow_by_clock", {"precondition.time=clock"}, "euler"},
+                    MethodCase{"flow_pool", {"coupling.kind=pool", "coupling.size=maximum", "precondition.scale=clock"}, "heun"},
+                    MethodCase{"flow_pool_t",
+                               {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool", "coupling.size=maximum",
+                                "precondition.scale=clock"},
+                               "ab2"},
                     MethodCase{"flow_plain", {"train.graph=false"}, "midpoint"}, MethodCase{"dlpm", {"method=dlpm"}, "dlpm"},
                     MethodCase{"dlpm_clamped", {"method=dlpm", "baseline.clamp_a=20", "baseline.clamp_eps=2"}, "dlpm"},
                     MethodCase{"dlpm_median", {"method=dlpm", "baseline.loss=median", "baseline.outer=3", "baseline.inner=2"}, "dlpm"},
