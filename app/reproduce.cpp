@@ -64,7 +64,7 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
-  c->add_option("--only", o->options.only, "Only cells whose name contains this");
+  c->add_option("--only", o->options.only, "Only cells whose name contains this, or is it where it begins with =");
   c->add_option("--data", o->options.data, "The data: a folder (tables, images), or a set of fields (fields)");
   c->add_option("--features", o->options.features, "Feature network, a TorchScript file (where images are scored)");
   o->options.common.add(*c);

@@ -37,7 +37,7 @@ Json reproduce_auto(const ReproduceOptions& o) {
   if (!o.common.json)
     fmt::print("{:<26} {:>6} {:>6} {:>8} {:>7} {:>16}\n", "law", "light", "heavy", "unclear", "inside", "median interval");
   for (const Law& law : laws()) {
-    if (law.name.find(o.only) == std::string::npos) continue;
+    if (!o.wants(law.name)) continue;
     const auto clock = make_clock(law.clock);
     const double truth = clock->tail_exponent();
     std::vector<Diagnosis> seen(kDraws);

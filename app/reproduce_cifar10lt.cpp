@@ -145,7 +145,7 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   std::vector<Cell> cells;
   std::map<std::string, SampledModel> model_of;
   for (const Variant& v : e.variants) {
-    if (v.name.find(o.only) == std::string::npos) continue;
+    if (!o.wants(v.name)) continue;
     for (int64_t k = 0; k < o.seeds; ++k) {
       // The paper's settings; 160 epochs are 20,000 steps.
       std::vector<std::string> settings{"net.kind=unet",       fmt::format("data.path={}", o.data),

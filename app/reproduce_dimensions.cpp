@@ -50,7 +50,7 @@ Json reproduce_dimensions(const ReproduceOptions& o) {
                                            "train.lr_decay=0.3", "train.lr_decay_steps=600", "train.epochs=60", "sample.solver=fitted",
                                            "sample.nfe=20", "sample.n=200000", fmt::format("seed={}", o.common.seed + k)});
           const std::string name = fmt::format("{}-{}-{}-seed{}", set, dim, v.name, o.common.seed + k);
-          if (name.find(o.only) != std::string::npos) cells.push_back({name, config_2d(settings, o)});
+          if (o.wants(name)) cells.push_back({name, config_2d(settings, o)});
         }
   const std::vector<Json> results = run_cells(cells, o.folder, score_cell);
   Json out{{"experiment", "dimensions"}, {"seeds", o.seeds}, {"cells", results}};

@@ -111,7 +111,7 @@ Json reproduce_fields(const ReproduceOptions& o) {
   const at::Device device = o.common.network_device("ncsnpp");
   std::vector<Cell> cells;
   for (const Variant& v : variants())
-    if (std::string(v.name).find(o.only) != std::string::npos)
+    if (o.wants(v.name))
       for (int64_t k = 0; k < o.seeds; ++k) {
         const auto seed = static_cast<uint64_t>(o.common.seed + k);
         cells.push_back({fmt::format("{}-seed{}", v.name, seed), cell_config(v, seed, o)});

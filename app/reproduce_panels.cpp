@@ -51,7 +51,7 @@ Json reproduce_panels(const ReproduceOptions& o) {
   for (const double alpha : kDataAlpha)
     for (const Variant& v : variants()) {
       const std::string name = fmt::format("{}-alphaD{}", v.file, alpha);
-      if (name.find(o.only) == std::string::npos) continue;
+      if (!o.wants(name)) continue;
       groups.push_back({v, alpha, cells.size()});
       for (int64_t k = 0; k < o.seeds; ++k) {
         std::vector<std::string> settings = v.settings;

@@ -131,7 +131,7 @@ Json reproduce_skew(const ReproduceOptions& o) {
   for (size_t l = 0; l < laws().size(); ++l)
     for (int64_t k = 0; k < o.seeds; ++k) {
       const std::string name = fmt::format("{}-{}", laws()[l].name, k), path = fmt::format("{}/data/{}.npy", o.folder, name);
-      if (name.find(o.only) == std::string::npos) continue;
+      if (!o.wants(name)) continue;
       if (!std::filesystem::exists(path)) write_npy(path, draw(laws()[l], Key(static_cast<uint64_t>(k)).child("table"), kRows));
       for (const bool skewed : {true, false}) {
         std::vector<std::string> user = o.settings;

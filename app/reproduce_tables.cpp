@@ -121,7 +121,7 @@ Json reproduce_tables(const ReproduceOptions& o) {
     for (const bool twin : {false, true})
       for (int64_t k = 0; k < o.seeds; ++k) {
         Entry e{&t, twin, law, k, fmt::format("{}-{}-{}", t.name, twin ? "twin" : "split", k)};
-        if (e.name.find(o.only) == std::string::npos || (!twin && !real)) continue;
+        if (!o.wants(e.name) || (!twin && !real)) continue;
         std::vector<std::string> own = data;
         if (twin) {
           const std::string path = fmt::format("{}/data/{}.npy", o.folder, e.name);

@@ -121,7 +121,7 @@ Json reproduce_tails(const ReproduceOptions& o) {
     for (const Variant& v : variants(alpha)) {
       std::string name = fmt::format("{}-{}", v.name, alpha);
       std::erase(name, ' ');
-      if (name.find(o.only) == std::string::npos) continue;
+      if (!o.wants(name)) continue;
       groups.push_back({v.name, alpha, cells.size()});
       for (int64_t k = 0; k < o.seeds; ++k) {
         std::vector<std::string> settings{"sample.n=1000000", "sample.time_grid=angle", "train.lr_decay=0.3", "train.lr_decay_steps=900",

@@ -51,7 +51,7 @@ Sweep run_sweep(std::vector<SweepModel> models, const ReproduceOptions& o) {
   std::vector<Cell> cells;
   std::vector<size_t> model_of;
   for (SweepModel& m : models) {
-    if (m.file.find(o.only) == std::string::npos) continue;
+    if (!o.wants(m.file)) continue;
     for (int64_t k = 0; k < o.seeds; ++k) {
       std::vector<std::string> settings = m.settings;
       settings.push_back(fmt::format("seed={}", o.common.seed + k));
