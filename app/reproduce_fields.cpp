@@ -56,7 +56,7 @@ RunConfig cell_config(const Variant& v, uint64_t seed, const ReproduceOptions& o
                                     "train.keep=1",
                                     "train.checkpoint_steps=2000",
                                     "train.log_steps=100",
-                                    "sample.solver=heun",
+                                    "sample.solver=ab2",
                                     "sample.nfe=50",
                                     "sample.n=4000",
                                     fmt::format("seed={}", seed)};

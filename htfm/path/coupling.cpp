@@ -51,8 +51,9 @@ class Independent final : public Coupling {
 class Ranked final : public Coupling {
  public:
   Ranked(const CouplingContext& c, bool by_clock) : source_(c.source), dim_(c.dim), by_clock_(by_clock) {}
-  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool) const override {
-    SourceBatch batch = source_.draw(key, data.rows.size(0), dim_);
+  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool points) const override {
+    const int64_t n = data.rows.size(0);
+    SourceBatch batch = points || !by_clock_ ? source_.draw(key, n, dim_) : source_.clocks(key, n);
     if (by_clock_)
       pair_by_rank(level, {batch.area.const_data_ptr<double>(), level.size()}, batch);
     else

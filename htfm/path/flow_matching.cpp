@@ -10,7 +10,8 @@ namespace htfm {
 
 namespace {
 
-constexpr int64_t kScalePairs = 1 << 18;  // pairs that the data scale is fitted to
+// Pairs that the data scale is fitted to; fewer of long rows.
+constexpr int64_t kScalePairs = 1 << 18, kFewestScalePairs = 1 << 14, kScaleValues = 1 << 30;
 
 }  // namespace
 
@@ -45,7 +46,7 @@ void FlowMatching::couple(const CoupledData& data) {
 DataScale FlowMatching::fit_scale(const CoupledData& data) const {
   if (std::optional<DataScale> known = coupling_->data_scale(*sizes_)) return std::move(*known);
   const int64_t n = data.rows.size(0), dim = data.rows.size(1), batch = std::min<int64_t>(n, 1024),
-                rounds = (kScalePairs + batch - 1) / batch;
+                pairs = std::clamp(kScaleValues / dim, kFewestScalePairs, kScalePairs), rounds = (pairs + batch - 1) / batch;
   const at::Tensor centre = median_centre(data.rows);
   const Key key = data.key.child("scale");
   std::vector<int64_t> order(static_cast<size_t>(n)), index(static_cast<size_t>(batch));
@@ -57,10 +58,10 @@ DataScale FlowMatching::fit_scale(const CoupledData& data) const {
     const Key own = key.child(static_cast<uint64_t>(round));
     const std::vector<double> level = sizes_->levels(own.child("level"), rows);
     const at::Tensor stretched = sizes_->stretch(rows, level);
-    const SourceBatch source = coupling_->pair(own, {stretched, index, rows.position}, level);
-    const at::Tensor distances = stretched.to(at::kDouble).sub(centre).square().sum(1).sqrt();
+    const SourceBatch source = coupling_->pair(own, {stretched, index, rows.position}, level, false);
+    const at::Tensor from_centre = distances(stretched, centre);
     const double* area = source.area.const_data_ptr<double>();
-    const double* distance = distances.const_data_ptr<double>();
+    const double* distance = from_centre.const_data_ptr<double>();
     areas.insert(areas.end(), area, area + batch);
     paired.insert(paired.end(), distance, distance + batch);
   }

@@ -84,10 +84,11 @@ class Conjugate final : public Coupling {
   explicit Conjugate(const CouplingContext& c)
       : source_(c.source), dim_(c.dim), key_(c.key), radius_(c.source.clock().student_degrees(), c.dim) {}
 
-  SourceBatch pair(Key key, const DataBatch&, const std::vector<double>& level, bool) const override {
+  SourceBatch pair(Key key, const DataBatch&, const std::vector<double>& level, bool points) const override {
     std::vector<double> radius(level.size());
     for (size_t i = 0; i < level.size(); ++i) radius[i] = radius_.quantile(level[i]);
     SourceBatch out = source_.of_slopes(radius_.draw_slopes(key.child("clock"), radius));
+    if (!points) return out;
     out.source = points_of_radius(key.child("source"), radius, dim_);
     source_.place(out.area, out.source);
     return out;
@@ -127,7 +128,7 @@ class Pool final : public Coupling {
 
   explicit Pool(const CouplingContext& c) : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key) {}
 
-  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool) const override {
+  SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool points) const override {
     const int64_t n = data.rows.size(0);
     // A new pool once as many rows were taken as it holds: a function of the position alone, so that a resumed run draws the same.
     const std::shared_ptr<const Ranking> pool = ranking(data.position / size_);
@@ -135,6 +136,7 @@ class Pool final : public Coupling {
     for (int64_t i = 0; i < n; ++i) order[i] = std::min<int64_t>(static_cast<int64_t>(level[i] * static_cast<double>(size_)), size_ - 1);
     SourceBatch out = pool->clocks;
     out.reorder(order);
+    if (!points) return out;
     std::vector<double> radius(order.size());
     for (size_t i = 0; i < order.size(); ++i) radius[i] = pool->radius[order[i]];
     out.source = points_of_radius(key.child("source"), radius, dim_);

@@ -40,7 +40,7 @@ std::string DataScale::describe() const {
 }
 
 double robust_scale(const at::Tensor& rows) {
-  const at::Tensor distance = rows.to(at::kDouble).sub(median_centre(rows)).square().sum(1).sqrt();
+  const at::Tensor distance = distances(rows, median_centre(rows));
   const double scale = std::get<0>(distance.sort()).select(0, rows.size(0) / 2).item<double>() / chi_median(rows.size(1));
   return scale > 0 ? scale : 1;
 }

@@ -1,15 +1,19 @@
 #include "htfm/tail/scatter.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/linalg_cholesky.h>
 #include <ATen/ops/linalg_solve_triangular.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/where.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
 
 namespace htfm {
 
@@ -23,7 +27,31 @@ at::Tensor squared_distances(const at::Tensor& shape, const at::Tensor& x) {
   return y.mul(y).sum(0);
 }
 
-at::Tensor median(const at::Tensor& x) { return std::get<0>(x.sort(0)).select(0, x.size(0) / 2); }
+// Column by column: rows may be whole images, of which a sorted copy would be large and slow.
+template <class T>
+at::Tensor median_of(const at::Tensor& x) {
+  const int64_t n = x.size(0), dim = x.size(1);
+  at::Tensor out = at::empty({dim}, at::kDouble);
+  const T* from = x.const_data_ptr<T>();
+  double* to = out.mutable_data_ptr<double>();
+  constexpr int64_t kTogether = 16;  // columns: what a line of memory holds
+  parallel_ranges(dim, kTogether, [&](int64_t first, int64_t last) {
+    std::vector<T> column(static_cast<size_t>(n * (last - first)));
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t k = first; k < last; ++k) column[(k - first) * n + i] = from[i * dim + k];
+    for (int64_t k = first; k < last; ++k) {
+      T* own = column.data() + (k - first) * n;
+      std::nth_element(own, own + n / 2, own + n);
+      to[k] = static_cast<double>(own[n / 2]);
+    }
+  });
+  return out;
+}
+
+at::Tensor median(const at::Tensor& x) {
+  const at::Tensor dense = x.contiguous();
+  return x.scalar_type() == at::kFloat ? median_of<float>(dense) : median_of<double>(dense.to(at::kDouble));
+}
 
 }  // namespace
 
@@ -34,7 +62,18 @@ double chi_median(int64_t dim) {
 
 at::Tensor median_centre(const at::Tensor& rows) {
   if (rows.size(0) < 1) throw InputError("[data] expected at least one row, got none");
-  return median(rows.to(at::kDouble));
+  return median(rows);
+}
+
+at::Tensor distances(const at::Tensor& rows, const at::Tensor& centre) {
+  constexpr int64_t kValues = 1 << 22;  // in double at a time
+  const int64_t n = rows.size(0), part = std::max<int64_t>(1, kValues / std::max<int64_t>(1, rows.size(1)));
+  at::Tensor out = at::empty({n}, at::kDouble);
+  for (int64_t first = 0; first < n; first += part) {
+    const int64_t count = std::min(part, n - first);
+    out.narrow(0, first, count).copy_(rows.narrow(0, first, count).to(at::kDouble).sub(centre).square().sum(1).sqrt());
+  }
+  return out;
 }
 
 at::Tensor robust_scatter(const at::Tensor& rows, const at::Tensor& centre) {

@@ -11,6 +11,9 @@ double chi_median(int64_t dim);
 /// The coordinate-wise median of n x dim rows; dim, float64.
 at::Tensor median_centre(const at::Tensor& rows);
 
+/// Distances of the rows from a centre (dim, float64); n, float64.
+at::Tensor distances(const at::Tensor& rows, const at::Tensor& centre);
+
 /// Tyler's shape matrix of n x dim rows about a centre, drawn a little towards its diagonal where rows are few, and scaled so that the
 /// median Mahalanobis distance is that of a normal law. dim x dim, float64, positive definite.
 at::Tensor robust_scatter(const at::Tensor& rows, const at::Tensor& centre);

@@ -19,7 +19,7 @@ double rounded(double x) {
 
 /// Distances of the rows from their coordinate-wise median, ascending.
 std::vector<double> sorted_radii(const at::Tensor& rows) {
-  const at::Tensor distance = rows.to(at::kDouble).sub(median_centre(rows)).square().sum(1).sqrt();
+  const at::Tensor distance = distances(rows, median_centre(rows));
   const double* r = distance.const_data_ptr<double>();
   std::vector<double> radii(r, r + distance.numel());
   sort_values(radii);
