@@ -24,8 +24,8 @@ struct Variant {
 std::vector<Variant> variants() {
   const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma", nu = "clock.nu=3";
   const std::string by_clock = "precondition.time=clock";
-  // A field whose maximum has a level in the set meets a source of the same level.
-  const std::string coupled = "coupling.kind=pool", size = "coupling.size=maximum", scale = "precondition.scale=clock";
+  // A field meets the source whose radius has the same level in its law as the field's in the set.
+  const std::string coupled = "coupling.kind=pool", size = "coupling.size=radius", scale = "precondition.scale=clock";
   return {{"G", {"clock.family=deterministic"}},
           {"alpha-1.7", {stable, alpha}},
           {"t-3.0", {student, nu}},

@@ -49,6 +49,7 @@ at::Tensor median_of(const at::Tensor& x) {
 }
 
 at::Tensor median(const at::Tensor& x) {
+  if (x.dim() == 1) return median(x.unsqueeze(1)).squeeze(0);
   const at::Tensor dense = x.contiguous();
   return x.scalar_type() == at::kFloat ? median_of<float>(dense) : median_of<double>(dense.to(at::kDouble));
 }
