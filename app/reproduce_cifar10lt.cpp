@@ -1,5 +1,4 @@
-// CIFAR10-LT: clocks and signature orders at an equal budget, one long run, and the baselines; Frechet distance, precision, recall and
-// class counts of each.
+// An experiment on CIFAR10-LT: trains, samples and scores its models; Frechet distance, precision, recall and class counts of each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,57 +19,6 @@
 namespace htfm::app {
 
 namespace {
-
-using Run = ImageRun;
-using Variant = ImageVariant;
-
-ImageExperiment equal_budget() {
-  const std::vector<Run> runs{{"euler", 20}, {"euler", 100}};
-  const std::string stable = "clock.family=stable", student = "clock.family=inverse-gamma", by_clock = "precondition.time=clock";
-  return {"cifar10lt",
-          "CIFAR10-LT",
-          "Clocks and signature orders at an equal budget.",
-          160,
-          {{"G", {"clock.family=deterministic"}, runs},
-           {"alpha-1.7-m0", {stable, "clock.alpha=1.7", "feature.order=0"}, runs},
-           {"alpha-1.7-m1", {stable, "clock.alpha=1.7", "feature.order=1"}, runs},
-           {"alpha-1.8-m1", {stable, "clock.alpha=1.8", "feature.order=1"}, runs},
-           {"t-3.0-m0", {student, "clock.nu=3", "feature.order=0"}, runs},
-           {"t-3.0-m1", {student, "clock.nu=3", "feature.order=1"}, runs},
-           {"by-clock-alpha-1.7-m1", {stable, "clock.alpha=1.7", "feature.order=1", by_clock}, runs},
-           {"by-clock-t-3.0-m1", {student, "clock.nu=3", "feature.order=1", by_clock}, runs}}};
-}
-
-ImageExperiment long_run() {
-  std::vector<Run> runs;
-  for (const char* solver : {"euler", "heun", "midpoint", "ab2"})
-    for (const int64_t nfe : {5, 10, 20, 50, 100}) runs.push_back({solver, nfe});
-  return {"cifar10lt-long",
-          "CIFAR10-LT, a long run",
-          "The Frechet distance against the evaluations of four solvers.",
-          800,
-          {{"by-clock-alpha-1.7-m1-long", {"clock.family=stable", "clock.alpha=1.7", "precondition.time=clock"}, runs}}};
-}
-
-// T = 4000 and the clamps are those of the baselines' images; a sampler's own steps are as many as the evaluations.
-ImageExperiment baselines() {
-  const auto runs = [](const char* solver) { return std::vector<Run>{{solver, 20}, {solver, 100}, {solver, 500}}; };
-  const std::vector<std::string> stable{"clock.family=stable", "clock.alpha=1.7"};
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.end(), stable.begin(), stable.end());
-    return more;
-  };
-  std::vector<Run> both = runs("dlpm");
-  for (const Run& r : runs("dlim")) both.push_back(r);
-  return {"baselines",
-          "CIFAR10-LT: flow matching and the baselines",
-          "Methods with the same network and budget.",
-          160,
-          {{"by-clock-alpha-1.7-m1", with({"feature.order=1", "precondition.time=clock"}), runs("euler")},
-           {"dlpm-1.7", with({"method=dlpm", "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}), both},
-           {"lim-1.7", with({"method=lim"}), runs("sde")},
-           {"tflow-3", {"method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}, runs("heun")}}};
-}
 
 // Frechet distance, precision, recall and class counts of samples (n x dim), and a picture with one column a class.
 Json score_samples(const ImageReference& real, const at::Tensor& samples, const std::string& picture) {
@@ -98,24 +46,18 @@ Json score_samples(const ImageReference& real, const at::Tensor& samples, const 
   return j;
 }
 
-// A model and one way to sample it: a cell. The training's configuration has nothing of the sampling.
-struct SampledModel {
-  std::string name;
-  RunConfig training;
-  Run run;
-};
-
-Json score_cell(const SampledModel& what, const Cell& cell, const Model& model, const std::string& folder, const ImageReference& real,
+// A cell is a model and one way to sample it.
+Json score_cell(const std::string& name, const Cell& cell, const Model& model, const std::string& folder, const ImageReference& real,
                 at::Device device) {
   SampleOptions options = sample_options(cell.config);
-  options.solver = what.run.solver;  // also of a method with samplers of its own
+  options.solver = cell.config.sample.solver;  // also of a method with samplers of its own
   options.device = device, options.precision = cell.config.train.precision;
   const SampleResult s = sample(model, options);
   Json j = score_samples(real, s.samples, fmt::format("{}/{}.png", folder, cell.name));
-  j["model"] = what.name, j["solver"] = what.run.solver, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
+  j["model"] = name, j["solver"] = options.solver, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
   j["nfe"] = s.evaluations, j["diverged"] = s.diverged, j["sample_seconds"] = s.seconds;
-  say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", what.name, what.run.solver,
-                  what.run.nfe, j["fd_name"].get<std::string>(), j["fd"].get<double>(), j["precision"].get<double>(),
+  say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", name, options.solver,
+                  options.solve.nfe, j["fd_name"].get<std::string>(), j["fd"].get<double>(), j["precision"].get<double>(),
                   j["recall"].get<double>(), s.diverged));
   return j;
 }
@@ -143,8 +85,8 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
     throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}", e.name);
   const at::Device device = o.common.network_device("unet");
   std::vector<Cell> cells;
-  std::map<std::string, SampledModel> model_of;
-  for (const Variant& v : e.variants) {
+  std::map<std::string, std::string> model_of;  // of a cell: what is trained, whose settings know nothing of the sampling
+  for (const ImageVariant& v : e.variants) {
     if (!o.wants(v.name)) continue;
     for (int64_t k = 0; k < o.seeds; ++k) {
       // The paper's settings; 160 epochs are 20,000 steps.
@@ -162,10 +104,10 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
       settings.insert(settings.end(), o.settings.begin(), o.settings.end());
       const std::string name = fmt::format("{}-seed{}", v.name, o.common.seed + k);
       const RunConfig training = parse_config("", "reproduce", settings);
-      for (const Run& r : v.runs) {
+      for (const ImageRun& r : v.runs) {
         cells.push_back({fmt::format("{}-{}-{}", name, r.solver, r.nfe), training});
         cells.back().config.sample.solver = r.solver, cells.back().config.sample.nfe = r.nfe;
-        model_of[cells.back().name] = {name, training, r};
+        model_of[cells.back().name] = name;
       }
     }
   }
@@ -175,14 +117,14 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   std::optional<Model> model;  // that of the last cell; the next one is mostly of the same
   std::string trained;
   const auto work = [&](const Cell& c) {
-    const SampledModel& what = model_of.at(c.name);
-    if (trained != what.name) {
+    const std::string& name = model_of.at(c.name);
+    if (trained != name) {
       make_folder(o.folder + "/runs");
       model.reset();
-      model = train_with_status(what.training, {.folder = o.folder + "/runs/" + what.name, .device = device, .resume = true});
-      trained = what.name;
+      model = train_with_status(c.config, {.folder = o.folder + "/runs/" + name, .device = device, .resume = true});
+      trained = name;
     }
-    return score_cell(what, c, *model, o.folder, reference, device);
+    return score_cell(name, c, *model, o.folder, reference, device);
   };
   const std::vector<Json> results = run_cells(cells, o.folder, work, true);
   report::Table table;
@@ -213,8 +155,8 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   return out;
 }
 
-Json reproduce_cifar10lt(const ReproduceOptions& o) { return run_image_experiment(o, equal_budget()); }
-Json reproduce_cifar10lt_long(const ReproduceOptions& o) { return run_image_experiment(o, long_run()); }
-Json reproduce_baselines(const ReproduceOptions& o) { return run_image_experiment(o, baselines()); }
+Json reproduce_cifar10lt(const ReproduceOptions& o) { return run_image_experiment(o, image_equal_budget()); }
+Json reproduce_cifar10lt_long(const ReproduceOptions& o) { return run_image_experiment(o, image_long_run()); }
+Json reproduce_baselines(const ReproduceOptions& o) { return run_image_experiment(o, image_baselines()); }
 
 }  // namespace htfm::app

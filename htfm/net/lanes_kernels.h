@@ -12,7 +12,7 @@
 namespace htfm {
 namespace {
 
-/// L floats, or as many as the instruction set has in a vector.
+/// Vectors of L floats; kLanes is what the instruction set has.
 template <int L>
 struct Lanes {
   typedef float Float __attribute__((vector_size(L * 4)));

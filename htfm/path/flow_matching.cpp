@@ -47,7 +47,7 @@ DataScale FlowMatching::fit_scale(const CoupledData& data) const {
   if (std::optional<DataScale> known = coupling_->data_scale(*sizes_)) return std::move(*known);
   const int64_t n = data.rows.size(0), dim = data.rows.size(1), batch = std::min<int64_t>(n, 1024),
                 pairs = std::clamp(kScaleValues / dim, kFewestScalePairs, kScalePairs), rounds = (pairs + batch - 1) / batch;
-  const at::Tensor centre = median_centre(data.rows);
+  const at::Tensor& centre = sizes_->centre();
   const Key key = data.key.child("scale");
   std::vector<int64_t> order(static_cast<size_t>(n)), index(static_cast<size_t>(batch));
   std::vector<double> areas, paired;

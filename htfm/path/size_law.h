@@ -29,6 +29,7 @@ class SizeLaw {
   SizeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows);
   const SizeStatistic& size() const { return *size_; }
   std::span<const double> sorted() const { return sorted_; }
+  const at::Tensor& centre() const { return centre_; }  ///< the coordinate-wise median
   /// For each row a level u in (0,1), uniform over the share of the data that its rank stands for: over all rows u is uniform, and the size
   /// is its u-quantile. Ties share their ranks.
   std::vector<double> levels(Key key, const DataBatch& batch) const;
