@@ -53,40 +53,82 @@ at::Tensor by_eigenvectors(const at::Tensor& a, const at::Tensor& b, int64_t ran
 
 }  // namespace
 
+namespace {
+
+constexpr int64_t kPanel = 1024;  // features that are added to the scatter at once
+
+/// Rows a power of two apart fall on the same lines of the cache, so they get a little more room.
+at::Tensor roomy_zeros(int64_t rows, int64_t columns) { return at::zeros({rows, columns + 8}, at::kDouble).narrow(1, 0, columns); }
+
+template <class T>
+void check_finite(const T* x, int64_t n, int64_t dim, int64_t first, std::string_view what) {
+  for (int64_t i = 0; i < n; ++i) {
+    T sum = 0;  // of zeros, unless there is something else
+    for (int64_t k = 0; k < dim; ++k) sum += x[i * dim + k] * 0;
+    if (sum != 0 || std::isnan(sum)) throw InputError("[{}] expected finite features, got another in row {}", what, first + i);
+  }
+}
+
+template <class T>
+void copy_values(const T* from, int64_t n, double* to) {
+  std::copy(from, from + n, to);
+}
+
+}  // namespace
+
 void MomentCollector::add(const at::Tensor& features, std::string_view what) {
   if (features.dim() != 2 || features.size(1) == 0)
     throw InputError("[{}] expected features n x d, got an array of {} dimensions", what, features.dim());
-  const at::Tensor x = features.detach().to(at::kCPU, at::kDouble).contiguous();
+  const bool single = features.scalar_type() == at::kFloat;
+  const at::Tensor x = features.detach().to(at::kCPU, single ? at::kFloat : at::kDouble).contiguous();
   const int64_t m = x.size(0), dim = x.size(1);
-  if (n_ > 0 && dim != origin_.size(0)) throw InputError("[{}] expected features of dimension {}, got {}", what, origin_.size(0), dim);
-  const double* from = x.const_data_ptr<double>();
-  for (int64_t i = 0; i < m * dim; ++i)
-    if (!std::isfinite(from[i])) throw InputError("[{}] expected finite features, got another in row {}", what, n_ + i / dim);
-  if (m == 0) return;
-  if (n_ == 0) {
-    origin_ = at::zeros({dim}, at::kDouble), sum_ = at::zeros({dim}, at::kDouble), scatter_ = at::zeros({dim, dim}, at::kDouble);
-    double* origin = origin_.mutable_data_ptr<double>();
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t k = 0; k < dim; ++k) origin[k] += from[i * dim + k];
-    for (int64_t k = 0; k < dim; ++k) origin[k] /= static_cast<double>(m);
+  if (n_ > 0 && dim != panel_.size(1)) throw InputError("[{}] expected features of dimension {}, got {}", what, panel_.size(1), dim);
+  if (single)
+    check_finite(x.const_data_ptr<float>(), m, dim, n_, what);
+  else
+    check_finite(x.const_data_ptr<double>(), m, dim, n_, what);
+  if (m > 0 && n_ == 0) panel_ = at::empty({kPanel, dim}, at::kDouble);
+  for (int64_t i = 0; i < m;) {
+    const int64_t held = n_ % kPanel, rows = std::min(kPanel - held, m - i);
+    double* to = panel_.mutable_data_ptr<double>() + held * dim;
+    if (single)
+      copy_values(x.const_data_ptr<float>() + i * dim, rows * dim, to);
+    else
+      copy_values(x.const_data_ptr<double>() + i * dim, rows * dim, to);
+    n_ += rows, i += rows;
+    if (held + rows == kPanel) sums_.add(panel_);
   }
-  const at::Tensor centred = at::empty({m, dim}, at::kDouble);
-  const double* origin = origin_.const_data_ptr<double>();
-  double *to = centred.mutable_data_ptr<double>(), *sum = sum_.mutable_data_ptr<double>();
-  for (int64_t i = 0; i < m; ++i)
+}
+
+void MomentCollector::Sums::add(const at::Tensor& rows) {
+  const int64_t m = rows.size(0), dim = rows.size(1);
+  const double* x = rows.const_data_ptr<double>();
+  if (!origin.defined()) {
+    origin = at::zeros({dim}, at::kDouble), sum = at::zeros({dim}, at::kDouble), scatter = roomy_zeros(dim, dim);
+    double* mean = origin.mutable_data_ptr<double>();
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t k = 0; k < dim; ++k) mean[k] += x[i * dim + k];
+    for (int64_t k = 0; k < dim; ++k) mean[k] /= static_cast<double>(m);
+  }
+  const at::Tensor centred = roomy_zeros(m, dim);
+  const double* mean = origin.const_data_ptr<double>();
+  double *to = centred.mutable_data_ptr<double>(), *total = sum.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < m; ++i, to += centred.stride(0))
     for (int64_t k = 0; k < dim; ++k) {
-      to[i * dim + k] = from[i * dim + k] - origin[k];
-      sum[k] += to[i * dim + k];
+      to[k] = x[i * dim + k] - mean[k];
+      total[k] += to[k];
     }
-  add_product(scatter_, centred.t(), centred, Part::lower);
-  n_ += m;
+  add_product(scatter, centred.t(), centred, Part::lower);
 }
 
 FeatureMoments MomentCollector::moments() const {
   if (n_ < 2) throw InputError("[frechet] expected at least two features, got {}", n_);
+  Sums all;
+  if (sums_.origin.defined()) all = {sums_.origin, sums_.sum.clone(), sums_.scatter.clone()};
+  if (n_ % kPanel > 0) all.add(panel_.narrow(0, 0, n_ % kPanel));
   const auto n = static_cast<double>(n_);
-  FeatureMoments out{n_, origin_.clone(), scatter_.clone()};
-  const double* sum = sum_.const_data_ptr<double>();
+  FeatureMoments out{n_, all.origin.clone(), all.scatter.contiguous()};
+  const double* sum = all.sum.const_data_ptr<double>();
   double *mean = out.mean.mutable_data_ptr<double>(), *s = out.covariance.mutable_data_ptr<double>();
   const int64_t dim = out.dim();
   for (int64_t i = 0; i < dim; ++i) {

@@ -15,7 +15,8 @@ struct FeatureMoments {
   int64_t dim() const { return mean.size(0); }
 };
 
-/// Collects them from batches, in float64. The same batches give the same bits for any number of threads.
+/// Collects them from batches, in float64. The same features give the same bits, however they are cut into batches and for any number of
+/// threads.
 class MomentCollector {
  public:
   /// Adds m x dim features, float32 or float64, of any device. `what` is for messages: a feature that is not finite is an InputError.
@@ -25,10 +26,17 @@ class MomentCollector {
   FeatureMoments moments() const;
 
  private:
+  struct Sums {
+    void add(const at::Tensor& rows);
+
+    at::Tensor origin;   // the mean of the first rows: sums of squares about it lose no digits
+    at::Tensor sum;      // of x - origin
+    at::Tensor scatter;  // of (x - origin)(x - origin)', the lower triangle
+  };
+
   int64_t n_ = 0;
-  at::Tensor origin_;   // the first batch's mean: sums of squares about it lose no digits
-  at::Tensor sum_;      // of x - origin
-  at::Tensor scatter_;  // of (x - origin)(x - origin)', the lower triangle
+  at::Tensor panel_;  // the last features, in float64: a large product takes less time than some small ones
+  Sums sums_;         // of those before
 };
 
 /// tr (S_a S_b)^(1/2). Singular covariances are welcome: with n <= dim features a covariance has rank n - 1, and no eigenvalue beyond that,
