@@ -96,7 +96,7 @@ Json run(UNetBench o) {
   flow.couple({rows, {}, Key(3)});
   RunningStandardiser standardiser(flow.feature().size());
   const OptimiserState state = OptimiserState::initial(network->layout(), Key(0));
-  DeviceTrainer trainer(*network, state, {}, rows, config.train, {}, false);
+  DeviceTrainer trainer(*network, state, {}, rows, config.train, {}, {});
   std::vector<int64_t> index(static_cast<size_t>(o.batch));
   const std::vector<uint8_t> flip(index.size(), 1);
   int64_t step = 0;

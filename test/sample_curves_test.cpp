@@ -9,7 +9,6 @@
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/sample/sampler.h"
-#include "htfm/train/engine.h"
 #include "htfm/train/loss.h"
 #include "htfm/train/trainer.h"
 
@@ -122,14 +121,6 @@ TEST(Curves, AreRefusedWhereTheyCannotWork) {
   EXPECT_THROW(small({"method=dlpm"}), InputError);
   EXPECT_THROW(small({"train.validation=0.1"}), InputError);
   EXPECT_THROW(small({"precondition.enabled=false"}), InputError);
-  const Dataset data = load_dataset(small());
-  const Model model(small(), data);
-  try {
-    make_engine(model, model.coupled(data), at::kCUDA);
-    FAIL();
-  } catch (const InputError& e) {
-    EXPECT_NE(std::string(e.what()).find("path.learn"), std::string::npos) << e.what();
-  }
 }
 
 }  // namespace

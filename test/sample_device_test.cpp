@@ -170,18 +170,35 @@ TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
   fill_normal(Key(2), 0, data.rows.numel(), data.rows.mutable_data_ptr<float>());
   data.image = ImageShape{3, 16, 16}, data.hash = "x", data.origin = "noise";
   std::vector<Model> models;
-  std::vector<std::vector<double>> losses;
+  std::vector<std::vector<double>> losses, validations;
   for (const at::Device where : {at::Device(at::kCPU), at::Device(at::kCUDA, 0)}) {
-    losses.emplace_back();
+    losses.emplace_back(), validations.emplace_back();
     TrainOptions options;
     options.device = where;
-    options.report = [&](const TrainProgress& p) { losses.back().push_back(p.loss); };
+    options.report = [&](const TrainProgress& p) {
+      losses.back().push_back(p.loss);
+      if (p.validation) validations.back().push_back(*p.validation);
+    };
     models.push_back(train(c, data, options));
   }
-  ASSERT_EQ(losses[0].size(), 6U);
-  for (size_t k = 0; k < losses[0].size(); ++k) EXPECT_NEAR(losses[1][k], losses[0][k], 1e-4 * losses[0][k]) << k;
+  ASSERT_EQ(losses[0].size(), c.train.validation > 0 ? 4U : 6U);
+  ASSERT_EQ(validations[0].size(), c.train.validation > 0 ? 2U : 0U);
+  const auto near = [](const std::vector<double>& x, const std::vector<double>& y) {
+    ASSERT_EQ(x.size(), y.size());
+    for (size_t k = 0; k < x.size(); ++k) EXPECT_NEAR(y[k], x[k], 1e-4 * x[k]) << k;
+  };
+  near(losses[0], losses[1]), near(validations[0], validations[1]);
   const at::Tensor a = models[0].state.ema, b = models[1].state.ema;
   EXPECT_LT((a - b).norm().item<double>() / a.norm().item<double>(), 1e-3);
+  if (c.train.validation > 0) {
+    EXPECT_EQ(models[0].best_step, models[1].best_step);
+    EXPECT_LT((models[0].best - models[1].best).norm().item<double>() / a.norm().item<double>(), 1e-3);
+  }
+  if (c.path.learn) {
+    const at::Tensor curves = models[0].curves.parameters;
+    EXPECT_GT(curves.norm().item<double>(), 1e-3) << "the curves have moved";
+    EXPECT_LT((curves - models[1].curves.parameters).norm().item<double>(), 1e-2 * curves.norm().item<double>());
+  }
   SampleOptions options = sample_options(c);
   options.n = 5, options.solver = GetParam().solver, options.solve.nfe = 4, options.precision = "float32";
   const SampleResult host = sample(models[0], options);
@@ -201,6 +218,9 @@ INSTANTIATE_TEST_SUITE_P(
                                {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool", "coupling.size=maximum",
                                 "precondition.scale=clock"},
                                "ab2"},
+                    MethodCase{"flow_ot", {"coupling.kind=ot"}, "euler"}, MethodCase{"flow_tail", {"data.tail=pareto"}, "euler"},
+                    MethodCase{"flow_learned", {"path.schedule=near-linear", "path.learn=true"}, "euler"},
+                    MethodCase{"flow_validated", {"train.validation=0.2", "train.validate_steps=2"}, "euler"},
                     MethodCase{"flow_plain", {"train.graph=false"}, "midpoint"}, MethodCase{"dlpm", {"method=dlpm"}, "dlpm"},
                     MethodCase{"dlpm_clamped", {"method=dlpm", "baseline.clamp_a=20", "baseline.clamp_eps=2"}, "dlpm"},
                     MethodCase{"dlpm_median", {"method=dlpm", "baseline.loss=median", "baseline.outer=3", "baseline.inner=2"}, "dlpm"},

@@ -64,6 +64,10 @@ class ImageOps {
   virtual at::ScalarType type() const = 0;  ///< of activations and of the weights in products
   /// Channels of images are padded with zeros to a multiple of this.
   virtual int64_t channel_multiple() const = 0;
+  int64_t padded(int64_t channels) const {
+    const int64_t m = channel_multiple();
+    return (channels + m - 1) / m * m;
+  }
 
   at::Tensor empty(at::IntArrayRef shape) const;
   at::Tensor zeros_float(at::IntArrayRef shape) const;

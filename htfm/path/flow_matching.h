@@ -45,6 +45,7 @@ class FlowMatching final : public Method {
   /// The data scale by clock that belongs to this coupling and data set.
   DataScale fit_scale(const CoupledData& data) const;
 
+  bool changes_rows() const override { return pareto_tail_; }
   bool draws_points() const override {
     return coupling_spec_.kind != "independent" || !source_.mean().zero() || !covariance_spec_.identity();
   }

@@ -93,6 +93,8 @@ class Method {
 
   /// Whether a recipe always has the source's points, since the coupling looks at them or they are more than sqrt(2A) z.
   virtual bool draws_points() const { return false; }
+  /// Whether the data of a recipe may be others than the rows it was made for.
+  virtual bool changes_rows() const { return false; }
   /// What pairs() works from. Without `points` the source's points are left out unless draws_points(): whoever makes the pairs draws them.
   /// A function of the key, the data, their position and the standardiser's state, which sees the features.
   virtual BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const = 0;

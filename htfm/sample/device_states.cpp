@@ -22,11 +22,10 @@ DeviceStates::DeviceStates(const Model& model, const at::Tensor& weights, int64_
   ops_ = device_.image_ops(p.type);
   queue_ = device_.queue();
   const UNetOptions& o = layers->options;
-  const int64_t m = ops_->channel_multiple();
   queue_->run([&] {
     master_ = weights.to(ops_->device());
     compute_ = master_.to(p.type);
-    input_ = ops_->empty({rows, o.height, o.width, (o.channels + m - 1) / m * m}).zero_();
+    input_ = ops_->empty({rows, o.height, o.width, ops_->padded(o.channels)}).zero_();
     time_ = ops_->zeros_float({rows});
     if (o.feature > 0) feature_ = ops_->zeros_float({rows, o.feature});
     registers_.push_back(at::empty({rows, dim_}, at::TensorOptions().dtype(at::kDouble).device(ops_->device())));

@@ -232,7 +232,7 @@ Bindings::Bindings(RunConfig& c) {
   add("path.b", c.path.b, "signature-linear, near-linear: the curve b(t)");
   add("path.c", c.path.c, "time-warp: the curve c(t)");
   add("path.coordinates", c.path.coordinates, "schedules with curves: the signature of the clock normalised (T / T_1) or raw");
-  add("path.learn", c.path.learn, "near-linear, time-warp: the curves start with the straight line and train with the network (CPU)");
+  add("path.learn", c.path.learn, "near-linear, time-warp: the curves start with the straight line and train with the network");
   add("path.learn_words", c.path.learn_words, "learned curves: their words, with spaces between");
   add("path.learn_degree", c.path.learn_degree, 2, 12, "learned curves: degree of alpha and beta in t");
   add("coupling.kind", c.coupling.kind, join_names(couplings()));

@@ -32,11 +32,6 @@ cuda::Loss kernel_loss(LossKind kind) {
   }
 }
 
-int64_t padded(const ImageOps& ops, int64_t channels) {
-  const int64_t m = ops.channel_multiple();
-  return (channels + m - 1) / m * m;
-}
-
 class CudaQueue final : public DeviceQueue {
  public:
   CudaQueue() : stream_(at::cuda::getStreamFromPool(true)) {}
@@ -82,7 +77,7 @@ class CudaImageDevice final : public ImageDevice {
                     const at::Tensor& noise) const override {
     const auto rows = static_cast<int64_t>(step.rows.numel() / static_cast<int64_t>(sizeof(StepRow)));
     const auto options = at::TensorOptions().dtype(at::kFloat).device(ops.device());
-    PairTensors out{ops.empty({rows, image[1], image[2], padded(ops, image[0])}), at::empty({rows, image[1], image[2], image[0]}, options),
+    PairTensors out{ops.empty({rows, image[1], image[2], ops.padded(image[0])}), at::empty({rows, image[1], image[2], image[0]}, options),
                     at::empty({rows}, options)};
     cuda::PairArgs a;
     a.type = kernel_type(ops), a.rows = static_cast<int>(rows), a.channels = static_cast<int>(image[0]);
@@ -97,7 +92,7 @@ class CudaImageDevice final : public ImageDevice {
   at::Tensor loss_gradient(const ImageOps& ops, const LossSpec& loss, const PredictedTensors& predicted, const StepTensors& step,
                            const at::Tensor& partial) const override {
     const auto& [output, target] = predicted;
-    at::Tensor gradient = ops.empty({output.size(0), output.size(1), output.size(2), padded(ops, output.size(3))});
+    at::Tensor gradient = ops.empty({output.size(0), output.size(1), output.size(2), ops.padded(output.size(3))});
     cuda::LossArgs a;
     a.type = kernel_type(ops), a.rows = static_cast<int>(output.size(0)), a.channels = static_cast<int>(output.size(3));
     a.padded = static_cast<int>(gradient.size(3)), a.pixels = static_cast<int>(output.size(1) * output.size(2));

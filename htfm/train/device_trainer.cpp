@@ -23,7 +23,7 @@ at::TensorOptions on_host() { return at::TensorOptions().dtype(at::kByte).pinned
 
 // What the host has written for a step that the device may not have read yet.
 struct DeviceTrainer::Slot {
-  at::Tensor bytes, noise;
+  at::Tensor bytes, noise, rows;
 };
 
 DevicePrecision precision_by_name(const std::string& name) {
@@ -34,7 +34,7 @@ DevicePrecision precision_by_name(const std::string& name) {
 }
 
 DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
-                             const TrainConfig& config, const LossSpec& loss, bool drawn)
+                             const TrainConfig& config, const LossSpec& loss, DeviceTraffic traffic)
     : layers_(*network.unet()),
       layout_(network.layout()),
       device_(image_device()),
@@ -45,18 +45,19 @@ DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state
       precision_(precision_by_name(config.precision)),
       ops_(device_.image_ops(precision_.type)),
       queue_(device_.queue()),
-      explicit_noise_(drawn) {
+      traffic_(traffic) {
   device_.configure(precision_.tf32, config.deterministic);
   const int64_t features = layers_.options.feature, row_bytes = static_cast<int64_t>(sizeof(StepRow)) * batch_,
                 feature_bytes = features * batch_ * 4, bytes = kHeaderBytes + row_bytes + feature_bytes;
   const at::Device where = ops_->device();
   queue_->run([&] {
     const auto options = at::TensorOptions().device(where);
-    data_ = rows.to(where);
+    data_ = traffic.rows ? at::zeros({batch_, rows.size(1)}, options.dtype(at::kFloat)) : rows.to(where);
     step_ = at::zeros({bytes}, options.dtype(at::kByte));
     step_tensors_ = {step_.narrow(0, 0, kHeaderBytes), step_.narrow(0, kHeaderBytes, row_bytes)};
     if (features > 0) feature_ = step_.narrow(0, kHeaderBytes + row_bytes, feature_bytes).view(at::kFloat).view({batch_, features});
-    if (explicit_noise_) noise_ = at::zeros({batch_, rows.size(1)}, options.dtype(at::kFloat));
+    if (traffic.noise) noise_ = at::zeros({batch_, rows.size(1)}, options.dtype(at::kFloat));
+    if (traffic.errors) errors_ = at::zeros({batch_}, options.dtype(at::kDouble));
     parameters_ = state.parameters.to(where), ema_ = state.ema.to(where);
     first_ = state.first_moment.to(where), second_ = state.second_moment.to(where);
     shadow_ = precision_.type == at::kFloat ? at::Tensor() : parameters_.to(precision_.type);
@@ -67,7 +68,8 @@ DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state
   for (size_t k = 0; k < kSlots; ++k) {
     Slot slot;
     slot.bytes = at::zeros({bytes}, on_host());
-    if (explicit_noise_) slot.noise = at::zeros({batch_, rows.size(1)}, on_host().dtype(at::kFloat));
+    if (traffic.noise) slot.noise = at::zeros({batch_, rows.size(1)}, on_host().dtype(at::kFloat));
+    if (traffic.rows) slot.rows = at::zeros({batch_, rows.size(1)}, on_host().dtype(at::kFloat));
     slots_.push_back(std::move(slot));
   }
   record();
@@ -79,6 +81,7 @@ UNetGradient DeviceTrainer::gradient() {
   const PairTensors pairs = device_.pairs(*ops_, data_, image_, step_tensors_, noise_);
   UNetPass pass(layers_, *ops_, {parameters_, shadow_.defined() ? shadow_ : parameters_}, true);
   const at::Tensor out = pass.forward(pairs.input, pairs.time, feature_);
+  if (traffic_.errors) errors_.copy_(out.sub(pairs.target).square_().mean({1, 2, 3}));
   return pass.backward(device_.loss_gradient(*ops_, loss_, {out, pairs.target}, step_tensors_, loss_partial_));
 }
 
@@ -162,7 +165,7 @@ void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> ind
     if (i < count) {
       const RowRecipe& r = recipe.rows[i];
       const double scale = std::sqrt(2 * area[i]);
-      row.index = static_cast<int32_t>(index[i / each]), row.flip = flip.empty() ? 0 : flip[i / each];
+      row.index = static_cast<int32_t>(traffic_.rows ? i : index[i / each]), row.flip = flip.empty() ? 0 : flip[i / each];
       row.time = static_cast<float>(r.time), row.data_in = static_cast<float>(r.data_in),
       row.noise_in = static_cast<float>(r.source_in * scale);
       if (std::isfinite(recipe.bound)) row.noise_bound = static_cast<float>(recipe.bound / scale);
@@ -175,7 +178,8 @@ void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> ind
     std::memset(to, 0, static_cast<size_t>(feature_.nbytes()));
     std::memcpy(to, recipe.feature.const_data_ptr<float>(), recipe.feature.nbytes());
   }
-  if (!explicit_noise_) return;
+  if (traffic_.rows) std::memcpy(slot.rows.mutable_data_ptr(), recipe.data.const_data_ptr(), recipe.data.nbytes());
+  if (!traffic_.noise) return;
   auto* z = slot.noise.mutable_data_ptr<float>();
   const double* x0 = recipe.source.source.const_data_ptr<double>();
   for (int64_t k = 0; k < count * dim; ++k) z[k] = static_cast<float>(x0[k] / std::sqrt(2 * area[k / dim]));
@@ -190,13 +194,39 @@ void DeviceTrainer::step(const BatchRecipe& recipe, std::span<const int64_t> ind
   fill(recipe, index, flip, lr, slot);
   queue_->run([&] {
     step_.copy_(slot.bytes, true);
-    if (explicit_noise_) noise_.copy_(slot.noise, true);
+    if (traffic_.noise) noise_.copy_(slot.noise, true);
+    if (traffic_.rows) data_.copy_(slot.rows, true);
     queue_->mark(k);
   });
   if (recording_ >= 0)
     queue_->replay(recording_);
   else
     step_without_recording();
+}
+
+std::vector<double> DeviceTrainer::row_errors() {
+  std::vector<double> out(static_cast<size_t>(batch_));
+  queue_->run([&] { std::memcpy(out.data(), errors_.cpu().const_data_ptr(), out.size() * sizeof(double)); });
+  return out;
+}
+
+at::Tensor DeviceTrainer::predict(const TrainingPairs& pairs) {
+  const at::Device where = ops_->device();
+  const int64_t n = pairs.x.size(0), channels = image_[0], height = image_[1], width = image_[2];
+  at::Tensor result = at::empty({n, pairs.x.size(1)}, at::kFloat);
+  queue_->run([&] {
+    const at::Tensor compute = precision_.type == at::kFloat ? ema_ : ema_.to(precision_.type);
+    UNetPass pass(layers_, *ops_, {ema_, compute}, false);
+    for (int64_t first = 0; first < n; first += batch_) {
+      const int64_t rows = std::min(batch_, n - first);
+      const auto part = [&](const at::Tensor& all) { return all.narrow(0, first, rows).to(where); };
+      const at::Tensor input = ops_->empty({rows, height, width, ops_->padded(channels)}).zero_();
+      input.narrow(3, 0, channels).copy_(part(pairs.x).view({rows, channels, height, width}).permute({0, 2, 3, 1}));
+      const at::Tensor out = pass.forward(input, part(pairs.t), pairs.feature.defined() ? part(pairs.feature) : at::Tensor());
+      result.narrow(0, first, rows).copy_(out.permute({0, 3, 1, 2}).reshape({rows, -1}));
+    }
+  });
+  return result;
 }
 
 StepState DeviceTrainer::counters() {

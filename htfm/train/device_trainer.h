@@ -16,16 +16,26 @@ struct DevicePrecision {
 /// bf16, tf32 or float32.
 DevicePrecision precision_by_name(const std::string& name);
 
+/// What goes over with every step beside the recipes, and what comes back.
+struct DeviceTraffic {
+  bool noise = false;   ///< the recipes' points, instead of noise that the device draws
+  bool rows = false;    ///< the recipes' data, instead of rows of the whole set
+  bool errors = false;  ///< the rows' errors come back
+};
+
 class DeviceTrainer {
  public:
-  /// Uploads a state and the data (n x dim float32, channels x height x width each). `drawn`: the noise comes with the recipes instead of
-  /// being drawn on the device.
+  /// Uploads a state and the data (n x dim float32, channels x height x width each).
   DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
-                const TrainConfig& config, const LossSpec& loss, bool drawn);
+                const TrainConfig& config, const LossSpec& loss, DeviceTraffic traffic);
   ~DeviceTrainer();
 
   /// Starts one step on these rows: flip[i] says whether row i is mirrored (empty: none). Returns before it is done.
   void step(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr);
+  /// The mean squared error of each row of the last step, rows that were not there included; waits for it. Where DeviceTraffic says so.
+  std::vector<double> row_errors();
+  /// What the network with the averaged weights gives for these pairs, n x dim on the host.
+  at::Tensor predict(const TrainingPairs& pairs);
   /// Counters up to the last step; waits for it.
   StepState counters();
   void reset_loss();
@@ -58,8 +68,9 @@ class DeviceTrainer {
   DevicePrecision precision_;
   std::unique_ptr<ImageOps> ops_;
   std::unique_ptr<DeviceQueue> queue_;
-  bool explicit_noise_;
-  at::Tensor data_, step_, noise_, parameters_, ema_, first_, second_, shadow_, state_, loss_partial_, norm_partial_, table_, host_table_;
+  DeviceTraffic traffic_;
+  at::Tensor data_, step_, noise_, errors_, parameters_, ema_, first_, second_, shadow_, state_, loss_partial_, norm_partial_, table_,
+      host_table_;
   StepTensors step_tensors_;
   at::Tensor feature_;
   std::vector<GradientPlace> places_;

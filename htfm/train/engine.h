@@ -17,6 +17,8 @@ class Engine {
   virtual void forget_loss(Model& model) { model.loss_sum = 0, model.loss_count = 0; }
   /// Brings the model's weights and moments up to the last step.
   virtual void store(Model&) {}
+  /// What the network with the averaged weights of the last step gives for these pairs.
+  virtual at::Tensor predict(const Model& model, const TrainingPairs& pairs) = 0;
   /// Norm of the last gradient that was counted.
   double norm() const { return norm_; }
 

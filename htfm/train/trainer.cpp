@@ -47,20 +47,20 @@ class Validation {
     model.method().put(learned);
     method_->take(learned, "validation");
     method_->couple(set);
-    const size_t repeats = std::max<size_t>(1, kPairs / places.size());
+    const size_t pairs = std::min<size_t>(kPairs, kValues / static_cast<size_t>(set.rows.size(1))),
+                 repeats = std::max<size_t>(1, pairs / places.size());
     for (size_t k = 0; k < repeats; ++k) index_.insert(index_.end(), places.begin(), places.end());
     rows_ = select_rows(set.rows, index_);
   }
-  double operator()(const Model& model) const {
+  double operator()(const Model& model, Engine& engine) const {
     RunningStandardiser standardiser = model.standardiser;  // it must not learn from these rows
     const TrainingPairs pairs = method_->pairs(key_, {rows_, index_, 0}, standardiser);
-    const at::Tensor out = model.network().forward(model.state.ema.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature});
-    return batch_loss(method_->loss(), out, pairs.target);
+    return batch_loss(method_->loss(), engine.predict(model, pairs), pairs.target);
   }
 
  private:
-  static constexpr size_t kPairs = 8192;
-  std::unique_ptr<Method> method_;  // its own, so that pools of the training are not drawn again and again
+  static constexpr size_t kPairs = 8192, kValues = 1 << 22;  // fewer pairs of long rows
+  std::unique_ptr<Method> method_;                           // its own, so that pools of the training are not drawn again and again
   Key key_;
   std::vector<int64_t> index_;
   at::Tensor rows_;
@@ -211,9 +211,9 @@ Model train(const RunConfig& config, const Dataset& data, const TrainOptions& op
 
     std::optional<double> validated;
     if (validation && (model.step == steps || model.step % config.train.validate_steps == 0)) {
-      validated = (*validation)(model);
+      validated = (*validation)(model, *engine);
       if (*validated < model.best_loss || (!model.best.defined() && std::isfinite(*validated)))
-        model.best = model.state.ema.clone(), model.best_loss = *validated, model.best_step = model.step;
+        engine->store(model), model.best = model.state.ema.clone(), model.best_loss = *validated, model.best_step = model.step;
     }
     const bool last = model.step == steps || out_of_patience(model), log = last || model.step % config.train.log_steps == 0,
                save = on_disk && (last || model.step % config.train.checkpoint_steps == 0);
