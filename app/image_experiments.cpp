@@ -39,11 +39,10 @@ ImageVariant by_clock(double alpha, const std::vector<ImageRun>& runs) {
   return {fmt::format("by-clock-alpha-{}-m1", alpha), stable(alpha, {"feature.order=1", "precondition.time=clock"}), runs};
 }
 
-// DLPM or DLIM, whose losses differ. T = 4000 and the clamps are those of the baselines' images.
-ImageVariant levy(const std::string& method, double alpha, const std::vector<int64_t>& budgets) {
+// A network of DLPM or of DLIM, whose losses differ. T = 4000 and the clamps are those of the baselines' images.
+ImageVariant levy(const std::string& method, double alpha, const std::vector<ImageRun>& runs) {
   return {fmt::format("{}-{}", method, alpha),
-          stable(alpha, {"method=" + method, "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}),
-          solvers({method}, budgets)};
+          stable(alpha, {"method=" + method, "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}), runs};
 }
 
 }  // namespace
@@ -78,9 +77,9 @@ ImageExperiment image_baselines() {
           "CIFAR10-LT: flow matching and the baselines",
           "Methods with the same network and budget.",
           kEpochs,
-          {by_clock(1.7, solvers({"euler"}, budgets)),
-           levy("dlpm", 1.7, budgets),
-           levy("dlim", 1.7, budgets),
+          {by_clock(1.7, solvers({"euler", "stochastic"}, budgets)),
+           levy("dlpm", 1.7, solvers({"dlpm", "dlim"}, budgets)),
+           levy("dlim", 1.7, solvers({"dlim"}, budgets)),
            {"lim-1.7", stable(1.7, {"method=lim"}), solvers({"sde"}, budgets)},
            {"tflow-3", student("3", {"method=tflow"}), solvers({"heun"}, budgets)}}};
 }
@@ -111,7 +110,7 @@ ImageExperiment image_nfe() {
   const std::vector<int64_t> budgets{5, 10, 20, 50, 100, 200};
   for (const double alpha : {1.6, 1.7, 1.8}) {
     e.variants.push_back(by_clock(alpha, solvers({"euler"}, budgets)));
-    for (const char* method : {"dlpm", "dlim"}) e.variants.push_back(levy(method, alpha, budgets));
+    e.variants.push_back(levy("dlpm", alpha, solvers({"dlpm", "dlim"}, budgets)));
   }
   return e;
 }
@@ -121,7 +120,7 @@ ImageExperiment image_solver() {
           "CIFAR10-LT: solvers",
           "Solvers at the evaluations really spent.",
           kEpochs,
-          {by_clock(1.7, solvers({"euler", "heun", "heun-euler", "midpoint", "ab2"}, {5, 10, 20, 50, 100}))}};
+          {by_clock(1.7, solvers({"euler", "heun", "heun-euler", "midpoint", "ab2", "stochastic"}, {5, 10, 20, 50, 100}))}};
 }
 
 }  // namespace htfm::app

@@ -212,7 +212,8 @@ TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(
     Methods, DeviceMethodTest,
-    testing::Values(MethodCase{"flow", {}, "euler"}, MethodCase{"flow_by_clock", {"precondition.time=clock"}, "euler"},
+    testing::Values(MethodCase{"flow", {}, "euler"}, MethodCase{"flow_stochastic", {"sample.time_grid=angle"}, "stochastic"},
+                    MethodCase{"flow_by_clock", {"precondition.time=clock"}, "euler"},
                     MethodCase{"flow_pool", {"coupling.kind=pool", "coupling.size=maximum", "precondition.scale=clock"}, "heun"},
                     MethodCase{"flow_pool_t",
                                {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool", "coupling.size=maximum",

@@ -50,6 +50,10 @@ class FlowMatching final : public Method {
     return coupling_spec_.kind != "independent" || !source_.mean().zero() || !covariance_spec_.identity();
   }
   BatchRecipe recipe(Key key, const DataBatch& data, RunningStandardiser& standardiser, bool points) const override;
+  /// Whether x_0, given the clock, is sqrt(2A) z with z standard normal and independent of the data.
+  bool noise_is_free() const {
+    return (coupling_spec_.kind == "independent" || coupling_spec_.kind == "clock") && source_.mean().zero() && covariance_spec_.identity();
+  }
 
   /// Whether paths are needed to draw a source, or areas and ends suffice.
   bool needs_paths() const { return feature_.needs_paths() || schedule_feature_.needs_paths(); }

@@ -74,6 +74,14 @@ struct Job {
   std::function<void(int64_t count)> done;
 };
 
+// In angular coordinates a grid is the same for all clocks.
+SolverOptions angular_options(const Job& job, int64_t first) {
+  SolverOptions out = job.options.solve;
+  if (job.options.time_grid == TimeGrid::clock) out.odds = job.model.data_scale().typical();
+  out.noise = job.key.child("noise"), out.first = job.options.first + first;
+  return out;
+}
+
 struct BlockRun {
   SolverRun run;
   int64_t rows = 0;
@@ -102,7 +110,8 @@ std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
     if (job.angular) {
       const Velocity angular = [&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); };
       own.to_angular(state);
-      run = job.fitted ? run_multistep(plan, angular, count, dim, state) : job.solver->run(angular, count, dim, job.options.solve, state);
+      run = job.fitted ? run_multistep(plan, angular, count, dim, state)
+                       : job.solver->run(angular, count, dim, angular_options(job, first), state);
       own.from_angular(state);
     } else {
       SolverOptions solve = job.options.solve;
@@ -162,6 +171,7 @@ std::vector<BlockRun> run_on_device(const Job& job, MultistepPlan& plan) {
     if (job.angular) {
       for (int64_t i = 0; i < rows; ++i) factor[i] = 1 / states.scales(i).source;
       states.scale(factor);
+      solve = angular_options(job, first);
     } else if (job.options.time_grid != TimeGrid::uniform) {
       for (int64_t i = 0; i < rows; ++i) ratio[i] = grid_ratio(job.model.flow(), states.scales(i));
       solve.source_scale = ratio.data();
@@ -199,6 +209,7 @@ SampleOptions sample_options(const RunConfig& c) {
   o.solve.time_power = c.sample.time_power;
   o.solve.rtol = c.sample.rtol;
   o.solve.atol = c.sample.atol;
+  o.solve.eta = c.sample.eta;
   o.time_grid = time_grid_by_name(c.sample.time_grid != "auto" ? c.sample.time_grid : images ? "clock" : "angle");
   return o;
 }
@@ -215,8 +226,13 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   if (model.config().path.learn && !options.averaged)
     throw InputError("[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); got raw");
   const at::Tensor& weights = options.averaged ? model.weights() : model.state.parameters;
-  const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular();
-  if (fitted && !preconditioned) throw InputError("[sample.solver] expected precondition.enabled = true for the solver fitted, got false");
+  const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular(), only_angular = solver && solver->angular;
+  if (only_angular && !preconditioned)
+    throw InputError("[sample.solver] expected precondition.enabled = true for the solver {}, got false", options.solver);
+  if (options.solver == "stochastic" && !model.flow().noise_is_free())
+    throw InputError(
+        "[sample.solver] expected coupling.kind = independent or clock and an isotropic source for the solver stochastic, which "
+        "draws noise anew; got others");
 
   SampleResult result;
   at::Tensor states = at::empty({n, dim}, at::kDouble);
@@ -231,7 +247,7 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
                 weights,
                 Key(options.seed).child("sample"),
                 fitted,
-                fitted || (options.time_grid == TimeGrid::angle && preconditioned),
+                only_angular || (options.time_grid == TimeGrid::angle && preconditioned),
                 x,
                 result.area.mutable_data_ptr<double>(),
                 [&](int64_t count) {

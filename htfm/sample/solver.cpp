@@ -7,6 +7,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/sample/fitted.h"
+#include "htfm/sample/stochastic.h"
 
 namespace htfm {
 
@@ -18,7 +19,7 @@ class Grid {
   Grid(int64_t steps, int64_t rows, const SolverOptions& o) : steps_(steps), rows_(rows), o_(o) {}
   double at(int64_t row, double i) const {
     if (i >= static_cast<double>(steps_)) return 1;
-    const double u = i / static_cast<double>(steps_), w = o_.time_power == 1 ? u : 1 - std::pow(1 - u, o_.time_power);
+    const double w = grid_time(i / static_cast<double>(steps_), o_.time_power);
     if (!o_.source_scale) return w;
     const double r = o_.source_scale[row];
     return r * w / (r * w + 1 - w);
@@ -183,6 +184,8 @@ SolverRun fitted(States&, const SolverOptions&) { throw Error("[sample.solver] e
 
 }  // namespace
 
+double grid_time(double u, double power) { return power == 1 ? u : 1 - std::pow(1 - u, power); }
+
 std::span<const SolverInfo> solvers() {
   static const std::vector<SolverInfo> list{
       {"euler", "order 1, one evaluation a step", 1, euler},
@@ -190,7 +193,9 @@ std::span<const SolverInfo> solvers() {
       {"heun-euler", "heun, but the last step by Euler: nothing is evaluated at t = 1", 1, heun_euler},
       {"midpoint", "order 2, two evaluations a step", 2, midpoint},
       {"ab2", "order 2, multistep, one evaluation a step after the first", 2, ab2},
-      {"fitted", "multistep, one evaluation a step, its grid and weights fitted to the model before sampling", 1, fitted},
+      {"fitted", "multistep, one evaluation a step, its grid and weights fitted to the model before sampling", 1, fitted, true},
+      {"stochastic", "multistep on the reverse diffusion: each step draws a part of the noise anew (sample.eta), one evaluation a step", 1,
+       stochastic, true},
       {"dopri5", "order 5(4) with error control (rtol, atol); nfe is the most it may spend", 7, dopri5},
   };
   return list;

@@ -18,14 +18,22 @@ struct SolverOptions {
   /// ratios of noise to signal (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5, which finds its own steps.
   const double* source_scale = nullptr;
   double rtol = 1e-5, atol = 1e-5;
+  double eta = 1;      ///< stochastic: 0 draws no noise anew, 1 as much as the reverse process
+  double odds = 0;     ///< stochastic: tan(angle) = odds w / (1-w), the ratios of the grid above; 0: angle = w pi/2
+  Key noise = Key(0);  ///< stochastic: of what it draws, rows first.. of it
+  int64_t first = 0;
   bool paper_count = false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
 };
+
+/// w = 1 - (1-u)^power.
+double grid_time(double u, double power);
 
 struct SolverInfo {
   std::string name, summary;
   int64_t least_nfe;
   /// Moves register 0 from t = 0 to t = 1.
   std::function<SolverRun(States& states, const SolverOptions& options)> solve;
+  bool angular = false;  ///< works in angular coordinates alone (FlowMatching::angular)
   /// The same for x (rows x dim) on the host.
   SolverRun run(const Velocity& velocity, int64_t rows, int64_t dim, const SolverOptions& options, double* x) const;
 };

@@ -313,7 +313,7 @@ Bindings::Bindings(RunConfig& c) {
   add("train.patience", c.train.patience, 1, many, "validations without a better one before training ends");
   add("sample.solver", c.sample.solver,
       "auto (fitted; ab2 for images, fields and without preconditioning), euler, heun, heun-euler, midpoint, ab2, fitted (grid and weights "
-      "fitted to the model before sampling), dopri5");
+      "fitted to the model before sampling), stochastic (a part of the noise drawn anew in every step), dopri5");
   add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
   add("sample.time_grid", c.sample.time_grid,
       "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to signal), or uniform: "
@@ -321,6 +321,7 @@ Bindings::Bindings(RunConfig& c) {
   add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid 1 - (1-u)^power");
   add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
   add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
+  add("sample.eta", c.sample.eta, 0, 1, "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion");
   add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
 }
 
