@@ -28,6 +28,7 @@ struct NormForwardArgs {
   bool silu = true;
   void* out = nullptr;
   float *mean = nullptr, *inverse = nullptr;  ///< may be null
+  float* workspace = nullptr;                 ///< norm_workspace floats
 };
 void norm_forward(const NormForwardArgs& args, cudaStream_t stream);
 
@@ -48,8 +49,11 @@ struct NormBackwardArgs {
   int64_t width = 0, column_gamma = -1, column_beta = -1, column_input = -1;
   float* modulation_gradient = nullptr;
   int64_t modulation_gradient_row = 0;
+  float* workspace = nullptr;  ///< norm_workspace floats
 };
 void norm_backward(const NormBackwardArgs& args, cudaStream_t stream);
+/// Floats that a norm needs for sums of parts of a sample, either way; 0 for most.
+int64_t norm_workspace(Type type, int samples, int pixels, int channels);
 
 /// Adds up y + biases + residual into dense `out` and into `copy` where there is one.
 struct AddArgs {

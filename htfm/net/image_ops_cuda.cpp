@@ -51,6 +51,8 @@ class CudaImageOps final : public ImageOps {
       *statistics = {at::empty({shape.size(0), layer.groups}, options), at::empty({shape.size(0), layer.groups}, options)};
       a.mean = statistics->mean.mutable_data_ptr<float>(), a.inverse = statistics->inverse_deviation.mutable_data_ptr<float>();
     }
+    const at::Tensor partial = workspace(a.samples, a.pixels, a.channels);
+    if (partial.defined()) a.workspace = partial.mutable_data_ptr<float>();
     cuda::norm_forward(a, stream());
     return out;
   }
@@ -77,6 +79,8 @@ class CudaImageOps final : public ImageOps {
       a.modulation_gradient = in.modulation_gradient.mutable_data_ptr<float>();
       a.modulation_gradient_row = in.modulation_gradient.stride(0);
     }
+    const at::Tensor partial = workspace(a.samples, a.pixels, a.channels);
+    if (partial.defined()) a.workspace = partial.mutable_data_ptr<float>();
     cuda::norm_backward(a, stream());
     return out;
   }
@@ -139,6 +143,11 @@ class CudaImageOps final : public ImageOps {
   static cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
   cuda::Type kernel_type() const { return type_ == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }
   bool flash(const at::Tensor& qkv, int64_t heads) const { return type_ == at::kBFloat16 && (qkv.size(3) / 3 / heads) % 8 == 0; }
+
+  at::Tensor workspace(int samples, int pixels, int channels) const {
+    const int64_t floats = cuda::norm_workspace(kernel_type(), samples, pixels, channels);
+    return floats > 0 ? at::empty({floats}, at::TensorOptions().dtype(at::kFloat).device(device())) : at::Tensor();
+  }
 
   at::Tensor fir(const at::Tensor& x, float gain, bool up) const {
     const auto resized = [&](int64_t k) { return up ? 2 * x.size(k) : x.size(k) / 2; };

@@ -1,23 +1,23 @@
 // The way back through group norm + scale/shift + SiLU: the gradient of its input and the sums that become those of its parameters, with
-// the tiles and teams of the way forward.
+// the tiles of the way forward.
 #include <stdexcept>
 
 #include "htfm/net/norm_block_cuda.h"
+#include "htfm/net/norm_stream_cuda.h"
 #include "htfm/net/norm_tiling_cuda.h"
 
 namespace htfm::cuda {
 namespace {
 
 // With z = A x + B the gradient of the input is A dz + C x + D, channel by channel.
-template <class T, int V, int Threads, bool Cluster>
-__global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kernel(NormBackwardArgs a, int chunk, int team_size) {
+template <class T, int V, int Threads>
+__global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kernel(NormBackwardArgs a, int chunk) {
   extern __shared__ float shared[];
   constexpr int kept = V > 0 ? V : 1;
   const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors, row = static_cast<int>(threadIdx.x) / vectors,
-            rows = static_cast<int>(blockDim.x) / vectors, group = a.channels / a.groups;
+            rows = static_cast<int>(blockDim.x) / vectors;
   const int64_t n = blockIdx.y;
-  const Team<Cluster> team(a.pixels, team_size);
-  const int first_channel = static_cast<int>(blockIdx.x) / team_size * chunk, channel = first_channel + v * 8;
+  const int first_channel = static_cast<int>(blockIdx.x) * chunk, channel = first_channel + v * 8;
   float* total = shared;                    // of dz, of dz x; then of these over groups
   float* coefficient = shared + 2 * chunk;  // A, B; then C, D
   float* scratch = shared + 4 * chunk;
@@ -28,25 +28,11 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
   if constexpr (V > 0) {
 #pragma unroll
     for (int i = 0; i < V; ++i) {
-      const int p = team.begin + row + i * rows;
-      if (p < team.end) kept_x[i] = load_vector(x + p * a.x.pixel), kept_dy[i] = load_vector(dy + static_cast<int64_t>(p) * a.channels);
+      const int p = row + i * rows;
+      if (p < a.pixels) kept_x[i] = load_vector(x + p * a.x.pixel), kept_dy[i] = load_vector(dy + static_cast<int64_t>(p) * a.channels);
     }
   }
-  // The norm of channel i: normed = inverse x + centre.
-  const auto inverse_of = [&](int i) { return a.inverse[n * a.groups + (first_channel + i) / group]; };
-  const auto centre_of = [&](int i) {
-    const int c = first_channel + i;
-    return ((a.bias ? a.bias[c] : 0.0f) - a.mean[n * a.groups + c / group]) * inverse_of(i);
-  };
-  const auto scale_of = [&](int i) { return a.modulation ? 1 + a.modulation[n * a.modulation_row + first_channel + i] : 1.0f; };
-  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
-    const int c = first_channel + i;
-    const float scale = scale_of(i), slope = a.gamma[c] * scale;
-    const float offset = a.beta[c] * scale + (a.modulation ? a.modulation[n * a.modulation_row + a.channels + c] : 0.0f);
-    coefficient[i] = slope * inverse_of(i);
-    coefficient[chunk + i] = slope * centre_of(i) + offset;
-  }
-  __syncthreads();
+  activation_coefficients(a, n, first_channel, chunk, coefficient);
   float A[8], B[8];
   load_floats(coefficient + v * 8, A);
   load_floats(coefficient + chunk + v * 8, B);
@@ -54,19 +40,15 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
     if constexpr (V > 0) {
 #pragma unroll
       for (int i = 0; i < V; ++i) {
-        const int p = team.begin + row + i * rows;
-        if (p < team.end) body(p, kept_x[i], kept_dy[i]);
+        const int p = row + i * rows;
+        if (p < a.pixels) body(p, kept_x[i], kept_dy[i]);
       }
     } else {
-      for (int p = team.begin + row; p < team.end; p += rows)
+      for (int p = row; p < a.pixels; p += rows)
         body(p, load_vector(x + p * a.x.pixel), load_vector(dy + static_cast<int64_t>(p) * a.channels));
     }
   };
-  const auto gradient_of_z = [&](float z, float d) {
-    if (!a.silu) return d;
-    const float s = sigmoid<T>(z);
-    return d * s * (1 + z * (1 - s));
-  };
+  const auto gradient_of_z = [&](float z, float d) { return a.silu ? silu_gradient<T>(z, d) : d; };
   float sums[2][8] = {};
   each([&](int, const Vector<T>& raw_x, const Vector<T>& raw_dy) {
     float value[8], d[8];
@@ -80,31 +62,7 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
     }
   });
   block_sums<2>(sums, vectors, chunk, scratch, total);
-  team.add_up(total, scratch, 2 * chunk);
-  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
-    const int c = first_channel + i;
-    const float scale = scale_of(i), gamma = a.gamma[c], plain = total[i],
-                weighted = inverse_of(i) * total[chunk + i] + centre_of(i) * plain;
-    float* out = a.sums + n * a.width;
-    if (a.column_gamma >= 0 && team.leads()) out[a.column_gamma + c] = weighted * scale;
-    if (a.column_beta >= 0 && team.leads()) out[a.column_beta + c] = plain * scale;
-    if (a.modulation_gradient && team.leads()) {
-      float* m = a.modulation_gradient + n * a.modulation_gradient_row;
-      m[c] = weighted * gamma + plain * a.beta[c];
-      m[a.channels + c] = plain;
-    }
-    total[i] = plain * gamma * scale;
-    total[chunk + i] = weighted * gamma * scale;
-  }
-  __syncthreads();
-  const float inverse_count = 1.0f / (static_cast<float>(a.pixels) * static_cast<float>(group));
-  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
-    const float mean1 = group_sum(total, i, group) * inverse_count, mean2 = group_sum(total + chunk, i, group) * inverse_count;
-    const float inverse = inverse_of(i);
-    coefficient[i] = -inverse * inverse * mean2;
-    coefficient[chunk + i] = -inverse * (mean1 + centre_of(i) * mean2);
-  }
-  __syncthreads();
+  input_coefficients(a, n, first_channel, chunk, true, total, coefficient);
   float C[8], D[8], input[1][8] = {};
   load_floats(coefficient + v * 8, C);
   load_floats(coefficient + chunk + v * 8, D);
@@ -136,8 +94,6 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
   });
   if (a.column_input < 0) return;
   block_sums<1>(input, vectors, chunk, scratch, total);
-  team.add_up(total, scratch, chunk);
-  if (!team.leads()) return;
   for (int i = static_cast<int>(threadIdx.x); i < chunk && first_channel + i < a.split; i += static_cast<int>(blockDim.x))
     a.sums[n * a.width + a.column_input + first_channel + i] = total[i];
 }
@@ -147,26 +103,23 @@ void launch_backward(Kernel kernel, const NormBackwardArgs& a, const Tiling& t, 
   const auto bytes = static_cast<size_t>(t.shared_floats) * sizeof(float);
   if (!allow_shared(kernel, bytes)) throw std::runtime_error("[cuda] norm: the device is too small");
   kernel<<<dim3(static_cast<unsigned>(a.channels / t.chunk), static_cast<unsigned>(a.samples)), static_cast<unsigned>(t.threads), bytes,
-           stream>>>(a, t.chunk, 1);
+           stream>>>(a, t.chunk);
   check(cudaGetLastError(), "norm");
 }
 
 }  // namespace
 
 void norm_backward(const NormBackwardArgs& a, cudaStream_t stream) {
+  if (streams(a.type, a.pixels, a.channels)) return stream_backward(a, stream);
   const Tiling t = tile_alone(a.pixels, a.channels, a.groups);
-  if (a.type == Type::float32) return launch_backward(backward_kernel<float, 0, kNormThreads, false>, a, t, stream);
+  if (a.type == Type::float32) return launch_backward(backward_kernel<float, 0, kNormThreads>, a, t, stream);
   using B = __nv_bfloat16;
-  if (t.threads > 256 && t.per_thread <= 8) return launch_backward(backward_kernel<B, 8, kNormThreads, false>, a, t, stream);
-  if (t.per_thread <= 1) return launch_backward(backward_kernel<B, 1, kTeamThreads, false>, a, t, stream);
-  if (t.per_thread <= 2) return launch_backward(backward_kernel<B, 2, kTeamThreads, false>, a, t, stream);
-  if (t.per_thread <= 4) return launch_backward(backward_kernel<B, 4, kTeamThreads, false>, a, t, stream);
-  if (t.per_thread <= 8) return launch_backward(backward_kernel<B, 8, kTeamThreads, false>, a, t, stream);
-  const Tiling shared = tile_for_team(a.pixels, a.channels, a.groups, 8, 16);
-  const dim3 tiles(static_cast<unsigned>(a.channels / shared.chunk), static_cast<unsigned>(a.samples));
-  if (shared.team > 1 && launch_team(backward_kernel<B, 8, kTeamThreads, true>, tiles, shared, stream, a, shared.chunk, shared.team))
-    return;
-  launch_backward(backward_kernel<B, 0, kNormThreads, false>, a, t, stream);
+  if (t.threads > 256 && t.per_thread <= 8) return launch_backward(backward_kernel<B, 8, kNormThreads>, a, t, stream);
+  if (t.per_thread <= 1) return launch_backward(backward_kernel<B, 1, kSmallThreads>, a, t, stream);
+  if (t.per_thread <= 2) return launch_backward(backward_kernel<B, 2, kSmallThreads>, a, t, stream);
+  if (t.per_thread <= 4) return launch_backward(backward_kernel<B, 4, kSmallThreads>, a, t, stream);
+  if (t.per_thread <= 8) return launch_backward(backward_kernel<B, 8, kSmallThreads>, a, t, stream);
+  launch_backward(backward_kernel<B, 0, kNormThreads>, a, t, stream);
 }
 
 }  // namespace htfm::cuda

@@ -1,12 +1,14 @@
-// What the blocks of a norm share: activations, sums over a block and over the blocks of a cluster.
+// What the kernels of norms share: activations, sums over a block, and the coefficients of channels that follow from them.
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_bf16.h>
 
+#include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/vector_cuda.h"
 
 namespace htfm::cuda {
+
+constexpr float kNormEpsilon = 1e-5f;
 
 template <class T>
 __device__ __forceinline__ float sigmoid(float z) {
@@ -31,6 +33,13 @@ template <>
 __device__ __forceinline__ float silu<__nv_bfloat16>(float z) {
   const float h = 0.5f * z;
   return h * tanh_of(h) + h;
+}
+
+// d times the derivative of silu at z.
+template <class T>
+__device__ __forceinline__ float silu_gradient(float z, float d) {
+  const float s = sigmoid<T>(z);
+  return d * s * (1 + z * (1 - s));
 }
 
 // Adds M values over the lanes that differ in the bits from `offset` up, and writes the totals. Each exchange halves what a lane looks
@@ -88,41 +97,6 @@ __device__ void block_sums(float (&value)[Count][8], int vectors, int chunk, flo
   __syncthreads();
 }
 
-// The blocks of a cluster that share a tile, each with its own pixels; a block alone where Cluster is false.
-template <bool Cluster>
-struct Team {
-  __device__ Team(int pixels, int size) : end(pixels) {
-    if constexpr (Cluster) {
-      const int each = (pixels + size - 1) / size;
-      rank = static_cast<int>(blockIdx.x) % size, count = size, begin = rank * each, end = min(pixels, begin + each);
-    }
-  }
-  __device__ bool leads() const { return rank == 0; }
-  // Until every block of the team is here, and what it wrote to its shared memory can be seen.
-  __device__ void meet() const {
-#if __CUDA_ARCH__ >= 900
-    if constexpr (Cluster) cooperative_groups::this_cluster().sync();
-#endif
-  }
-  // Adds up `total` over the team, in the same order in every block. The caller meets the others before it writes to `total` again.
-  __device__ void add_up(float* total, float* scratch, int values) const {
-#if __CUDA_ARCH__ >= 900
-    if constexpr (Cluster) {
-      meet();
-      for (int i = static_cast<int>(threadIdx.x); i < values; i += static_cast<int>(blockDim.x)) {
-        float sum = 0;
-        for (int r = 0; r < count; ++r) sum += *cooperative_groups::this_cluster().map_shared_rank(total + i, static_cast<unsigned>(r));
-        scratch[i] = sum;
-      }
-      meet();
-      for (int i = static_cast<int>(threadIdx.x); i < values; i += static_cast<int>(blockDim.x)) total[i] = scratch[i];
-      __syncthreads();
-    }
-#endif
-  }
-  int rank = 0, count = 1, begin = 0, end;
-};
-
 // The sum over the group of channel i.
 __device__ __forceinline__ float group_sum(const float* total, int i, int group) {
   float sum = 0;
@@ -134,6 +108,98 @@ __device__ __forceinline__ float group_sum(const float* total, int i, int group)
 __device__ __forceinline__ void load_floats(const float* p, float (&out)[8]) {
   const float4 low = *reinterpret_cast<const float4*>(p), high = *reinterpret_cast<const float4*>(p + 4);
   out[0] = low.x, out[1] = low.y, out[2] = low.z, out[3] = low.w, out[4] = high.x, out[5] = high.y, out[6] = high.z, out[7] = high.w;
+}
+
+// From the sums over pixels of `chunk` channels from `first` on to slope and offset of each. The second sums are squares, or where `raw` is
+// false squares of deviations from the group's mean; where the input is not `rounded` they are still without the biases. One block writes
+// the statistics down.
+__device__ __forceinline__ void forward_coefficients(const NormForwardArgs& a, int64_t n, int first, int chunk, bool rounded, bool raw,
+                                                     bool writes, float* total, float* coefficient) {
+  const int group = a.channels / a.groups, threads = static_cast<int>(blockDim.x);
+  const float count = static_cast<float>(a.pixels), inverse_count = 1.0f / (count * static_cast<float>(group));
+  const auto bias_of = [&](int i) {  // where it is not in the values
+    const int c = first + i;
+    return a.y && c < a.fresh && !rounded ? (a.bias[0] ? a.bias[0][c] : 0.0f) + (a.bias[1] ? a.bias[1][c] : 0.0f) : 0.0f;
+  };
+  if (raw && !rounded) {
+    for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
+      const float b = bias_of(i);
+      total[chunk + i] += b * (2 * total[i] + count * b);
+      total[i] += count * b;
+    }
+    __syncthreads();
+  }
+  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
+    const int c = first + i;
+    const float mean = group_sum(total, i, group) * inverse_count, square = group_sum(total + chunk, i, group) * inverse_count;
+    const float inverse = rsqrtf((raw ? fmaxf(square - mean * mean, 0.0f) : square) + kNormEpsilon);
+    float slope = a.gamma[c], offset = a.beta[c];
+    if (a.modulation) {
+      const float* m = a.modulation + n * a.modulation_row;
+      slope *= 1 + m[c];
+      offset = offset * (1 + m[c]) + m[a.channels + c];
+    }
+    coefficient[i] = slope * inverse;
+    coefficient[chunk + i] = offset + (bias_of(i) - mean) * slope * inverse;
+    if (a.mean && c % group == 0 && writes) {
+      a.mean[n * a.groups + c / group] = mean;
+      a.inverse[n * a.groups + c / group] = inverse;
+    }
+  }
+  __syncthreads();
+}
+
+// The norm of a channel on the way back: normed = inverse x + centre, then scale (gamma normed + beta) + shift.
+struct ChannelNorm {
+  __device__ ChannelNorm(const NormBackwardArgs& a, int64_t n, int c)
+      : inverse(a.inverse[n * a.groups + c / (a.channels / a.groups)]),
+        centre(((a.bias ? a.bias[c] : 0.0f) - a.mean[n * a.groups + c / (a.channels / a.groups)]) * inverse),
+        scale(a.modulation ? 1 + a.modulation[n * a.modulation_row + c] : 1.0f) {}
+  float inverse, centre, scale;
+};
+
+// z = A x + B of each channel.
+__device__ __forceinline__ void activation_coefficients(const NormBackwardArgs& a, int64_t n, int first, int chunk, float* coefficient) {
+  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
+    const int c = first + i;
+    const ChannelNorm norm(a, n, c);
+    const float slope = a.gamma[c] * norm.scale;
+    coefficient[i] = slope * norm.inverse;
+    coefficient[chunk + i] =
+        slope * norm.centre + a.beta[c] * norm.scale + (a.modulation ? a.modulation[n * a.modulation_row + a.channels + c] : 0.0f);
+  }
+  __syncthreads();
+}
+
+// From the sums of dz and dz x to C and D of the input's gradient A dz + C x + D; `total` is used up. One block writes down the sums of the
+// parameters.
+__device__ __forceinline__ void input_coefficients(const NormBackwardArgs& a, int64_t n, int first, int chunk, bool writes, float* total,
+                                                   float* coefficient) {
+  const int group = a.channels / a.groups, threads = static_cast<int>(blockDim.x);
+  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
+    const int c = first + i;
+    const ChannelNorm norm(a, n, c);
+    const float gamma = a.gamma[c], plain = total[i], weighted = norm.inverse * total[chunk + i] + norm.centre * plain;
+    float* out = a.sums + n * a.width;
+    if (a.column_gamma >= 0 && writes) out[a.column_gamma + c] = weighted * norm.scale;
+    if (a.column_beta >= 0 && writes) out[a.column_beta + c] = plain * norm.scale;
+    if (a.modulation_gradient && writes) {
+      float* m = a.modulation_gradient + n * a.modulation_gradient_row;
+      m[c] = weighted * gamma + plain * a.beta[c];
+      m[a.channels + c] = plain;
+    }
+    total[i] = plain * gamma * norm.scale;
+    total[chunk + i] = weighted * gamma * norm.scale;
+  }
+  __syncthreads();
+  const float inverse_count = 1.0f / (static_cast<float>(a.pixels) * static_cast<float>(group));
+  for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
+    const float mean1 = group_sum(total, i, group) * inverse_count, mean2 = group_sum(total + chunk, i, group) * inverse_count;
+    const ChannelNorm norm(a, n, first + i);
+    coefficient[i] = -norm.inverse * norm.inverse * mean2;
+    coefficient[chunk + i] = -norm.inverse * (mean1 + norm.centre * mean2);
+  }
+  __syncthreads();
 }
 
 }  // namespace htfm::cuda

@@ -1,17 +1,16 @@
 // Group norm + scale/shift + SiLU in one pass over memory each way. A tile is one sample and some whole groups; its values stay in
 // registers between the statistics and the result, so every tensor is read once. Where two tensors are read (a residual), a block fetches
-// its next tile into shared memory while it computes this one (Ahead). Large images are shared by the blocks of a cluster, which add up
-// their sums (Team). Where a tile does not fit (V = 0), it is read again.
+// its next tile into shared memory while it computes this one (Ahead). Where a tile does not fit (V = 0), it is read again; large images go
+// through two passes (norm_stream_cuda.cu).
 #include <algorithm>
 #include <stdexcept>
 
 #include "htfm/net/norm_block_cuda.h"
+#include "htfm/net/norm_stream_cuda.h"
 #include "htfm/net/norm_tiling_cuda.h"
 
 namespace htfm::cuda {
 namespace {
-
-constexpr float kEpsilon = 1e-5f;
 
 __device__ __forceinline__ void copy_ahead(uint4* to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from));
@@ -26,9 +25,8 @@ struct Place {
   int first, channel;  // of the tile, of the thread
 };
 
-template <class T, int V, bool Ahead, bool Cluster>
-__global__ void __launch_bounds__(Cluster ? kTeamThreads : kNormThreads, 2)
-    forward_kernel(NormForwardArgs a, int chunk, int tiles, int shared_floats, int team_size) {
+template <class T, int V, bool Ahead>
+__global__ void __launch_bounds__(kNormThreads, 2) forward_kernel(NormForwardArgs a, int chunk, int tiles, int shared_floats) {
   extern __shared__ __align__(16) float shared[];
   constexpr int kept = V > 0 ? V : 1;
   const int threads = static_cast<int>(blockDim.x), vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors,
@@ -42,7 +40,6 @@ __global__ void __launch_bounds__(Cluster ? kTeamThreads : kNormThreads, 2)
   T* x = static_cast<T*>(a.x.data);
   const bool rounded = residual != nullptr || x != nullptr;
   const float inverse_count = 1.0f / (static_cast<float>(a.pixels) * static_cast<float>(group));
-  const Team<Cluster> team(a.pixels, team_size);
 
   const auto at_y = [&](const Place& at, int p) { return y + (at.n * a.pixels + p) * a.fresh + at.channel; };
   const auto at_x = [&](const Place& at, int p) { return x + at.n * a.x.sample + p * a.x.pixel + at.channel; };
@@ -53,17 +50,17 @@ __global__ void __launch_bounds__(Cluster ? kTeamThreads : kNormThreads, 2)
     const bool fresh = is_fresh(at);
 #pragma unroll
     for (int i = 0; i < V; ++i) {
-      const int p = team.begin + row + i * rows;
-      if (p >= team.end) break;
+      const int p = row + i * rows;
+      if (p >= a.pixels) break;
       copy_ahead(ahead + i * threads, fresh ? at_y(at, p) : at_x(at, p));
       if (fresh && residual) copy_ahead(ahead + (V + i) * threads, at_residual(at, p));
     }
   };
-  int tile = static_cast<int>(blockIdx.x) / team_size;
+  int tile = static_cast<int>(blockIdx.x);
   if constexpr (Ahead) {
     if (tile < tiles) fetch(tile);
   }
-  for (; tile < tiles; tile += static_cast<int>(gridDim.x) / team_size) {
+  for (; tile < tiles; tile += static_cast<int>(gridDim.x)) {
     const Place at(tile, a.channels, chunk, v);
     const bool fresh = is_fresh(at), late_bias = fresh && !rounded;
     float bias[8] = {};
@@ -99,8 +96,8 @@ __global__ void __launch_bounds__(Cluster ? kTeamThreads : kNormThreads, 2)
       wait_for_copies();
 #pragma unroll
       for (int i = 0; i < V; ++i) {
-        const int p = team.begin + row + i * rows;
-        if (p < team.end)
+        const int p = row + i * rows;
+        if (p < a.pixels)
           kept_values[i] = sum_up(
               {ahead[i * threads]}, [&] { return Vector<T>{ahead[(V + i) * threads]}; }, p, true);
       }
@@ -108,26 +105,22 @@ __global__ void __launch_bounds__(Cluster ? kTeamThreads : kNormThreads, 2)
     } else if constexpr (V > 0) {
 #pragma unroll
       for (int i = 0; i < V; ++i) {
-        const int p = team.begin + row + i * rows;
-        if (p < team.end) kept_values[i] = load(p, true);
+        const int p = row + i * rows;
+        if (p < a.pixels) kept_values[i] = load(p, true);
       }
     } else if (fresh && x) {
-      for (int p = team.begin + row; p < team.end; p += rows) load(p, true);
+      for (int p = row; p < a.pixels; p += rows) load(p, true);
     }
     const auto each = [&](auto&& body) {
       if constexpr (V > 0) {
 #pragma unroll
         for (int i = 0; i < V; ++i) {
-          const int p = team.begin + row + i * rows;
-          if (p < team.end) body(p, kept_values[i]);
+          const int p = row + i * rows;
+          if (p < a.pixels) body(p, kept_values[i]);
         }
       } else {
-        for (int p = team.begin + row; p < team.end; p += rows) body(p, load(p, false));
+        for (int p = row; p < a.pixels; p += rows) body(p, load(p, false));
       }
-    };
-    const auto bias_of = [&](int i) {  // where it is not in the values
-      const int c = at.first + i;
-      return y && c < a.fresh && !rounded ? (a.bias[0] ? a.bias[0][c] : 0.0f) + (a.bias[1] ? a.bias[1][c] : 0.0f) : 0.0f;
     };
     if constexpr (V > 0) {
       // Both moments at once: the values are bfloat16, so the difference of squares is exact enough in float32.
@@ -139,16 +132,6 @@ __global__ void __launch_bounds__(Cluster ? kTeamThreads : kNormThreads, 2)
         for (int j = 0; j < 8; ++j) sums[0][j] += value[j], sums[1][j] += value[j] * value[j];
       });
       block_sums<2>(sums, vectors, chunk, scratch, total);
-      team.add_up(total, scratch, 2 * chunk);
-      if (!rounded) {
-        const float count = static_cast<float>(a.pixels);
-        for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
-          const float b = bias_of(i);
-          total[chunk + i] += b * (2 * total[i] + count * b);
-          total[i] += count * b;
-        }
-        __syncthreads();
-      }
     } else {
       float sums[1][8] = {}, mean[8];
       const auto with_bias = [&](const Vector<T>& raw, float(&value)[8]) {
@@ -174,24 +157,7 @@ __global__ void __launch_bounds__(Cluster ? kTeamThreads : kNormThreads, 2)
       });
       block_sums<1>(sums, vectors, chunk, scratch, total + chunk);
     }
-    for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
-      const int c = at.first + i;
-      const float mean = group_sum(total, i, group) * inverse_count, square = group_sum(total + chunk, i, group) * inverse_count;
-      const float inverse = rsqrtf((V > 0 ? fmaxf(square - mean * mean, 0.0f) : square) + kEpsilon);
-      float slope = a.gamma[c], offset = a.beta[c];
-      if (a.modulation) {
-        const float* m = a.modulation + at.n * a.modulation_row;
-        slope *= 1 + m[c];
-        offset = offset * (1 + m[c]) + m[a.channels + c];
-      }
-      coefficient[i] = slope * inverse;
-      coefficient[chunk + i] = offset + (bias_of(i) - mean) * slope * inverse;
-      if (a.mean && c % group == 0 && team.leads()) {
-        a.mean[at.n * a.groups + c / group] = mean;
-        a.inverse[at.n * a.groups + c / group] = inverse;
-      }
-    }
-    __syncthreads();
+    forward_coefficients(a, at.n, at.first, chunk, rounded, V > 0, true, total, coefficient);
     float slope[8], offset[8];
     load_floats(coefficient + v * 8, slope);
     load_floats(coefficient + chunk + v * 8, offset);
@@ -215,7 +181,7 @@ void launch_forward(const NormForwardArgs& a, const Tiling& t, cudaStream_t stre
   const size_t bytes = static_cast<size_t>(floats) * sizeof(float);
   if constexpr (V > 0) {
     // As many blocks as the device holds; with one a multiprocessor it would wait for itself at every barrier.
-    const auto kernel = forward_kernel<T, V, true, false>;
+    const auto kernel = forward_kernel<T, V, true>;
     const size_t with_ahead = bytes + static_cast<size_t>(2 * V * t.threads) * 16;
     int resident = 0;
     if (a.residual.data && allow_shared(kernel, with_ahead))
@@ -223,28 +189,20 @@ void launch_forward(const NormForwardArgs& a, const Tiling& t, cudaStream_t stre
     if (resident >= 2) {
       static const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
       const int blocks = std::min(tiles, resident * multiprocessors);
-      kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(t.threads), with_ahead, stream>>>(a, t.chunk, tiles, floats, 1);
+      kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(t.threads), with_ahead, stream>>>(a, t.chunk, tiles, floats);
       return check(cudaGetLastError(), "norm");
     }
   }
-  const auto kernel = forward_kernel<T, V, false, false>;
+  const auto kernel = forward_kernel<T, V, false>;
   if (!allow_shared(kernel, bytes)) throw std::runtime_error("[cuda] norm: the device is too small");
-  kernel<<<static_cast<unsigned>(tiles), static_cast<unsigned>(t.threads), bytes, stream>>>(a, t.chunk, tiles, floats, 1);
+  kernel<<<static_cast<unsigned>(tiles), static_cast<unsigned>(t.threads), bytes, stream>>>(a, t.chunk, tiles, floats);
   check(cudaGetLastError(), "norm");
-}
-
-template <int V>
-bool team_forward(const NormForwardArgs& a, int largest, cudaStream_t stream) {
-  const Tiling t = tile_for_team(a.pixels, a.channels, a.groups, V, largest);
-  if (t.team == 1) return false;
-  const int tiles = a.channels / t.chunk * a.samples;
-  return launch_team(forward_kernel<__nv_bfloat16, V, false, true>, dim3(static_cast<unsigned>(tiles)), t, stream, a, t.chunk, tiles,
-                     t.shared_floats, t.team);
 }
 
 }  // namespace
 
 void norm_forward(const NormForwardArgs& a, cudaStream_t stream) {
+  if (streams(a.type, a.pixels, a.channels)) return stream_forward(a, stream);
   const Tiling t = tile_alone(a.pixels, a.channels, a.groups);
   if (a.type == Type::float32) return launch_forward<float, 0>(a, t, stream);
   using B = __nv_bfloat16;
@@ -252,7 +210,6 @@ void norm_forward(const NormForwardArgs& a, cudaStream_t stream) {
   if (t.per_thread <= 2) return launch_forward<B, 2>(a, t, stream);
   if (t.per_thread <= 4) return launch_forward<B, 4>(a, t, stream);
   if (t.per_thread <= 8) return launch_forward<B, 8>(a, t, stream);
-  if (team_forward<8>(a, 8, stream) || team_forward<16>(a, 16, stream)) return;
   if (t.per_thread <= 16) return launch_forward<B, 16>(a, t, stream);
   launch_forward<B, 0>(a, t, stream);
 }

@@ -20,23 +20,23 @@ int chunk_of(int pixels, int channels, int groups) {
   return chunk;
 }
 
-// `team` blocks of at most `most` threads with `wanted` vectors each; no threads where whole pixels do not fit.
-Tiling tiling(int pixels, int chunk, int team, int most, int wanted) {
-  const int vectors = chunk / 8, own = (pixels + team - 1) / team, all = own * vectors;
+// A block of at most `most` threads with `wanted` vectors each; no threads where whole pixels do not fit.
+Tiling tiling(int pixels, int chunk, int most, int wanted) {
+  const int vectors = chunk / 8, all = pixels * vectors;
   const int step = std::lcm(32, vectors);  // whole warps and whole pixels
   int threads = std::max(step, (all / wanted + step - 1) / step * step);
   threads = std::min(threads, most / step * step);
-  if (threads == 0) return {chunk, 0, 0, 0, team};
+  if (threads == 0) return {chunk, 0, 0, 0};
   const int rows = threads / vectors;
   const bool fold = vectors <= 32 && (vectors & (vectors - 1)) == 0;
-  return {chunk, threads, (own + rows - 1) / rows, 4 * chunk + (fold ? threads / 32 : rows) * chunk * 2, team};
+  return {chunk, threads, (pixels + rows - 1) / rows, 4 * chunk + (fold ? threads / 32 : rows) * chunk * 2};
 }
 
 }  // namespace
 
 Tiling tile_alone(int pixels, int channels, int groups) {
   const int chunk = chunk_of(pixels, channels, groups), all = pixels * (chunk / 8);
-  const Tiling t = tiling(pixels, chunk, 1, kNormThreads, all >= 2048 ? 8 : all >= 512 ? 4 : 2);
+  const Tiling t = tiling(pixels, chunk, kNormThreads, all >= 2048 ? 8 : all >= 512 ? 4 : 2);
   if (t.threads == 0) throw std::runtime_error("[cuda] norm: no tiling for blocks of " + std::to_string(chunk) + " channels");
   return t;
 }
@@ -46,16 +46,6 @@ int device_attribute(cudaDeviceAttr attribute) {
   check(cudaGetDevice(&device), "norm");
   check(cudaDeviceGetAttribute(&value, attribute, device), "norm");
   return value;
-}
-
-Tiling tile_for_team(int pixels, int channels, int groups, int V, int largest) {
-  static const bool clusters = device_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
-  const int chunk = chunk_of(pixels, channels, groups);
-  for (int team = 2; clusters && team <= largest; team *= 2) {
-    const Tiling t = tiling(pixels, chunk, team, kTeamThreads, V);
-    if (t.threads > 0 && t.per_thread <= V) return t;
-  }
-  return {chunk, 0, 0, 0, 1};
 }
 
 }  // namespace htfm::cuda

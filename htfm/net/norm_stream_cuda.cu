@@ -1,0 +1,310 @@
+// Group norm + scale/shift + SiLU of large images, both ways, in two plain passes over memory: the first adds up what the statistics need,
+// a block for some pixels of a sample, the second applies them. A tile of such an image would not fit into the registers of a block.
+#include <algorithm>
+
+#include "htfm/net/norm_block_cuda.h"
+#include "htfm/net/norm_stream_cuda.h"
+
+namespace htfm::cuda {
+namespace {
+
+constexpr int kThreads = 256;  // a block at the most
+constexpr int kBlocks = 2048;  // of a grid, about
+
+// What a block looks after: some pixels of a sample, all channels, eight of them a thread.
+struct Part {
+  __device__ Part(int pixels, int channels)
+      : vectors(channels / 8), channel(static_cast<int>(threadIdx.x) % vectors * 8), rows(static_cast<int>(blockDim.x) / vectors) {
+    const int each = (pixels + static_cast<int>(gridDim.x) - 1) / static_cast<int>(gridDim.x);
+    const int first = static_cast<int>(blockIdx.x) * each;
+    begin = first + static_cast<int>(threadIdx.x) / vectors, end = min(pixels, first + each);
+  }
+  // use(p, load(p)) for the thread's pixels, AtOnce of them on their way at a time.
+  template <int AtOnce, class Load, class Use>
+  __device__ __forceinline__ void each_pixel(const Load& load, const Use& use) const {
+    for (int p = begin; p < end; p += AtOnce * rows) {
+      decltype(load(0)) value[AtOnce];
+#pragma unroll
+      for (int u = 0; u < AtOnce; ++u)
+        if (p + u * rows < end) value[u] = load(p + u * rows);
+#pragma unroll
+      for (int u = 0; u < AtOnce; ++u)
+        if (p + u * rows < end) use(p + u * rows, value[u]);
+    }
+  }
+  int64_t n = blockIdx.y;
+  int vectors, channel, rows, begin, end;
+};
+
+// The sums of this block where those of the others of its sample will be looked for, and their total.
+__device__ float* own_partial(float* partial, int values) {
+  return partial + (static_cast<int64_t>(blockIdx.y) * gridDim.x + blockIdx.x) * values;
+}
+__device__ void add_partials(const float* partial, int parts, int values, float* total) {
+  const float* own = partial + static_cast<int64_t>(blockIdx.y) * parts * values;
+  for (int i = static_cast<int>(threadIdx.x); i < values; i += static_cast<int>(blockDim.x)) {
+    float sum = 0;
+#pragma unroll 8
+    for (int s = 0; s < parts; ++s) sum += own[static_cast<int64_t>(s) * values + i];
+    total[i] = sum;
+  }
+  __syncthreads();
+}
+
+template <class T>
+struct Pair {
+  Vector<T> first, second;
+};
+
+// Eight channels of a norm's input: a sum that is still to be added up, or what is stored.
+template <class T>
+struct Input {
+  __device__ Input(const NormForwardArgs& a, const Part& part, bool stored) : scale(a.scale) {
+    fresh = a.y != nullptr && part.channel < a.fresh && !stored;
+    rounded = a.residual.data != nullptr || a.x.data != nullptr;
+    x = a.x.data ? static_cast<T*>(a.x.data) + part.n * a.x.sample + part.channel : nullptr;
+    from = fresh ? static_cast<const T*>(a.y) + part.n * a.pixels * static_cast<int64_t>(a.fresh) + part.channel : x;
+    pixel = fresh ? a.fresh : a.x.pixel, x_pixel = a.x.pixel, residual_pixel = a.residual.pixel;
+    if (fresh && a.residual.data) residual = static_cast<const T*>(a.residual.data) + part.n * a.residual.sample + part.channel;
+    if (fresh && rounded)
+      for (int k = 0; k < 2; ++k)
+        if (a.bias[k]) add_floats(a.bias[k] + part.channel, bias);
+  }
+  __device__ __forceinline__ Pair<T> load(int p) const {
+    Pair<T> out;
+    out.first = load_vector(from + p * pixel);
+    if (residual) out.second = load_vector(residual + p * residual_pixel);
+    return out;
+  }
+  // As it is stored, so without the bias where nothing is stored.
+  __device__ __forceinline__ Vector<T> value(const Pair<T>& raw) const {
+    if (!fresh || !rounded) return raw.first;
+    float sum[8];
+    unpack(raw.first, sum);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) sum[j] += bias[j];
+    if (residual) {
+      float more[8];
+      unpack(raw.second, more);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) sum[j] += more[j];
+    }
+#pragma unroll
+    for (int j = 0; j < 8; ++j) sum[j] *= scale;
+    return pack<T>(sum);
+  }
+  float bias[8] = {}, scale;
+  bool fresh, rounded;
+  const T *from, *residual = nullptr;
+  T* x;
+  int64_t pixel, x_pixel, residual_pixel;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads, 2) moments_kernel(NormForwardArgs a, float* partial) {
+  extern __shared__ __align__(16) float shared[];
+  const Part part(a.pixels, a.channels);
+  const Input<T> in(a, part, false);
+  float sums[2][8] = {};
+  part.each_pixel<4>([&](int p) { return in.load(p); },
+                     [&](int p, const Pair<T>& raw) {
+                       const Vector<T> v = in.value(raw);
+                       if (in.fresh && in.x) store_vector(in.x + p * in.x_pixel, v);
+                       float value[8];
+                       unpack(v, value);
+#pragma unroll
+                       for (int j = 0; j < 8; ++j) sums[0][j] += value[j], sums[1][j] += value[j] * value[j];
+                     });
+  block_sums<2>(sums, part.vectors, a.channels, shared + 2 * a.channels, shared);
+  float* own = own_partial(partial, 2 * a.channels);
+  for (int i = static_cast<int>(threadIdx.x); i < 2 * a.channels; i += static_cast<int>(blockDim.x)) own[i] = shared[i];
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads, 2) apply_kernel(NormForwardArgs a, const float* partial, int parts) {
+  extern __shared__ __align__(16) float shared[];
+  float *total = shared, *coefficient = shared + 2 * a.channels;
+  const Part part(a.pixels, a.channels);
+  const Input<T> in(a, part, a.x.data != nullptr);
+  add_partials(partial, parts, 2 * a.channels, total);
+  forward_coefficients(a, part.n, 0, a.channels, in.rounded, true, blockIdx.x == 0, total, coefficient);
+  float slope[8], offset[8];
+  load_floats(coefficient + part.channel, slope);
+  load_floats(coefficient + a.channels + part.channel, offset);
+  T* out = static_cast<T*>(a.out) + part.n * a.pixels * static_cast<int64_t>(a.channels) + part.channel;
+  part.each_pixel<4>([&](int p) { return in.load(p); },
+                     [&](int p, const Pair<T>& raw) {
+                       float value[8];
+                       unpack(in.value(raw), value);
+#pragma unroll
+                       for (int j = 0; j < 8; ++j) {
+                         const float z = value[j] * slope[j] + offset[j];
+                         value[j] = a.silu ? silu<T>(z) : z;
+                       }
+                       store_vector(out + static_cast<int64_t>(p) * a.channels, pack<T>(value));
+                     });
+}
+
+// x and the gradient of the output.
+template <class T>
+struct BackwardInput {
+  __device__ BackwardInput(const NormBackwardArgs& a, const Part& part)
+      : x(static_cast<const T*>(a.x.data) + part.n * a.x.sample + part.channel),
+        dy(static_cast<const T*>(a.gradient) + part.n * a.pixels * static_cast<int64_t>(a.channels) + part.channel),
+        pixel(a.x.pixel),
+        channels(a.channels) {}
+  __device__ __forceinline__ Pair<T> load(int p) const { return {load_vector(x + p * pixel), load_vector(dy + p * channels)}; }
+  const T *x, *dy;
+  int64_t pixel, channels;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads, 2) backward_sums_kernel(NormBackwardArgs a, float* partial) {
+  extern __shared__ __align__(16) float shared[];
+  const Part part(a.pixels, a.channels);
+  const BackwardInput<T> in(a, part);
+  float* coefficient = shared + 2 * a.channels;
+  activation_coefficients(a, part.n, 0, a.channels, coefficient);
+  float A[8], B[8], sums[2][8] = {};
+  load_floats(coefficient + part.channel, A);
+  load_floats(coefficient + a.channels + part.channel, B);
+  part.each_pixel<4>([&](int p) { return in.load(p); },
+                     [&](int, const Pair<T>& raw) {
+                       float value[8], d[8];
+                       unpack(raw.first, value);
+                       unpack(raw.second, d);
+#pragma unroll
+                       for (int j = 0; j < 8; ++j) {
+                         const float dz = a.silu ? silu_gradient<T>(A[j] * value[j] + B[j], d[j]) : d[j];
+                         sums[0][j] += dz, sums[1][j] += dz * value[j];
+                       }
+                     });
+  __syncthreads();  // the coefficients have been read
+  block_sums<2>(sums, part.vectors, a.channels, shared + 2 * a.channels, shared);
+  float* own = own_partial(partial, 2 * a.channels);
+  for (int i = static_cast<int>(threadIdx.x); i < 2 * a.channels; i += static_cast<int>(blockDim.x)) own[i] = shared[i];
+}
+
+template <class T>
+struct Added {
+  Pair<T> in;
+  Vector<T> first, second;
+};
+
+// `input_partial`: sums of the input's gradient over this block's pixels.
+template <class T>
+__global__ void __launch_bounds__(kThreads, 2)
+    backward_apply_kernel(NormBackwardArgs a, const float* partial, int parts, float* input_partial) {
+  extern __shared__ __align__(16) float shared[];
+  float *total = shared, *coefficient = shared + 2 * a.channels;
+  const Part part(a.pixels, a.channels);
+  const BackwardInput<T> in(a, part);
+  float A[8], B[8], C[8], D[8], input[1][8] = {};
+  activation_coefficients(a, part.n, 0, a.channels, coefficient);
+  load_floats(coefficient + part.channel, A);
+  load_floats(coefficient + a.channels + part.channel, B);
+  add_partials(partial, parts, 2 * a.channels, total);
+  input_coefficients(a, part.n, 0, a.channels, blockIdx.x == 0, total, coefficient);
+  load_floats(coefficient + part.channel, C);
+  load_floats(coefficient + a.channels + part.channel, D);
+  const auto added = [&](const Strided& s) { return s.data ? static_cast<const T*>(s.data) + part.n * s.sample + part.channel : nullptr; };
+  const T *add0 = added(a.add[0]), *add1 = added(a.add[1]);
+  const bool in_first = part.channel < a.split;
+  const float out_scale = in_first ? a.scale : 1.0f;
+  const int64_t out_channels = in_first ? a.split : a.channels - a.split;
+  T* out = (in_first ? static_cast<T*>(a.first) + part.channel : static_cast<T*>(a.second) + (part.channel - a.split)) +
+           part.n * a.pixels * out_channels;
+  part.each_pixel<2>(
+      [&](int p) {
+        Added<T> v;
+        v.in = in.load(p);
+        if (add0) v.first = load_vector(add0 + p * a.add[0].pixel);
+        if (add1) v.second = load_vector(add1 + p * a.add[1].pixel);
+        return v;
+      },
+      [&](int p, const Added<T>& v) {
+        float value[8], d[8];
+        unpack(v.in.first, value);
+        unpack(v.in.second, d);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+          const float dz = a.silu ? silu_gradient<T>(A[j] * value[j] + B[j], d[j]) : d[j];
+          d[j] = A[j] * dz + C[j] * value[j] + D[j];
+        }
+        const auto plus = [&](const Vector<T>& raw) {
+          float more[8];
+          unpack(raw, more);
+#pragma unroll
+          for (int j = 0; j < 8; ++j) d[j] += more[j];
+        };
+        if (add0) plus(v.first);
+        if (add1) plus(v.second);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) d[j] *= out_scale, input[0][j] += d[j];
+        store_vector(out + p * out_channels, pack<T>(d));
+      });
+  if (!input_partial) return;
+  __syncthreads();  // the coefficients have been read
+  block_sums<1>(input, part.vectors, a.channels, shared + a.channels, shared);
+  float* own = own_partial(input_partial, a.channels);
+  for (int i = static_cast<int>(threadIdx.x); i < a.channels; i += static_cast<int>(blockDim.x)) own[i] = shared[i];
+}
+
+// A block a sample: the sums of the input's gradient.
+__global__ void input_sums_kernel(NormBackwardArgs a, const float* input_partial, int parts) {
+  extern __shared__ float total[];
+  add_partials(input_partial, parts, a.channels, total);
+  for (int i = static_cast<int>(threadIdx.x); i < a.split; i += static_cast<int>(blockDim.x))
+    a.sums[static_cast<int64_t>(blockIdx.y) * a.width + a.column_input + i] = total[i];
+}
+
+// Blocks that share a sample.
+int stream_parts(int samples, int pixels) { return std::clamp((kBlocks + samples - 1) / samples, 1, std::max(1, pixels / 256)); }
+
+struct Shape {
+  Shape(int samples, int pixels, int channels) {
+    const int vectors = channels / 8;
+    threads = static_cast<unsigned>(kThreads / vectors * vectors);
+    parts = stream_parts(samples, pixels);
+    grid = dim3(static_cast<unsigned>(parts), static_cast<unsigned>(samples));
+    const bool fold = vectors <= 32 && (vectors & (vectors - 1)) == 0;
+    const int scratch = fold ? kThreads / 32 : static_cast<int>(threads) / vectors;
+    bytes = static_cast<size_t>(std::max(4, 2 + 2 * scratch) * channels) * sizeof(float);
+  }
+  unsigned threads;
+  int parts;
+  dim3 grid;
+  size_t bytes;
+};
+
+}  // namespace
+
+bool streams(Type type, int pixels, int channels) {
+  return type == Type::bfloat16 && pixels >= 2048 && channels % 8 == 0 && channels <= 8 * kThreads;
+}
+
+int64_t norm_workspace(Type type, int samples, int pixels, int channels) {
+  return streams(type, pixels, channels) ? int64_t{3} * stream_parts(samples, pixels) * samples * channels : 0;
+}
+
+void stream_forward(const NormForwardArgs& a, cudaStream_t stream) {
+  using B = __nv_bfloat16;
+  const Shape s(a.samples, a.pixels, a.channels);
+  moments_kernel<B><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace);
+  apply_kernel<B><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace, s.parts);
+  check(cudaGetLastError(), "norm");
+}
+
+void stream_backward(const NormBackwardArgs& a, cudaStream_t stream) {
+  using B = __nv_bfloat16;
+  const Shape s(a.samples, a.pixels, a.channels);
+  float* input = a.column_input >= 0 ? a.workspace + static_cast<int64_t>(2) * s.parts * a.samples * a.channels : nullptr;
+  backward_sums_kernel<B><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace);
+  backward_apply_kernel<B><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace, s.parts, input);
+  if (input)
+    input_sums_kernel<<<dim3(1, static_cast<unsigned>(a.samples)), 128, static_cast<size_t>(a.channels) * sizeof(float), stream>>>(a, input,
+                                                                                                                                   s.parts);
+  check(cudaGetLastError(), "norm");
+}
+
+}  // namespace htfm::cuda

@@ -1,0 +1,14 @@
+// Norms of images that are too large for the registers of a block.
+#pragma once
+
+#include "htfm/net/image_kernels_cuda.h"
+
+namespace htfm::cuda {
+
+/// Whether such images are done in two passes.
+bool streams(Type type, int pixels, int channels);
+/// With `workspace` of the arguments set.
+void stream_forward(const NormForwardArgs& args, cudaStream_t stream);
+void stream_backward(const NormBackwardArgs& args, cudaStream_t stream);
+
+}  // namespace htfm::cuda
