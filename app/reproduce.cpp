@@ -7,6 +7,17 @@
 
 namespace htfm::app {
 
+bool ReproduceOptions::wants(const std::string& name) const {
+  if (only.empty()) return true;
+  for (size_t from = 0; from <= only.size();) {
+    const size_t to = std::min(only.find(',', from), only.size());
+    const std::string part = only.substr(from, to - from);
+    if (part.starts_with('=') ? name == part.substr(1) : !part.empty() && name.find(part) != std::string::npos) return true;
+    from = to + 1;
+  }
+  return false;
+}
+
 RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& o) {
   settings.insert(settings.begin(),
                   {"sample.solver=euler", "sample.nfe=10", "sample.time_grid=clock"});  // the paper's, unless an experiment says otherwise
@@ -64,7 +75,8 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
-  c->add_option("--only", o->options.only, "Only cells whose name contains this, or is it where it begins with =");
+  c->add_option("--only", o->options.only,
+                "Only cells whose name contains this, or is it where it begins with =; several with commas between");
   c->add_option("--data", o->options.data, "The data: a folder (tables, images), or a set of fields (fields)");
   c->add_option("--features", o->options.features, "Feature network, a TorchScript file (where images are scored)");
   o->options.common.add(*c);

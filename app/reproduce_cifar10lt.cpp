@@ -87,7 +87,6 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   std::vector<Cell> cells;
   std::map<std::string, std::string> model_of;  // of a cell: what is trained, whose settings know nothing of the sampling
   for (const ImageVariant& v : e.variants) {
-    if (!o.wants(v.name)) continue;
     for (int64_t k = 0; k < o.seeds; ++k) {
       // The paper's settings; 160 epochs are 20,000 steps.
       std::vector<std::string> settings{"net.kind=unet",       fmt::format("data.path={}", o.data),
@@ -105,30 +104,32 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
       const std::string name = fmt::format("{}-seed{}", v.name, o.common.seed + k);
       const RunConfig training = parse_config("", "reproduce", settings);
       for (const ImageRun& r : v.runs) {
-        cells.push_back({fmt::format("{}-{}-{}", name, r.solver, r.nfe), training});
+        const std::string cell = fmt::format("{}-{}-{}", name, r.solver, r.nfe);
+        if (!o.wants(v.name) && !o.wants(cell)) continue;
+        cells.push_back({cell, training});
         cells.back().config.sample.solver = r.solver, cells.back().config.sample.nfe = r.nfe;
         model_of[cells.back().name] = name;
       }
     }
   }
-  if (cells.empty()) throw InputError("[--only] expected a part of a model's name, got '{}'", o.only);
-  const ImageReference reference =
-      load_reference({.real = {.path = o.data, .kind = "cifar10"}, .features = o.features, .cache = {}}, device);
-  std::optional<Model> model;  // that of the last cell; the next one is mostly of the same
+  if (cells.empty()) throw InputError("[--only] expected a part of a cell's name, got '{}'", o.only);
+  std::optional<ImageReference> reference;  // where something is still to be scored
+  std::optional<Model> model;               // that of the last cell; the next one is mostly of the same
   std::string trained;
   const auto work = [&](const Cell& c) {
     const std::string& name = model_of.at(c.name);
+    if (!reference) reference = load_reference({.real = {.path = o.data, .kind = "cifar10"}, .features = o.features, .cache = {}}, device);
     if (trained != name) {
       make_folder(o.folder + "/runs");
       model.reset();
       model = train_with_status(c.config, {.folder = o.folder + "/runs/" + name, .device = device, .resume = true});
       trained = name;
     }
-    return score_cell(name, c, *model, o.folder, reference, device);
+    return score_cell(name, c, *model, o.folder, *reference, device);
   };
   const std::vector<Json> results = run_cells(cells, o.folder, work, true);
   report::Table table;
-  table.caption = fmt::format("FD with {}; EMA weights.", reference.network->name());
+  table.caption = fmt::format("{}; EMA weights.", results[0]["fd_name"].get<std::string>());
   table.columns = {{"model"},
                    {"solver"},
                    {"NFE", report::Best::none, 0},
