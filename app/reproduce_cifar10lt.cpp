@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -84,6 +85,8 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   if (o.data.empty() || o.features.empty())
     throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}", e.name);
   const at::Device device = o.common.network_device("unet");
+  for (const std::string& path : {o.data, o.features})
+    if (!std::filesystem::exists(path)) throw InputError("[reproduce] {}: no such file or folder", path);
   std::vector<Cell> cells;
   std::map<std::string, std::string> model_of;  // of a cell: what is trained, whose settings know nothing of the sampling
   for (const ImageVariant& v : e.variants) {

@@ -72,7 +72,7 @@ void add_sample(CLI::App& app) {
     std::string run, output, area, weights = "ema";
     std::string solver, time_grid;
     int64_t n = 0, nfe = 0;
-    double time_power = 0, rtol = 0, atol = 0, eta = -1;
+    double time_power = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("sample", "Sample a trained run");
@@ -90,6 +90,7 @@ void add_sample(CLI::App& app) {
   c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(CLI::Range(0.1, 16.0));
   c->add_option("--eta", o->eta, "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion")
       ->check(CLI::Range(0.0, 1.0));
+  c->add_option("--eta-from", o->eta_from, "stochastic: where this begins, as a share of the way in angle")->check(CLI::Range(0.0, 1.0));
   c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(CLI::PositiveNumber);
   c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(CLI::PositiveNumber);
   c->add_option("--weights", o->weights, "ema or raw")->check(CLI::IsMember({"ema", "raw"}));
@@ -119,6 +120,7 @@ void add_sample(CLI::App& app) {
     if (!o->time_grid.empty()) options.time_grid = time_grid_by_name(o->time_grid);
     if (o->time_power > 0) options.solve.time_power = o->time_power;
     if (o->eta >= 0) options.solve.eta = o->eta;
+    if (o->eta_from >= 0) options.solve.eta_from = o->eta_from;
     if (o->rtol > 0) options.solve.rtol = o->rtol;
     if (o->atol > 0) options.solve.atol = o->atol;
     options.averaged = o->weights == "ema";

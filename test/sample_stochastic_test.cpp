@@ -53,6 +53,19 @@ TEST(Stochastic, ReturnsTheDataLawAsStepsGrow) {
     }
 }
 
+TEST(Stochastic, DrawsNothingBeforeItBegins) {
+  std::vector<double> x[3];
+  for (int k = 0; k < 3; ++k) {
+    x[k].resize(kRows);
+    fill_normal(Key(1), 0, kRows, x[k].data());
+    SolverOptions o;
+    o.nfe = 10, o.eta = k == 0 ? 0 : 1, o.eta_from = k == 1 ? 1 : 0.55;
+    find_solver("stochastic").run(gaussian, kRows, 1, o, x[k].data());
+  }
+  EXPECT_EQ(x[0], x[1]);
+  EXPECT_NE(x[0], x[2]);
+}
+
 // One point as data: both ends of the path stay where they are, so that any number of steps is exact.
 TEST(Stochastic, ExactForOnePoint) {
   for (const double eta : {0.0, 1.0}) {

@@ -210,6 +210,7 @@ SampleOptions sample_options(const RunConfig& c) {
   o.solve.rtol = c.sample.rtol;
   o.solve.atol = c.sample.atol;
   o.solve.eta = c.sample.eta;
+  o.solve.eta_from = c.sample.eta_from;
   o.time_grid = time_grid_by_name(c.sample.time_grid != "auto" ? c.sample.time_grid : images ? "clock" : "angle");
   return o;
 }

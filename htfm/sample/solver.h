@@ -18,9 +18,10 @@ struct SolverOptions {
   /// ratios of noise to signal (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5, which finds its own steps.
   const double* source_scale = nullptr;
   double rtol = 1e-5, atol = 1e-5;
-  double eta = 1;      ///< stochastic: 0 draws no noise anew, 1 as much as the reverse process
-  double odds = 0;     ///< stochastic: tan(angle) = odds w / (1-w), the ratios of the grid above; 0: angle = w pi/2
-  Key noise = Key(0);  ///< stochastic: of what it draws, rows first.. of it
+  double eta = 1;       ///< stochastic: 0 draws no noise anew, 1 as much as the reverse process
+  double eta_from = 0;  ///< stochastic: no noise is drawn below this share of the angle pi/2
+  double odds = 0;      ///< stochastic: tan(angle) = odds w / (1-w), the ratios of the grid above; 0: angle = w pi/2
+  Key noise = Key(0);   ///< stochastic: of what it draws, rows first.. of it
   int64_t first = 0;
   bool paper_count = false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
 };

@@ -322,6 +322,8 @@ Bindings::Bindings(RunConfig& c) {
   add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
   add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
   add("sample.eta", c.sample.eta, 0, 1, "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion");
+  add("sample.eta_from", c.sample.eta_from, 0, 1,
+      "stochastic: where this begins, as a share of the way in angle; near 1 it mends the body and spares the tail");
   add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
 }
 

@@ -63,7 +63,7 @@ struct SampleConfig {
   std::string time_grid = "auto";  ///< angle; clock for images and fields (htfm/sample/sampler.h)
   double time_power = 1;           ///< grid 1 - (1-u)^power
   double rtol = 1e-5, atol = 1e-5;
-  double eta = 1;  ///< stochastic
+  double eta = 1, eta_from = 0;  ///< stochastic
   int64_t n = 24000;
 };
 
