@@ -64,8 +64,8 @@ Json reproduce_solver(const ReproduceOptions& o) {
   });
 
   const auto collect = [&](size_t row, const char* what) {
-    std::vector<double> v;
-    for (const Json& r : results) v.push_back(r["rows"][row][what]);
+    std::vector<double> v(results.size());
+    std::transform(results.begin(), results.end(), v.begin(), [&](const Json& r) { return r["rows"][row][what].get<double>(); });
     return mean_spread(v);
   };
   Json out{{"experiment", "solver"}, {"seeds", o.seeds}, {"rows", Json::array()}};

@@ -45,7 +45,7 @@ at::Tensor by_eigenvectors(const at::Tensor& a, const at::Tensor& b, int64_t ran
   const auto [values, vectors] = at::linalg_eigh(a);
   const int64_t first = a.size(0) - rank;
   const at::Tensor f = vectors.narrow(1, first, rank).mul(values.narrow(0, first, rank).clamp_min(0).sqrt());
-  const at::Tensor right = at::zeros({a.size(0), rank}, a.options()), out = at::zeros({rank, rank}, a.options());
+  at::Tensor right = at::zeros({a.size(0), rank}, a.options()), out = at::zeros({rank, rank}, a.options());
   add_product(right, b, f);
   add_product(out, f.t(), right, Part::lower);
   return out;

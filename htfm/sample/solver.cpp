@@ -163,8 +163,8 @@ SolverRun dopri5(States& states, const SolverOptions& o) {
       states.evaluate(y, time.data(), k[s]);
     }
     run.evaluations += 6;
-    std::vector<States::Term> terms;
-    for (int s = 0; s < 7; ++s) terms.push_back({k[s], h * e[s]});
+    std::array<States::Term, 7> terms{};
+    for (size_t s = 0; s < terms.size(); ++s) terms[s] = {k[s], h * e[s]};
     states.combine(error, terms);
     // A row that is not finite any more cannot be helped by smaller steps, and does not count.
     const double worst = states.worst_error(error, 0, y, o.atol, o.rtol);
