@@ -53,6 +53,7 @@ double median_seconds(const std::function<void()>& f, int rounds = 7, double lea
   f();
   const int inner = std::max(1, static_cast<int>(least / std::max(seconds_of(f), 1e-9)));
   std::vector<double> times;
+  times.reserve(static_cast<size_t>(rounds));
   for (int r = 0; r < rounds; ++r)
     times.push_back(seconds_of([&] {
                       for (int i = 0; i < inner; ++i) f();
@@ -266,7 +267,7 @@ void bench_images(Bench& b) {
   const auto network = make_unet(o);
   constexpr int64_t batch = 32, images = 64;
   const at::Tensor weights = OptimiserState::initial(network->layout(), Key(0)).parameters;
-  const auto normal = [](Key key, std::vector<int64_t> shape) {
+  const auto normal = [](Key key, const std::vector<int64_t>& shape) {
     at::Tensor x = at::empty(shape, at::kFloat);
     fill_normal(key, 0, x.numel(), x.mutable_data_ptr<float>());
     return x;

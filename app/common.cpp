@@ -116,7 +116,7 @@ void print_figures(const Common& common, const Json& figures) {
 StatusLine::StatusLine(std::string prefix) : prefix_(std::move(prefix)), terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 StatusLine::~StatusLine() {
-  if (terminal_ && shown_) fmt::print(stderr, "\n");
+  if (terminal_ && shown_) std::fputc('\n', stderr);  // fmt may throw
 }
 
 void StatusLine::show(const std::string& text, bool last) {

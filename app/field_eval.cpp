@@ -71,8 +71,8 @@ at::Tensor by_maximum(const at::Tensor& fields, int64_t count) {
 }
 
 std::vector<double> column(const std::vector<Scored>& s, double Scored::*member) {
-  std::vector<double> out;
-  for (const Scored& v : s) out.push_back(v.*member);
+  std::vector<double> out(s.size());
+  std::transform(s.begin(), s.end(), out.begin(), [&](const Scored& v) { return v.*member; });
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "app/field_sample.h"
 
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
 #include "app/progress.h"
 #include "htfm/io/npy.h"
