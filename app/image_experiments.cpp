@@ -85,13 +85,16 @@ ImageExperiment image_baselines() {
 }
 
 ImageExperiment image_flow_type() {
-  ImageExperiment e{"flow-type", "CIFAR10-LT: flow types", "The straight line and the schedule that sees the clock.", kEpochs, {}};
+  ImageExperiment e{"flow-type", "CIFAR10-LT: flow types", "The straight line and schedules that see the clock.", kEpochs, {}};
   const std::vector<ImageRun> runs = solvers({"euler"}, {20, 100});
   for (int m = 0; m < 3; ++m) e.variants.push_back(of_order(1.7, m, runs));
   for (int m = 0; m < 3; ++m) {
     e.variants.push_back(of_order(1.7, m, runs));
     e.variants.back().name += "-ve-signature", e.variants.back().settings.push_back("path.schedule=ve-signature");
   }
+  ImageVariant learned = of_order(1.7, 1, runs);
+  learned.name += "-learned", learned.settings.insert(learned.settings.end(), {"path.schedule=time-warp", "path.learn=true"});
+  e.variants.push_back(learned);
   return e;
 }
 
