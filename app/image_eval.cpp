@@ -25,7 +25,7 @@ Json class_figures(const ImageScores& scores, const std::vector<std::string>& na
 }
 
 Json read_about(const std::string& path) {
-  const Json j = Json::parse(read_file(path), nullptr, false);
+  Json j = Json::parse(read_file(path), nullptr, false);
   if (!j.is_object()) throw InputError("[--about] {}: expected a JSON object, as `htfm sample --json` prints it", path);
   return j;
 }

@@ -90,7 +90,7 @@ ImageExperiment image_flow_type() {
   for (int m = 0; m < 3; ++m) e.variants.push_back(of_order(1.7, m, runs));
   for (int m = 0; m < 3; ++m) {
     e.variants.push_back(of_order(1.7, m, runs));
-    e.variants.back().name += "-ve-signature", e.variants.back().settings.push_back("path.schedule=ve-signature");
+    e.variants.back().name += "-ve-signature", e.variants.back().settings.emplace_back("path.schedule=ve-signature");
   }
   ImageVariant learned = of_order(1.7, 1, runs);
   learned.name += "-learned", learned.settings.insert(learned.settings.end(), {"path.schedule=time-warp", "path.learn=true"});

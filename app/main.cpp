@@ -28,7 +28,7 @@ void keep_memory() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): the commands are made outside of try
   keep_memory();
   CLI::App app{"Generative models of data with rare extremes: heavy-tailed flow matching via random clocks.", "htfm"};
   app.set_version_flag("--version", HTFM_VERSION);

@@ -32,6 +32,7 @@ SweepModel stable(const std::string& name, int order, const std::vector<std::str
 std::vector<SweepModel> flow_types() {
   constexpr double straight[] = {16.65, 16.10, 16.46}, ve_signature[] = {16.43, 16.19, 16.71};
   std::vector<SweepModel> out;
+  out.reserve(7);
   for (int m = 0; m < 3; ++m) out.push_back(stable("straight", m, {}, "", straight[m]));
   for (int m = 0; m < 3; ++m) out.push_back(stable("ve-signature", m, {"path.schedule=ve-signature"}, "-ve-signature", ve_signature[m]));
   out.push_back(stable("time-warp, learned", 2, {"path.schedule=time-warp", "path.learn=true"}, "-learned"));

@@ -67,7 +67,7 @@ Json reproduce_auto(const ReproduceOptions& o) {
       fmt::print("{:<26} {:>6} {:>6} {:>8} {:>7} {:>16}\n", law.name, light, heavy, kDraws - light - heavy,
                  std::isinf(truth) ? "" : std::to_string(inside), std::isinf(truth) ? "" : fmt::format("{:.2f} to {:.2f}", low, high));
   }
-  const Json result{{"experiment", "auto"}, {"rows", kRows}, {"laws", out}};
+  Json result{{"experiment", "auto"}, {"rows", kRows}, {"laws", out}};
   atomic_write(o.folder + "/auto.json", result.dump(1) + "\n");
   return result;
 }

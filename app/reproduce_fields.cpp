@@ -156,7 +156,7 @@ Json reproduce_fields(const ReproduceOptions& o) {
         if (r.contains(own + "_low") && r[own + "_low"].is_number())
           value += fmt::format(" ({:.3g} to {:.3g})", r[own + "_low"].get<double>(), r[own + "_high"].get<double>());
       }
-      row.push_back(value), text += fmt::format(" {} |", value);
+      row.emplace_back(value), text += fmt::format(" {} |", value);
     }
     table.add(std::move(row));
     fmt::print("{}\n", text);
@@ -170,7 +170,7 @@ Json reproduce_fields(const ReproduceOptions& o) {
   for (const Cell& c : cells)
     maps.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Maps of " + c.name),
                 fmt::format("{}: real fields first, then samples, by the rank of their maximum.", c.name));
-  const Json out{{"experiment", "fields"}, {"cells", results}};
+  Json out{{"experiment", "fields"}, {"cells", results}};
   page.provenance({{"set", train["data_hash"].get<std::string>()}});
   write_experiment(o.folder, "fields", page, out);
   return out;

@@ -168,6 +168,7 @@ Json reproduce_skew(const ReproduceOptions& o) {
     Json summary;
     for (size_t s = 0; s <= 2 * kFar.size(); ++s) {  // each side and level, then all
       std::vector<double> values;
+      values.reserve(errors.size());
       for (const std::vector<double>& table_errors : errors)
         values.push_back(s < table_errors.size() ? table_errors[s] : finite_mean(table_errors));
       const Spread spread = mean_spread(values);

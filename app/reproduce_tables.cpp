@@ -128,7 +128,7 @@ Json reproduce_tables(const ReproduceOptions& o) {
           if (!std::filesystem::exists(path)) write_npy(path, law(Key(static_cast<uint64_t>(k)).child("twin"), all.size(0)));
           own = {"data.path=" + path};
         } else {
-          own.push_back("data.holdout=0.3");
+          own.emplace_back("data.holdout=0.3");
         }
         own.push_back(fmt::format("seed={}", k));
         own.push_back(samples);

@@ -67,7 +67,7 @@ Json reproduce_toys(const ReproduceOptions& o) {
   report::Page page("Five 2D targets under three clocks", "Same network, training and evaluations in every cell; only the clock changes.");
   page.section("Samples").figure(figure, "Top row: data. Below: samples under the Gaussian clock and two stable ones.");
   page.section("Scores").table(table);
-  const Json out{{"experiment", "toys"}, {"cells", results}};
+  Json out{{"experiment", "toys"}, {"cells", results}};
   write_experiment(o.folder, "toys", page, out, &figure);
   return out;
 }

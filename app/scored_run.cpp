@@ -137,6 +137,7 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
 
   const std::vector<double>& centre = runs.front().scores.tails->center;
   std::vector<report::Sample> tails;
+  tails.reserve(runs.size());
   for (const ScoredRun& r : runs) tails.push_back({.name = r.name, .values = report::radii(r.sampled.samples, centre)});
   report::TailOptions tail_options;
   for (const ScoredRun& r : runs)
@@ -148,12 +149,10 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
       report::radial_tail({.name = "data", .values = report::radii(reference.data.rows, centre)}, tails, tail_options),
       "How often a point lies at least r from the centre. A power law is a straight line; a model whose line "
       "drops below the data's makes extremes too rare or too small.");
-  std::vector<report::Sample> quantiles;
-  for (const ScoredRun& r : runs) quantiles.push_back({.name = r.name, .values = report::radii(r.sampled.samples, centre)});
   report::QuantileOptions quantile_options;
   quantile_options.x = {.label = "quantile of the data's radius", .scale = report::Scale::log};
   quantile_options.y = {.label = "quantile of the samples' radius", .scale = report::Scale::log};
-  page.figure(report::quantile_plot({.name = "data", .values = report::radii(reference.data.rows, centre)}, quantiles, quantile_options),
+  page.figure(report::quantile_plot({.name = "data", .values = report::radii(reference.data.rows, centre)}, tails, quantile_options),
               "Quantiles of the samples' radius against those of the data: on the diagonal is right.");
 }
 

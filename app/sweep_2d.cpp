@@ -138,7 +138,7 @@ report::Table Sweep::table() const {
 
 Json write_sweep(const SweepPage& what, const Sweep& sweep, const report::Figure& figure, const report::Table& table,
                  const ReproduceOptions& o) {
-  const Json out{{"experiment", what.name}, {"seeds", o.seeds}, {"set", o.settings}, {"rows", sweep.rows()}};
+  Json out{{"experiment", what.name}, {"seeds", o.seeds}, {"set", o.settings}, {"rows", sweep.rows()}};
   report::Page page(what.title, what.summary);
   page.section("Scores").figure(figure, what.caption).table(table);
   write_experiment(o.folder, what.name, page, out, &figure);
