@@ -1,4 +1,6 @@
 // t-EDM: diffusion with Student noise, preconditioned at the noise's deviation.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "htfm/baseline/methods.h"

@@ -52,7 +52,7 @@ std::vector<std::string> batch_files(const std::string& folder) {
   std::vector<std::string> files;
   for (int64_t number = 1; number <= last; ++number) {
     files.push_back(batch_path(folder, number));
-    if (!numbers.count(number))
+    if (!numbers.contains(number))
       throw InputError("[cifar10] {}: expected data_batch_1.bin to data_batch_{}.bin, got none named data_batch_{}.bin", folder, last,
                        number);
   }

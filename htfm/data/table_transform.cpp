@@ -89,7 +89,7 @@ TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& ro
 }
 
 at::Tensor TableTransform::apply(const at::Tensor& rows, Key key) const {
-  const at::Tensor z = columns_only(rows, key);
+  at::Tensor z = columns_only(rows, key);
   if (!root_.defined()) return z;
   const at::Tensor centred = z.to(at::kDouble).sub(centre_).t().contiguous();
   return at::linalg_solve_triangular(root_, centred, /*upper=*/false).t().to(at::kFloat).contiguous();

@@ -146,6 +146,7 @@ std::vector<Variable> variables(const NetcdfFile& file) {
   int count = 0;
   file.check(nc_inq_nvars(file.id(), &count), "variables");
   std::vector<Variable> out;
+  out.reserve(static_cast<size_t>(count));
   for (int id = 0; id < count; ++id) out.emplace_back(file, id);
   return out;
 }

@@ -2,12 +2,12 @@
 
 #include <ATen/ops/from_blob.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "htfm/base/error.h"
 

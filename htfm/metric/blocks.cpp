@@ -1,5 +1,7 @@
 #include "htfm/metric/blocks.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <limits>
 
 namespace htfm {

@@ -97,7 +97,7 @@ at::Tensor FeatureNetwork::operator()(const at::Tensor& images, int64_t batch) c
     parts.push_back(out.toTensor().to(at::kFloat));
     if (progress) progress(first + part.size(0), images.size(0));
   }
-  const at::Tensor features = at::cat(parts);
+  at::Tensor features = at::cat(parts);
   if (!features.isfinite().all().item<bool>()) throw InputError("[features] {}: expected finite features, got others", path_);
   return features;
 }

@@ -83,7 +83,7 @@ FeatureReference cached_reference(const FeatureNetwork& network, const at::Tenso
                                   const std::string& cache, int64_t batch) {
   std::error_code none;
   if (!cache.empty() && std::filesystem::exists(cache, none)) return load_reference(cache, data_hash, network.hash());
-  const FeatureReference made = make_reference(network, images, data_hash, batch);
+  FeatureReference made = make_reference(network, images, data_hash, batch);
   if (!cache.empty()) save_reference(cache, made);
   return made;
 }

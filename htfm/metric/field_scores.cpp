@@ -224,6 +224,7 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
   size_t at = 0;
   const auto scored = [&](std::vector<double> Figures::*member, size_t k, bool distance) {
     std::vector<double> values;
+    values.reserve(rounds.size());
     for (const Figures& f : rounds) values.push_back((f.*member)[k]);
     const double own = (sample.*member)[k];
     return distance ? reflected_interval(own, std::move(values), o.bootstrap.level)

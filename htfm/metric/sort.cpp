@@ -1,7 +1,9 @@
 #include "htfm/metric/sort.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <utility>
 
 namespace htfm {

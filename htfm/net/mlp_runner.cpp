@@ -1,5 +1,7 @@
 #include "htfm/net/mlp_runner.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 namespace htfm {
