@@ -69,11 +69,6 @@ void check_finite(const T* x, int64_t n, int64_t dim, int64_t first, std::string
   }
 }
 
-template <class T>
-void copy_values(const T* from, int64_t n, double* to) {
-  std::copy(from, from + n, to);
-}
-
 }  // namespace
 
 void MomentCollector::add(const at::Tensor& features, std::string_view what) {
@@ -90,11 +85,7 @@ void MomentCollector::add(const at::Tensor& features, std::string_view what) {
   if (m > 0 && n_ == 0) panel_ = at::empty({kPanel, dim}, at::kDouble);
   for (int64_t i = 0; i < m;) {
     const int64_t held = n_ % kPanel, rows = std::min(kPanel - held, m - i);
-    double* to = panel_.mutable_data_ptr<double>() + held * dim;
-    if (single)
-      copy_values(x.const_data_ptr<float>() + i * dim, rows * dim, to);
-    else
-      copy_values(x.const_data_ptr<double>() + i * dim, rows * dim, to);
+    panel_.narrow(0, held, rows).copy_(x.narrow(0, i, rows));
     n_ += rows, i += rows;
     if (held + rows == kPanel) sums_.add(panel_);
   }

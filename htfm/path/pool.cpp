@@ -109,8 +109,7 @@ class Conjugate final : public Coupling {
 
 class Pool final : public Coupling {
  public:
-  // Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function of it: its median
-  // is the function at the median. So s_d needs no pairs, only the law of the radius, from draws without paths.
+  // The law of the radius comes from draws without paths.
   std::optional<DataScale> data_scale(const SizeLaw& sizes) const override {
     if (!sizes.size().is_distance()) return std::nullopt;
     const Key key = key_.child("scale");

@@ -230,10 +230,11 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular(), only_angular = solver && solver->angular;
   if (only_angular && !preconditioned)
     throw InputError("[sample.solver] expected precondition.enabled = true for the solver {}, got false", options.solver);
-  if (options.solver == "stochastic" && !model.flow().noise_is_free())
+  if (solver && solver->draws_noise && !model.flow().noise_is_free())
     throw InputError(
-        "[sample.solver] expected coupling.kind = independent or clock and an isotropic source for the solver stochastic, which "
-        "draws noise anew; got others");
+        "[sample.solver] expected coupling.kind = independent or clock and an isotropic source for the solver {}, which draws noise "
+        "anew; got others",
+        options.solver);
 
   SampleResult result;
   at::Tensor states = at::empty({n, dim}, at::kDouble);

@@ -195,7 +195,7 @@ std::span<const SolverInfo> solvers() {
       {"ab2", "order 2, multistep, one evaluation a step after the first", 2, ab2},
       {"fitted", "multistep, one evaluation a step, its grid and weights fitted to the model before sampling", 1, fitted, true},
       {"stochastic", "multistep on the reverse diffusion: each step draws a part of the noise anew (sample.eta), one evaluation a step", 1,
-       stochastic, true},
+       stochastic, true, true},
       {"dopri5", "order 5(4) with error control (rtol, atol); nfe is the most it may spend", 7, dopri5},
   };
   return list;

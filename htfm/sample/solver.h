@@ -34,7 +34,8 @@ struct SolverInfo {
   int64_t least_nfe;
   /// Moves register 0 from t = 0 to t = 1.
   std::function<SolverRun(States& states, const SolverOptions& options)> solve;
-  bool angular = false;  ///< works in angular coordinates alone (FlowMatching::angular)
+  bool angular = false;      ///< works in angular coordinates alone (FlowMatching::angular)
+  bool draws_noise = false;  ///< which must be independent of the data, given the clock (FlowMatching::noise_is_free)
   /// The same for x (rows x dim) on the host.
   SolverRun run(const Velocity& velocity, int64_t rows, int64_t dim, const SolverOptions& options, double* x) const;
 };
