@@ -5,11 +5,28 @@
 #include <filesystem>
 #include <mutex>
 
+#include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/file.h"
-#include "htfm/io/hash.h"
 
 namespace htfm::app {
+namespace {
+
+/// The result kept at `path` if it was made with this configuration, otherwise null. Keys that the kept one does not have yet count as
+/// their defaults, so a new option does not make a day of results stale.
+Json kept_cell(const std::string& path, const RunConfig& config) {
+  if (!std::filesystem::exists(path)) return nullptr;
+  Json kept = Json::parse(read_file(path), nullptr, false);
+  if (!kept.is_object() || !kept.contains("config") || !kept["config"].is_string()) return nullptr;
+  try {
+    if (!config_differences(parse_config(kept["config"].get<std::string>(), path), config).empty()) return nullptr;
+  } catch (const InputError&) {  // a key or a value that is no longer known
+    return nullptr;
+  }
+  return kept;
+}
+
+}  // namespace
 
 std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
                             bool one_by_one) {
@@ -21,15 +38,12 @@ std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& f
   const auto started = std::chrono::steady_clock::now();
   const auto run = [&](int64_t i) {
     const Cell& cell = cells[static_cast<size_t>(i)];
-    const std::string path = fmt::format("{}/cells/{}.json", folder, cell.name), hash = sha256(format_config(cell.config)).substr(0, 16);
+    const std::string path = fmt::format("{}/cells/{}.json", folder, cell.name);
     Json& result = results[static_cast<size_t>(i)];
-    if (std::filesystem::exists(path)) {
-      const Json kept = Json::parse(read_file(path), nullptr, false);
-      if (kept.is_object() && kept.value("config_hash", "") == hash) result = kept;
-    }
+    result = kept_cell(path, cell.config);
     if (result.is_null()) {
       result = work(cell);
-      result["config_hash"] = hash;
+      result["config"] = format_config(cell.config);
       atomic_write(path, result.dump(1) + "\n");
     }
     const std::lock_guard lock(mutex);

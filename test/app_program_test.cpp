@@ -232,6 +232,21 @@ TEST(Program, ReproduceGoesOnWhereItWas) {
   fs::remove(*fs::directory_iterator(w / "out/cells"));
   const Outcome second = w.run(command);
   EXPECT_EQ(first.out, second.out);
+  // A kept cell is read and not made again, also when its program did not know one of today's keys; with another setting it is made anew.
+  const fs::path path = fs::directory_iterator(w / "out/cells")->path();
+  auto cell = nlohmann::json::parse(read_file(path));
+  const auto with_config = [&](const std::string& from, const std::string& to) {
+    std::string text = cell["config"];
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    cell["mark"] = 1, cell["config"] = text.replace(at, from.size(), to);
+    atomic_write(path, cell.dump());
+    ASSERT_EQ(w.run(command).code, 0);
+  };
+  with_config("eta_from = 0.0\n", "");
+  EXPECT_TRUE(nlohmann::json::parse(read_file(path)).contains("mark"));
+  with_config("grid = 10\n", "grid = 11\n");
+  EXPECT_FALSE(nlohmann::json::parse(read_file(path)).contains("mark"));
 }
 
 }  // namespace
