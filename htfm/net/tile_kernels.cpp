@@ -1,5 +1,7 @@
 #include "htfm/net/tile_kernels.h"
 
+#include <utility>
+
 #include "htfm/net/lanes_kernels.h"
 
 namespace htfm {
@@ -83,16 +85,13 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_
 template <int Step>
 struct Exchange {
   Vec low, high;
-  [[gnu::always_inline]] Exchange(Vec a, Vec b) {
-    VecInt first, second;
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) {
-      first[i] = i & Step ? kLanes + (i ^ Step) : i;
-      second[i] = i & Step ? kLanes + i : i ^ Step;
-    }
-    low = __builtin_shuffle(a, b, first);
-    high = __builtin_shuffle(a, b, second);
-  }
+  [[gnu::always_inline]] Exchange(Vec a, Vec b) : Exchange(a, b, std::make_integer_sequence<int, kLanes>()) {}
+
+ private:
+  template <int... I>
+  [[gnu::always_inline]] Exchange(Vec a, Vec b, std::integer_sequence<int, I...>)
+      : low(__builtin_shufflevector(a, b, (I & Step ? kLanes + (I ^ Step) : I)...)),
+        high(__builtin_shufflevector(a, b, (I & Step ? kLanes + I : I ^ Step)...)) {}
 };
 
 template <int Step>
