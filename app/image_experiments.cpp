@@ -39,6 +39,12 @@ ImageVariant by_clock(double alpha, const std::vector<ImageRun>& runs) {
   return {fmt::format("by-clock-alpha-{}-m1", alpha), stable(alpha, {"feature.order=1", "precondition.time=clock"}), runs};
 }
 
+ImageVariant normal_times(double alpha, const std::vector<ImageRun>& runs) {
+  ImageVariant v = by_clock(alpha, runs);
+  v.name += "-normal-times", v.settings.emplace_back("train.times=normal");
+  return v;
+}
+
 // A network of DLPM or of DLIM, whose losses differ. T = 4000 and the clamps are those of the baselines' images.
 ImageVariant levy(const std::string& method, double alpha, const std::vector<ImageRun>& runs) {
   return {fmt::format("{}-{}", method, alpha),
@@ -60,7 +66,8 @@ ImageExperiment image_equal_budget() {
            of_order("3.0", 0, runs),
            of_order("3.0", 1, runs),
            by_clock(1.7, runs),
-           {"by-clock-t-3.0-m1", student("3.0", {"feature.order=1", "precondition.time=clock"}), runs}}};
+           {"by-clock-t-3.0-m1", student("3.0", {"feature.order=1", "precondition.time=clock"}), runs},
+           normal_times(1.7, solvers({"euler", "stochastic"}, {20, 100}))}};
 }
 
 ImageExperiment image_long_run() {

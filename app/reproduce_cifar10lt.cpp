@@ -64,12 +64,13 @@ Json score_cell(const std::string& name, const Cell& cell, const Model& model, c
 }
 
 // The distance against the evaluations, one line for each model and solver.
-report::Figure curves(const std::vector<Json>& results) {
+report::Figure curves(const std::vector<Json>& results, bool one_seed) {
   std::vector<report::Series> series;
   const bool one_model = std::all_of(results.begin(), results.end(), [&](const Json& r) { return r["model"] == results[0]["model"]; });
   for (const Json& r : results) {
     const auto solver = r["solver"].get<std::string>();
-    const std::string name = one_model ? solver : r["model"].get<std::string>() + ", " + solver;
+    const auto model = r["model"].get<std::string>();
+    const std::string name = one_model ? solver : (one_seed ? model.substr(0, model.rfind("-seed")) : model) + ", " + solver;
     if (series.empty() || series.back().name != name) series.push_back({.name = name});
     series.back().x.push_back(r["nfe"].get<double>()), series.back().y.push_back(r["fd"].get<double>());
   }
@@ -153,7 +154,7 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   }
   Json out{{"experiment", e.name}, {"cells", results}};
   report::Page page(e.title, e.summary);
-  const report::Figure figure = curves(results);
+  const report::Figure figure = curves(results, o.seeds == 1);
   page.section("Scores").figure(figure, "Frechet distance against network evaluations.").table(table);
   write_experiment(o.folder, e.name, page, out, &figure);
   return out;

@@ -91,6 +91,41 @@ TEST(FlowMatching, TimesByClockTellTheRatioOfNoiseToSignal) {
   }
 }
 
+// With normal times the logarithm of signal to noise has this mean and deviation, whatever the clock, and the network is told a time that
+// stands for it: its own on the path, or the ordinary clock's.
+TEST(FlowMatching, NormalTimesAreNormalInSignalToNoise) {
+  constexpr size_t n = 20000;
+  const at::Tensor data = normal_rows(n, 1, 0.5, 5);
+  for (const char* schedule : {"straight", "ve-signature"})
+    for (const bool clock_time : {false, true}) {
+      FlowMatchingSpec spec;
+      spec.clock = {.family = "stable", .parameters = {{"alpha", 1.7}}, .grid = 20};
+      spec.schedule.name = schedule;
+      spec.clock_time = clock_time, spec.times = {true, 0.5, 1.2};
+      FlowMatching flow(spec, DataScale(0.5));
+      flow.couple({data, {}, Key(2)});
+      RunningStandardiser standardiser(flow.feature().size());
+      std::vector<int64_t> index(n);
+      std::iota(index.begin(), index.end(), 0);
+      const BatchRecipe recipe = flow.recipe(Key(9), {data, index, 0}, standardiser, true);
+      std::vector<double> z(n);
+      fill_normal(Key(9).child("time"), 0, n, z.data());
+      const double* area = recipe.source.area.const_data_ptr<double>();
+      double sum = 0, squares = 0;
+      for (size_t i = 0; i < n; ++i) {
+        const RowRecipe& row = recipe.rows[i];
+        const double signal = std::log(0.5 * row.data_in / (std::sqrt(2 * area[i]) * row.source_in));
+        EXPECT_NEAR(signal, 0.5 + 1.2 * z[i], 1e-6) << schedule;
+        sum += signal, squares += signal * signal;
+        if (!clock_time || std::string(schedule) != "straight") continue;
+        EXPECT_NEAR(std::log(0.5 * row.time / (1 - row.time)), signal, 1e-6);
+      }
+      const double mean = sum / n, deviation = std::sqrt(squares / n - mean * mean);
+      EXPECT_NEAR(mean, 0.5, 4 * 1.2 / std::sqrt(n));
+      EXPECT_NEAR(deviation, 1.2, 4 * 1.2 / std::sqrt(2.0 * n));
+    }
+}
+
 // Undoing the scaling of pairs must give the path and its derivative, so that network error zero means velocity error zero.
 TEST(FlowMatching, PairsAreThePathAndItsVelocity) {
   const at::Tensor data = normal_rows(512, 3, 1, 5);

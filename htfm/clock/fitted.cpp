@@ -53,7 +53,7 @@ ClockFamily auto_family() {
   return {"auto",
           "chosen from the tails of the data: deterministic or inverse-gamma",
           {},
-          [](ClockSpec spec) -> std::unique_ptr<Clock> { refuse(spec); },
+          [](const ClockSpec& spec) -> std::unique_ptr<Clock> { refuse(spec); },
           true};
 }
 

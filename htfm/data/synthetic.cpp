@@ -41,9 +41,10 @@ void mixture2d(Key key, const SyntheticSpec& spec, int64_t n, double* rows) {
   for (int64_t i = 0, k = 0, end = count[0]; i < n; ++i) {
     while (i >= end) end += count[++k];
     const double size = scale * std::sqrt(2 * mixing[i]);
+    const int64_t column = k / 3, line = k % 3;
     double* row = rows + 2 * place[i];
-    row[0] = 2.0 * static_cast<double>(k / 3) - 2 + size * normal[2 * i];
-    row[1] = 2.0 * static_cast<double>(k % 3) - 2 + size * normal[2 * i + 1];
+    row[0] = 2.0 * static_cast<double>(column) - 2 + size * normal[2 * i];
+    row[1] = 2.0 * static_cast<double>(line) - 2 + size * normal[2 * i + 1];
   }
 }
 

@@ -2,12 +2,12 @@
 
 #include <ATen/ops/from_blob.h>
 #include <fmt/ranges.h>
-#include <locale.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <charconv>
+#include <clocale>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>

@@ -37,7 +37,7 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(data_, size_);
 }
 
-at::Tensor mapped_tensor(std::shared_ptr<const MappedFile> file, uint64_t offset, at::IntArrayRef shape, at::ScalarType type) {
+at::Tensor mapped_tensor(const std::shared_ptr<const MappedFile>& file, uint64_t offset, at::IntArrayRef shape, at::ScalarType type) {
   // from_blob asks for a pointer to what it might change; nothing does.
   void* data = const_cast<char*>(file->bytes().data() + offset);
   return at::from_blob(

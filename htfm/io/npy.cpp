@@ -221,7 +221,7 @@ namespace {
 // The header of an array that is wanted and all there.
 NpyHeader check_array(const Source& source, NpyNumbers numbers, uint64_t& data_start, at::ScalarType& type) {
   const std::string& path = source.name();
-  const NpyHeader header = read_header(source, data_start);
+  NpyHeader header = read_header(source, data_start);
   const Dtype* dtype = header.structured ? nullptr : find_dtype_npy(header.descr);
   if (!dtype || !wanted(dtype->type, numbers)) throw InputError("[npy] {}: expected {}, got {}", path, words(numbers), describe(header));
   if (header.fortran_order) {

@@ -76,7 +76,7 @@ std::string last_line(const std::string& text) {
 }  // namespace
 
 std::string parquet_as_csv(const std::string& path, const std::string& python) {
-  FileSource{path};  // names a file that is not there before Python is asked
+  const FileSource there(path);  // names a file that is not there before Python is asked
   const Descriptor out = memory_file("csv"), err = memory_file("messages");
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);

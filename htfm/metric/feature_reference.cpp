@@ -19,12 +19,11 @@ const std::string& entry(const SafeTensors& file, const std::string& name, const
   return found->second;
 }
 
-at::Tensor tensor(const SafeTensors& file, const std::string& name, at::ScalarType type, std::vector<int64_t> shape,
-                  const std::string& path) {
+at::Tensor tensor(const SafeTensors& file, const std::string& name, at::ScalarType type, at::IntArrayRef shape, const std::string& path) {
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end()) throw InputError("[reference] {}: expected the tensor '{}', got none", path, name);
   const at::Tensor& t = found->second;
-  if (t.scalar_type() != type || t.sizes() != at::IntArrayRef(shape))
+  if (t.scalar_type() != type || t.sizes() != shape)
     throw InputError("[reference] {}: expected '{}' in {} of shape {}, got {} of shape {}", path, name, dtype_name(type), shape_text(shape),
                      dtype_name(t.scalar_type()), shape_text(t.sizes()));
   return t;

@@ -140,9 +140,10 @@ std::vector<int64_t> curve_bins(const FieldSummary& real, const FieldSummary& fa
 
 std::vector<double> exceedance(const Side& side, const Weights& w, const std::vector<std::vector<double>>& above) {
   std::vector<double> out;
-  for (size_t k = 0; k < above.size(); ++k) {
+  out.reserve(above.size());
+  for (const std::vector<double>& level : above) {
     double sum = 0;
-    for (size_t b = 0; b < w.size(); ++b) sum += w[b] * above[k][b];
+    for (size_t b = 0; b < w.size(); ++b) sum += w[b] * level[b];
     out.push_back(sum / side.values(w));
   }
   return out;

@@ -11,8 +11,8 @@
 namespace htfm {
 namespace {
 
-constexpr int kLanes = kVectorBytes / 8;
-constexpr int kAllLanes = (1 << kLanes) - 1;
+inline constexpr int kLanes = kVectorBytes / 8;
+inline constexpr int kAllLanes = (1 << kLanes) - 1;
 using Vec = double __attribute__((vector_size(kVectorBytes)));
 
 inline Vec load(const double* p) {

@@ -1,6 +1,7 @@
 #include "htfm/metric/metric.h"
 
 #include <array>
+#include <iterator>
 
 #include "htfm/base/error.h"
 #include "htfm/metric/metric_job.h"
@@ -70,6 +71,7 @@ const Metric& find(std::string_view name) {
 
 std::vector<MetricInfo> metric_infos() {
   std::vector<MetricInfo> infos;
+  infos.reserve(std::size(kMetrics));
   for (const Metric& metric : kMetrics) infos.push_back(metric.info);
   return infos;
 }
@@ -83,6 +85,7 @@ double MetricReport::operator[](std::string_view name) const {
 MetricReport compute_metrics(const std::vector<std::string>& names, const at::Tensor& real, const at::Tensor& fake,
                              const MetricOptions& options) {
   std::vector<const Metric*> chosen;
+  chosen.reserve(names.empty() ? std::size(kMetrics) : names.size());
   for (const std::string& name : names) chosen.push_back(&find(name));
   if (names.empty())
     for (const Metric& metric : kMetrics) chosen.push_back(&metric);

@@ -17,18 +17,18 @@ double sum(const double* x, const double* y, int64_t begin, int64_t end, int64_t
         tile<D>(x, dim, group, 1, y + block * dim * kBlock + p, distance2);
         double e[kPoints * kLanes];
         for (int i = 0; i < kPoints; ++i) store(e + i * kLanes, min(distance2[0][i], splat(1e300)));  // two empty lanes differ by NaN
-        for (int i = 0; i < kPoints * kLanes; ++i) e[i] = exp_double(-rate * e[i]);
+        for (double& v : e) v = exp_double(-rate * v);
         for (int s = 0; s < scales; ++s) {
           for (int i = 0; i < kPoints; ++i)
             for (int l = 0; l < kLanes; ++l) total[group * kLanes + l] += e[i * kLanes + l];
-          for (int i = 0; i < kPoints * kLanes; ++i) e[i] *= e[i];
-          for (int i = 0; i < kPoints * kLanes; ++i) e[i] *= e[i];
+          for (double& v : e) v *= v;
+          for (double& v : e) v *= v;
         }
       }
     }
   }
   double all = 0;
-  for (int i = 0; i < kBlock; ++i) all += total[i];
+  for (const double v : total) all += v;
   return all;
 }
 

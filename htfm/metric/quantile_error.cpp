@@ -65,6 +65,7 @@ QuantileYardstick::QuantileYardstick(const at::Tensor& real, std::vector<double>
     std::iota(order.begin(), order.end(), int64_t{0});
     std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return own[a] < own[b]; });
     std::vector<double> sorted;
+    sorted.reserve(order.size());
     for (const int64_t i : order) sorted.push_back(own[i]);
     order_.push_back(std::move(order)), sorted_.push_back(std::move(sorted));
     for (const double level : levels_) real_.push_back(quantile_of_sorted(sorted_.back(), level));

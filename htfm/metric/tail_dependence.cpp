@@ -110,6 +110,7 @@ TailDependence tail_dependence(const Points& real, const Points& fake, const Tai
   std::map<int64_t, std::array<std::vector<Bits>, 2>> extremes;
   for (const PairDependence& p : out.pairs) extremes[p.first], extremes[p.second];
   std::vector<int64_t> columns;
+  columns.reserve(extremes.size());
   for (const auto& [column, bits] : extremes) columns.push_back(column);
   parallel_for(2 * static_cast<int64_t>(columns.size()), [&](int64_t task) {
     const int64_t column = columns[static_cast<size_t>(task / 2)];

@@ -55,6 +55,7 @@ class Scorer {
       rounds[static_cast<size_t>(r)] = figures(real, fake, pair, real_draws_.round(r), fake_draws_.round(r));
     const auto gather = [&](const auto& part) {
       std::vector<double> out;
+      out.reserve(rounds.size());
       for (const Figures& f : rounds) out.push_back(part(f));
       return out;
     };

@@ -9,7 +9,7 @@
 namespace htfm {
 namespace {
 
-constexpr int kGroups = kBlock / kLanes;  // vectors of a block
+inline constexpr int kGroups = kBlock / kLanes;  // vectors of a block
 
 /// Where the coordinates of one vector of blocked points begin.
 inline const double* vector_at(const double* x, int64_t dim, int64_t vector) {

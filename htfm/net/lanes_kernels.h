@@ -19,7 +19,7 @@ struct Lanes {
   typedef float Unaligned __attribute__((vector_size(L * 4), aligned(4)));
   typedef int32_t Int __attribute__((vector_size(L * 4)));
 };
-constexpr int kLanes = kVectorBytes / 4;
+inline constexpr int kLanes = kVectorBytes / 4;
 using Vec = Lanes<kLanes>::Float;
 using VecInt = Lanes<kLanes>::Int;
 

@@ -14,7 +14,7 @@ MlpLayers::Norm add_norm(ParameterLayout& layout, const std::string& name, int64
 
 int64_t scratch_size(const MlpLayers& layers) {
   Cutter count;
-  MlpTiles(layers, count);
+  const MlpTiles tiles(layers, count);  // counts while it lays itself out
   return count.used();
 }
 

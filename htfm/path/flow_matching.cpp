@@ -19,16 +19,19 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
     : Method(spec.clock, spec.feature, DataScale(1)),
       schedule_(make_schedule(spec.schedule)),
       learned_(dynamic_cast<LearnedSchedule*>(schedule_.get())),
-      schedule_feature_(*clock_, *schedule_, spec.precondition || spec.clock_time),
+      schedule_feature_(*clock_, *schedule_, spec.precondition || spec.clock_time || spec.times.normal),
       coupling_spec_(spec.coupling),
       covariance_spec_(spec.covariance),
       source_(*clock_, feature_, &schedule_feature_, SourceMean(spec.source)),
       precondition_(spec.precondition),
       clock_time_(spec.clock_time),
-      pareto_tail_(spec.pareto_tail) {
+      pareto_tail_(spec.pareto_tail),
+      times_(spec.times) {
   if (learned_ && (!precondition_ || clock_time_))
     throw InputError("[path.learn] expected precondition.enabled = true and precondition.time = path, got {} and {}", precondition_,
                      clock_time_ ? "clock" : "path");
+  if (learned_ && times_.normal)
+    throw InputError("[path.learn] expected train.times = uniform: the curves say where times are, got normal");
   set_data_scale(std::move(data_scale));
   find_named(couplings(), spec.coupling.kind, "coupling.kind");
   find_named(source_covariances(), spec.covariance.kind, "source.covariance");
@@ -78,18 +81,23 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   out.noise = key.child("source");
   if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
   std::vector<double> times(static_cast<size_t>(n));
-  fill_uniform(key.child("time"), 0, n, times.data());
+  if (times_.normal)
+    fill_normal(key.child("time"), 0, n, times.data());
+  else
+    fill_uniform(key.child("time"), 0, n, times.data());
   const double* area = out.source.area.const_data_ptr<double>();
   out.rows.reserve(static_cast<size_t>(n));
   if (learned_) out.path_time = times;
   for (int64_t i = 0; i < n; ++i) {
     const Scales own = scales(area[i], ScheduleFeature::row(out.source.eta, i));
-    const double t = clock_time_ ? same_ratio(times[i], ordinary_, own) : times[i];
+    const double t = times_.normal ? schedule_->time_of(own.source / own.data * std::exp(times_.centre + times_.spread * times[i]), own.eta)
+                     : clock_time_ ? same_ratio(times[i], ordinary_, own)
+                                   : times[i];
     const Coefficients c = schedule_->at(t, own.eta);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
-    out.rows.push_back({clock_time_ ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta, (c.dalpha - s.skip * c.alpha) / s.out,
-                        (c.dbeta - s.skip * c.beta) / s.out});
+    out.rows.push_back({clock_time_ && !times_.normal ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta,
+                        (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out});
   }
   return out;
 }

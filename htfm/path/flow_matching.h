@@ -9,6 +9,13 @@
 
 namespace htfm {
 
+/// The times of training. Any law with full support leaves the minimiser of the loss for each clock unchanged; it says where the network's
+/// effort goes.
+struct TrainingTimes {
+  bool normal = false;            ///< not uniform: the logarithm of signal to noise, alpha s_d / (beta s_0), is normal
+  double centre = 0, spread = 1;  ///< its mean and deviation
+};
+
 struct FlowMatchingSpec {
   ClockSpec clock;
   FeatureSpec feature;
@@ -20,6 +27,7 @@ struct FlowMatchingSpec {
   bool clock_time = false;  ///< times by clock: the network is told, and training draws, the time at which an ordinary clock has this ratio
                             ///< of noise to signal
   bool pareto_tail = false;  ///< the data's sizes continued by a Pareto law (SizeLaw::fit_tail)
+  TrainingTimes times = {};
 };
 
 class FlowMatching final : public Method {
@@ -118,6 +126,7 @@ class FlowMatching final : public Method {
   std::unique_ptr<SizeLaw> sizes_;
   std::unique_ptr<Coupling> coupling_;
   bool precondition_, clock_time_, pareto_tail_;
+  TrainingTimes times_;
   Scales ordinary_, largest_;  // of a clock of unit scale, and of the largest one that the network is shown
 };
 

@@ -57,6 +57,7 @@ void check_window(const std::array<Range, 2>& window) {
 
 Figure scatter_panels(const std::vector<PointPanel>& panels, const ScatterOptions& options) {
   std::vector<Cloud> clouds;
+  clouds.reserve(panels.size());
   for (const PointPanel& panel : panels) clouds.push_back(cloud(panel.points, options.coordinates));
   const std::array<Range, 2> window = options.window ? *options.window : robust_window(clouds.empty() ? Cloud{} : clouds[0]);
   check_window(window);

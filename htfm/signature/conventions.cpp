@@ -3,6 +3,8 @@
 #include <ATen/Dispatch.h>
 #include <ATen/ops/empty.h>
 
+#include <iterator>
+
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/signature/input.h"
@@ -31,6 +33,7 @@ std::string_view convention_name(Convention convention) {
 
 std::vector<std::string_view> convention_names() {
   std::vector<std::string_view> names;
+  names.reserve(std::size(kConventions));
   for (const Entry& entry : kConventions) names.push_back(entry.name);
   return names;
 }

@@ -294,6 +294,11 @@ Bindings::Bindings(RunConfig& c) {
   add("train.clip", c.train.clip, 0, inf, "largest gradient norm; 0: none");
   add("train.ema", c.train.ema, 0, 1, "decay of the averaged weights");
   add("train.ema_warmup", c.train.ema_warmup, "after k steps the decay is at most (1 + k) / (10 + k)");
+  add("train.times", c.train.times,
+      "times of htfm's pairs: uniform, or normal: the logarithm of signal to noise is, whatever the clock, so that less training goes to "
+      "noise in which nothing can be seen");
+  add("train.times_centre", c.train.times_centre, -20, 20, "normal: its mean");
+  add("train.times_spread", c.train.times_spread, 0.01, 20, "normal: its deviation");
   add("train.precision", c.train.precision, "on a device: bf16 (with float32 master weights), tf32 or float32");
   add("train.graph", c.train.graph, "on a device: the step recorded once and replayed; false: its kernels started one by one");
   add("train.deterministic", c.train.deterministic, "on a device: algorithms that give the same bits in every run");
@@ -393,6 +398,8 @@ void validate(RunConfig& c) {
     throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
   };
   one_of("net.kind", c.net.kind, {"mlp", "unet", "ncsnpp"});
+  one_of("train.times", c.train.times, {"uniform", "normal"});
+  if (c.train.times != "uniform" && c.method != "htfm") throw InputError("[train.times] expected uniform for method = {}", c.method);
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
   one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
@@ -421,7 +428,16 @@ void validate(RunConfig& c) {
 }  // namespace
 
 FlowMatchingSpec RunConfig::flow() const {
-  FlowMatchingSpec spec{clock, feature, path, coupling, source, covariance, precondition, time == "clock", data.tail == "pareto"};
+  FlowMatchingSpec spec{clock,
+                        feature,
+                        path,
+                        coupling,
+                        source,
+                        covariance,
+                        precondition,
+                        time == "clock",
+                        data.tail == "pareto",
+                        {train.times == "normal", train.times_centre, train.times_spread}};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);

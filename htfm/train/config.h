@@ -39,7 +39,9 @@ struct TrainConfig {
   double lr = 5e-3, weight_decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double clip = 1;  ///< largest gradient norm; 0: no clipping
   double ema = 0.99;
-  bool ema_warmup = false;         ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last
+  bool ema_warmup = false;        ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last
+  std::string times = "uniform";  ///< uniform | normal: of the logarithm of signal to noise (TrainingTimes)
+  double times_centre = 0.5, times_spread = 1.2;
   std::string precision = "bf16";  ///< on a device: bf16 | tf32 | float32
   bool graph = true;               ///< on a device: the step recorded and replayed
   bool deterministic = false;      ///< on a device: the same bits in every run
