@@ -1,6 +1,8 @@
 // The tails of the 2D mixture: far quantiles under couplings and clocks, at several budgets, and beyond the data.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/reproduce.h"
 #include "app/scored_run.h"
 #include "htfm/io/file.h"
@@ -121,6 +123,7 @@ Json reproduce_tails(const ReproduceOptions& o) {
     for (const Variant& v : variants(alpha)) {
       std::string name = fmt::format("{}-{}", v.name, alpha);
       std::erase(name, ' ');
+      std::replace(name.begin(), name.end(), ',', '-');  // --only takes several names with commas between
       if (!o.wants(name)) continue;
       groups.push_back({v.name, alpha, cells.size()});
       for (int64_t k = 0; k < o.seeds; ++k) {
