@@ -45,7 +45,7 @@ const std::vector<Experiment>& experiments() {
       {"cifar10lt", "CIFAR10-LT under clocks and signature orders (--data, --features)", reproduce_cifar10lt},
       {"cifar10lt-long", "CIFAR10-LT, 100,000 steps, four solvers (--data, --features)", reproduce_cifar10lt_long},
       {"baselines", "CIFAR10-LT under flow matching and the baselines, NFE 20, 100, 500 (--data, --features)", reproduce_baselines},
-      {"fields", "weather fields under clocks and couplings (--data, a set of htfm prepare)", reproduce_fields},
+      {"weather", "fields under clocks and couplings (--data, a set of htfm prepare)", reproduce_weather},
       {"flow-type", "schedules that see the clock and those that do not, on the 2D mixture; CIFAR10-LT with --data, --features",
        reproduce_flow_type},
       {"signature-order", "orders 0 to 3 of the signature, on the 2D mixture; CIFAR10-LT with --data, --features",

@@ -47,7 +47,7 @@ Json reproduce_cifar10lt_long(const ReproduceOptions& options);
 Json reproduce_baselines(const ReproduceOptions& options);
 
 /// Weather fields under clocks and couplings.
-Json reproduce_fields(const ReproduceOptions& options);
+Json reproduce_weather(const ReproduceOptions& options);
 
 /// The 2D mixture under flow matching and the baselines.
 Json reproduce_panels(const ReproduceOptions& options);

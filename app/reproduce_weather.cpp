@@ -106,7 +106,7 @@ report::Figure exceedance(const std::vector<Json>& results) {
 
 }  // namespace
 
-Json reproduce_fields(const ReproduceOptions& o) {
+Json reproduce_weather(const ReproduceOptions& o) {
   if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
   const at::Device device = o.common.network_device("ncsnpp");
   std::vector<Cell> cells;
@@ -170,9 +170,9 @@ Json reproduce_fields(const ReproduceOptions& o) {
   for (const Cell& c : cells)
     maps.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Maps of " + c.name),
                 fmt::format("{}: real fields first, then samples, by the rank of their maximum.", c.name));
-  Json out{{"experiment", "fields"}, {"cells", results}};
+  Json out{{"experiment", "weather"}, {"cells", results}};
   page.provenance({{"set", train["data_hash"].get<std::string>()}});
-  write_experiment(o.folder, "fields", page, out);
+  write_experiment(o.folder, "weather", page, out);
   return out;
 }
 
