@@ -45,7 +45,8 @@ TEST(Parallel, WritesAreSeenAfterTheLoop) {
 
 TEST(Parallel, RangesCoverAllItemsInOrder) {
   for_pools([] {
-    for (const auto& [items, grain] : {std::pair<int64_t, int64_t>{0, 4}, {1, 4}, {4, 4}, {5, 4}, {1003, 10}, {7, 100}}) {
+    for (const auto& sizes : {std::pair<int64_t, int64_t>{0, 4}, {1, 4}, {4, 4}, {5, 4}, {1003, 10}, {7, 100}}) {
+      const int64_t items = sizes.first, grain = sizes.second;
       std::vector<std::atomic<int>> runs(static_cast<size_t>(items));
       std::atomic<bool> ordered = true;
       parallel_ranges(items, grain, [&](int64_t begin, int64_t end) {

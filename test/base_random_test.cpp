@@ -145,7 +145,7 @@ TEST(Kernels, GammaAgreesBetweenInstructionSets) {
 
 TEST(Kernels, AnElementDoesNotDependOnWhereAFillStarts) {
   constexpr int64_t n = 1500;
-  const auto check = [](const auto& fill, auto zero, const char* what) {
+  const auto check = [=](const auto& fill, auto zero, const char* what) {
     using T = decltype(zero);
     std::vector<T> whole(n), part(n);
     fill(uint64_t{1000}, n, whole.data());

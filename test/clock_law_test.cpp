@@ -1,6 +1,8 @@
 // Laws of the clocks: Laplace transforms of the stable subordinator and of its area on several grids, the inverse gamma slope.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "htfm/base/parallel.h"
@@ -36,7 +38,8 @@ std::vector<Functional> functionals(double rho, int grid) {
                      [=](const double* path, double) { return s * path[j]; }});
     out.push_back({fmt::format("A at s={}", s), std::pow(s, rho) / 2, [=](const double*, double area) { return s * area; }});
   }
-  for (const auto& [s, r] : {std::pair{1.0, 1.0}, {0.1, 10.0}, {5.0, 0.2}}) {
+  for (const auto& weights : {std::pair{1.0, 1.0}, {0.1, 10.0}, {5.0, 0.2}}) {
+    const double s = weights.first, r = weights.second;
     double kappa = 0;
     for (int i = 0; i < grid; ++i) kappa += rate * h * std::pow(s + r * c * weight(i), rho);
     out.push_back({fmt::format("{} T_1 + {} A", s, r), kappa, [=](const double* path, double area) { return s * path[grid] + r * area; }});

@@ -102,7 +102,7 @@ TEST(ReadNpy, SaysWhichTypeItExpectedAndGot) {
       {"structured.npy", "got the structured type"},
   };
   for (const auto& [name, got] : cases) {
-    const std::string text = input_error([&] { read_npy(golden(name)); });
+    const std::string text = input_error([&, &file = name] { read_npy(golden(file)); });
     EXPECT_MENTIONS(text, name);
     EXPECT_MENTIONS(text, "expected float32 or float64");
     EXPECT_MENTIONS(text, got);

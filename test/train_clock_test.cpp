@@ -1,5 +1,6 @@
 // Clocks that the data choose: what is chosen, and that a model keeps it.
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
