@@ -80,7 +80,7 @@ TEST(Column, BoundIsHonouredAndTheTailKept) {
     EXPECT_NEAR((t.apply(2e6, 0.5) - t.apply(1e6, 0.5)) * t.scale, 1e6, 1e-6);
     for (const double z : {-1e9, -40.0, -2.0}) EXPECT_GE(t.invert(z), t.bound);
     // Near the edge nothing reaches far out: the left tail is light.
-    for (size_t i = 0; i < x.size(); ++i) EXPECT_GT(t.apply(x[i], 0.5), -6);
+    for (const double value : x) EXPECT_GT(t.apply(value, 0.5), -6);
     expect_round_trip(x);
   }
 }
@@ -177,7 +177,7 @@ TEST(Column, AnyScale) {
   for (const double unit : {1e-300, 1e-9, 1e9, 1e300}) {
     const Values x = drawn(500, [&](double u) { return unit * (u - 0.3); });
     const ColumnTransform t = ColumnTransform::recognise(x, Key(3));
-    for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(t.invert(t.apply(x[i], 0.5)) / unit, x[i] / unit, 1e-9);
+    for (const double value : x) ASSERT_NEAR(t.invert(t.apply(value, 0.5)) / unit, value / unit, 1e-9);
   }
 }
 

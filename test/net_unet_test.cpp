@@ -18,7 +18,7 @@ class UNetGoldenTest : public testing::TestWithParam<const char*> {};
 TEST_P(UNetGoldenTest, EqualsPyTorch) {
   const UNetGolden golden(GetParam());
   const auto net = make_unet(golden.options());
-  const std::vector<float> parameters = golden.parameters(net->layout());
+  const std::vector<float> parameters = UNetGolden::parameters(net->layout());
   const NetworkInput in = golden.input();
   const at::Tensor out = net->forward(parameters.data(), in);
   const std::vector<float>& expected = golden["output"];
@@ -35,7 +35,7 @@ TEST_P(UNetGoldenTest, EqualsPyTorch) {
 TEST_P(UNetGoldenTest, EvaluatorEqualsForward) {
   const UNetGolden golden(GetParam());
   const auto net = make_unet(golden.options());
-  const std::vector<float> parameters = golden.parameters(net->layout());
+  const std::vector<float> parameters = UNetGolden::parameters(net->layout());
   const NetworkInput in = golden.input();
   const at::Tensor out = net->forward(parameters.data(), in);
   const auto evaluate =

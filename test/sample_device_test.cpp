@@ -77,7 +77,7 @@ TEST_P(DeviceGoldenTest, EqualsPyTorch) {
   const UNetGolden golden(GetParam());
   ParameterLayout layout;
   const UNetLayers layers(golden.options(), layout);
-  const std::vector<float> parameters = golden.parameters(layout);
+  const std::vector<float> parameters = UNetGolden::parameters(layout);
   const DeviceResult r = run(golden.options(), parameters, golden.input(), golden["target"], at::kFloat);
   const std::vector<float>& expected = golden["output"];
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(r.output.const_data_ptr<float>()[i], expected[i], 1e-4) << i;
