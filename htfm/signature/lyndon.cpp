@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <utility>
 
 #include "htfm/base/error.h"
@@ -145,8 +144,8 @@ void LyndonBasis::make_rows() const {
 std::vector<uint8_t> LyndonBasis::letters(int64_t word) const {
   std::vector<uint8_t> result(static_cast<size_t>(length_[word]));
   int32_t rest = place_[word];
-  for (uint8_t& letter : std::ranges::reverse_view(result)) {
-    letter = static_cast<uint8_t>(rest % channels_);
+  for (size_t i = result.size(); i-- > 0;) {
+    result[i] = static_cast<uint8_t>(rest % channels_);
     rest /= channels_;
   }
   return result;
