@@ -24,6 +24,7 @@ struct Variant {
   MapFloat exp_float;
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): an attribute cannot stand in them
 #define MATH_VARIANT(name, attribute)                                                 \
   struct name {                                                                       \
     attribute static void log(const double* x, double* y, int64_t n) {                \
@@ -43,6 +44,7 @@ struct Variant {
     }                                                                                 \
     static Variant variant(Isa isa) { return {isa, &log, &exp, &sin, &cos, &exp32}; } \
   };
+// NOLINTEND(bugprone-macro-parentheses)
 MATH_VARIANT(Base, )
 #if defined(__x86_64__)
 MATH_VARIANT(V3, [[gnu::target("arch=x86-64-v3")]])

@@ -210,8 +210,9 @@ TEST(Law, Normal) {
   EXPECT_NEAR(mean / n, 0, 4 / std::sqrt(n));
   EXPECT_NEAR(square / n, 1, 4 * std::sqrt(2.0 / n));
   EXPECT_NEAR(fourth / n, 3, 4 * std::sqrt(96.0 / n));
-  EXPECT_NEAR(pair / (n / 2), 0, 4 / std::sqrt(n / 2));
-  EXPECT_NEAR(pair_of_squares / (n / 2), 0, 4 * 2 / std::sqrt(n / 2));
+  constexpr double pairs = n / 2.0;
+  EXPECT_NEAR(pair / pairs, 0, 4 / std::sqrt(pairs));
+  EXPECT_NEAR(pair_of_squares / pairs, 0, 4 * 2 / std::sqrt(pairs));
   EXPECT_LT(kolmogorov_smirnov(x, test::normal_cdf), kKolmogorovBound);
 }
 
@@ -301,7 +302,8 @@ TEST(Permutation, EachOrderIsEquallyLikely) {
   }
   ASSERT_EQ(count.size(), orders);
   double chi_square = 0;
-  for (const auto& [order, c] : count) chi_square += (c - n / orders) * (c - n / orders) / (n / orders);
+  constexpr double expected = static_cast<double>(n) / orders;
+  for (const auto& [order, c] : count) chi_square += (c - expected) * (c - expected) / expected;
   EXPECT_NEAR(chi_square, orders - 1, 4 * std::sqrt(2.0 * (orders - 1)));
 }
 

@@ -74,7 +74,7 @@ TEST(BaselineNoise, ClampsCutOnlyWhatIsBeyondThem) {
 }
 
 TEST(BaselineNoise, RefusesLawsWithoutTheMomentsItNeeds) {
-  const auto message = [](const std::string& method, FlowMatchingSpec spec) {
+  const auto message = [](const std::string& method, const FlowMatchingSpec& spec) {
     try {
       make_method(method, spec, {});
     } catch (const InputError& e) {

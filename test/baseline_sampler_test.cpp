@@ -27,7 +27,7 @@ constexpr double kDeviation = 1.5;
 constexpr int64_t kRows = 8192;
 
 // Distance of Kolmogorov and Smirnov between samples and Gaussian data, with the best predictor.
-double gaussian_error(const Case& c, int64_t nfe, MethodOptions options = {}) {
+double gaussian_error(const Case& c, int64_t nfe, const MethodOptions& options = {}) {
   const auto method = test::method_for(c.method, c.parameter, options);
   method->couple({at::empty({1, 2}, at::kFloat).zero_(), {}, Key(0)});
   const test::GaussianPredictor noise(method->clock(), kDeviation, 2);
@@ -45,7 +45,7 @@ double gaussian_error(const Case& c, int64_t nfe, MethodOptions options = {}) {
 const double kFloor = test::kKolmogorovBound / std::sqrt(2.0 * kRows);
 
 // Data at one point y: the noise is known exactly. All samplers but LIM's then end in y whatever their number of steps.
-double point_error(const Case& c, int64_t nfe, MethodOptions options = {}) {
+double point_error(const Case& c, int64_t nfe, const MethodOptions& options = {}) {
   const double y[2] = {0.7, -2.5};
   const auto method = test::method_for(c.method, c.parameter, options);
   at::Tensor data = at::empty({1, 2}, at::kFloat);

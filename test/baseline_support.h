@@ -21,7 +21,8 @@ inline FlowMatchingSpec noise_spec(double alpha_or_nu, bool student) {
   return spec;
 }
 
-inline std::unique_ptr<Method> method_for(const std::string& name, double alpha_or_nu, MethodOptions options = {}, double data_scale = 1) {
+inline std::unique_ptr<Method> method_for(const std::string& name, double alpha_or_nu, const MethodOptions& options = {},
+                                          double data_scale = 1) {
   return make_method(name, noise_spec(alpha_or_nu, name.starts_with('t')), options, DataScale(data_scale));
 }
 

@@ -147,6 +147,7 @@ TEST(Column, ScalesOfFewValuesKeepTheirEnds) {
 
 TEST(Column, FewValuesComeBackAsTheyAre) {
   std::vector<double> x;
+  x.reserve(300);
   for (int i = 0; i < 300; ++i) x.push_back(i % 3 == 0 ? 10 : i % 3 == 1 ? 100 : 1000.5);
   const ColumnTransform t = ColumnTransform::recognise(x, Key(1));
   EXPECT_EQ(t.describe(), "one of 3 values, 10 to 1000.5");

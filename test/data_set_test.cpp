@@ -52,9 +52,11 @@ TEST(Synthetic, MixtureCharacteristicFunction) {
         const double c = std::cos(xi[0] * x.const_data_ptr<double>()[2 * i] + xi[1] * x.const_data_ptr<double>()[2 * i + 1]);
         mean += c / n, square += c * c / n;
       }
-      for (int k = 0; k < 9; ++k)
-        exact += w[k] * std::cos(xi[0] * (2 * (k / 3) - 2) + xi[1] * (2 * (k % 3) - 2)) *
-                 std::exp(-std::pow(0.1 * std::hypot(xi[0], xi[1]), alpha));
+      for (int k = 0; k < 9; ++k) {
+        const int column = k / 3, line = k % 3;
+        exact +=
+            w[k] * std::cos(xi[0] * (2 * column - 2) + xi[1] * (2 * line - 2)) * std::exp(-std::pow(0.1 * std::hypot(xi[0], xi[1]), alpha));
+      }
       EXPECT_NEAR(mean, exact, 4 * std::sqrt((square - mean * mean) / n)) << alpha;
     }
   }

@@ -100,8 +100,9 @@ TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   spec.height = spec.width = spec.tiles = 8, spec.test = "";
   const auto refusal = [&](const std::vector<std::string>& names, const PrepareSpec& s) {
     std::vector<std::string> files;
+    files.reserve(names.size());
     for (const std::string& n : names) files.push_back(folder / n);
-    const std::string text = input_error([&] { prepare_fields(files, s, results / "set"); });
+    std::string text = input_error([&] { prepare_fields(files, s, results / "set"); });
     EXPECT_EQ(results.count(), 0) << text;
     return text;
   };

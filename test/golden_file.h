@@ -46,7 +46,7 @@ class GoldenFile {
   int64_t size(const std::string& key) const { return sizes_.at(key); }
   bool has(const std::string& key) const { return sizes_.contains(key); }
   const std::vector<float>& operator[](const std::string& key) const { return arrays_.at(key); }
-  at::Tensor tensor(const std::string& key, std::vector<int64_t> shape) const {
+  at::Tensor tensor(const std::string& key, const std::vector<int64_t>& shape) const {
     at::Tensor t = at::empty(shape, at::kFloat);
     std::ranges::copy(arrays_.at(key), t.mutable_data_ptr<float>());
     return t;

@@ -19,7 +19,8 @@ using test::TemporaryFolder;
 at::Tensor numbers(int64_t rows, int64_t columns, at::ScalarType type) {
   at::Tensor out = at::empty({rows, columns}, at::TensorOptions().dtype(at::kDouble));
   double* values = out.mutable_data_ptr<double>();
-  for (int64_t k = 0; k < rows * columns; ++k) values[k] = double(k / columns) - double(k % columns) / 8;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) *values++ = double(i) - double(j) / 8;
   return out.to(type);
 }
 
@@ -102,7 +103,7 @@ TEST(ReadNpy, SaysWhichTypeItExpectedAndGot) {
       {"structured.npy", "got the structured type"},
   };
   for (const auto& [name, got] : cases) {
-    const std::string text = input_error([&, &file = name] { read_npy(golden(file)); });
+    const std::string text = input_error([&file = name] { read_npy(golden(file)); });
     EXPECT_MENTIONS(text, name);
     EXPECT_MENTIONS(text, "expected float32 or float64");
     EXPECT_MENTIONS(text, got);

@@ -64,13 +64,13 @@ std::string saved(const SafeTensors& content, bool hash = true) {
 SafeTensors parsed(const std::string& bytes) { return read_safetensors(MemorySource(bytes, "x.safetensors")); }
 
 /// A file with any header and so many bytes of data.
-std::string made(std::string header, size_t data = 0) {
+std::string made(const std::string& header, size_t data = 0) {
   const uint64_t length = header.size();
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(data, '\0');
 }
 
 std::string refusal(const std::string& header, size_t data = 0) {
-  const std::string text = input_error([&] { parsed(made(header, data)); });
+  std::string text = input_error([&] { parsed(made(header, data)); });
   EXPECT_TRUE(text.starts_with("[safetensors] x.safetensors: ")) << text;
   return text;
 }

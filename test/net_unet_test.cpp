@@ -88,7 +88,7 @@ TEST(UNet, HasThePapersSize) {
 }
 
 TEST(UNet, NamesTheKeyThatDoesNotFit) {
-  const auto message = [](UNetOptions o) -> std::string {
+  const auto message = [](const UNetOptions& o) -> std::string {
     try {
       make_unet(o);
     } catch (const InputError& e) {

@@ -35,7 +35,7 @@ void expect_close(const at::Tensor& a, const at::Tensor& b, double bound = 1e-12
   EXPECT_LE(error.div(scale.clamp_min(1e-300)).max().item<double>(), bound);
 }
 
-at::Tensor points_of(std::vector<double> values, int64_t width) {
+at::Tensor points_of(const std::vector<double>& values, int64_t width) {
   const auto count = static_cast<int64_t>(values.size());
   return at::tensor(values, at::kDouble).reshape({1, count / width, width});
 }

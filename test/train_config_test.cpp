@@ -42,6 +42,9 @@ TEST(Config, WrongTypeAndRangeNameTheKeyAndLine) {
   EXPECT_TRUE(contains(message("[train]\nbatch = \"many\"\n"), "run.toml:2: [train.batch] expected a whole number, got 'many'"));
   EXPECT_TRUE(contains(message("[train]\nbatch = 0\n"), "[train.batch]"));
   EXPECT_TRUE(contains(message("[train]\nlr = true\n"), "expected a number, got true"));
+  EXPECT_TRUE(contains(message("", {"train.times=normal", "method=dlpm"}), "[train.times] expected uniform for method = dlpm"));
+  EXPECT_TRUE(contains(message("", {"train.times=normal", "path.schedule=time-warp", "path.learn=true"}), "train.times = uniform"));
+  EXPECT_TRUE(contains(message("", {"train.times=late"}), "[train.times] expected one of uniform, normal; got 'late'"));
   EXPECT_TRUE(contains(message("", {"train.ema=1.5"}), "[train.ema] expected a number from 0 to 1, got 1.5"));
   EXPECT_TRUE(contains(message("", {"train.batch=12x"}), "[train.batch]"));
   EXPECT_TRUE(contains(message("", {"precondition=maybe"}), "precondition"));

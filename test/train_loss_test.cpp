@@ -9,7 +9,7 @@
 namespace htfm {
 namespace {
 
-at::Tensor normals(uint64_t seed, std::vector<int64_t> shape) {
+at::Tensor normals(uint64_t seed, const std::vector<int64_t>& shape) {
   at::Tensor x = at::empty(shape, at::kFloat);
   fill_normal(Key(seed), 0, x.numel(), x.mutable_data_ptr<float>());
   return x;

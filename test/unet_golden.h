@@ -36,7 +36,8 @@ class UNetGolden : public GoldenFile {
     std::vector<float> buffer(static_cast<size_t>(layout.size()), 0.0f);
     for (size_t k = 0; k < order.size(); ++k) {
       const ParameterInfo& p = *order[k];
-      const double fan = p.shape.size() > 1 ? static_cast<double>(p.size / p.shape[0]) : 1;
+      const int64_t inputs = p.shape.size() > 1 ? p.size / p.shape[0] : 1;
+      const auto fan = static_cast<double>(inputs);
       const bool norm = p.name.find("norm") != std::string::npos && p.name.ends_with("weight");
       for (int64_t i = 0; i < p.size; ++i)
         buffer[p.offset + i] = static_cast<float>(

@@ -90,9 +90,7 @@ BatchRecipe FlowMatching::recipe(Key key, const DataBatch& data, RunningStandard
   if (learned_) out.path_time = times;
   for (int64_t i = 0; i < n; ++i) {
     const Scales own = scales(area[i], ScheduleFeature::row(out.source.eta, i));
-    const double t = times_.normal ? schedule_->time_of(own.source / own.data * std::exp(times_.centre + times_.spread * times[i]), own.eta)
-                     : clock_time_ ? same_ratio(times[i], ordinary_, own)
-                                   : times[i];
+    const double t = training_time(times[i], own);
     const Coefficients c = schedule_->at(t, own.eta);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.

@@ -111,6 +111,11 @@ class FlowMatching final : public Method {
   double time_at(double angle, const Scales& s) const { return schedule_->time_of(s.source / s.data * std::tan(angle), s.eta); }
 
  private:
+  // The time that a draw of training stands for, normal or uniform (TrainingTimes).
+  double training_time(double draw, const Scales& own) const {
+    if (times_.normal) return schedule_->time_of(own.source / own.data * std::exp(times_.centre + times_.spread * draw), own.eta);
+    return clock_time_ ? same_ratio(draw, ordinary_, own) : draw;
+  }
   // The time at which the second clock has the ratio of noise to signal that the first has at t.
   double same_ratio(double t, const Scales& from, const Scales& to) const {
     const Coefficients c = schedule_->at(t, from.eta);

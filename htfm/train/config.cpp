@@ -428,16 +428,16 @@ void validate(RunConfig& c) {
 }  // namespace
 
 FlowMatchingSpec RunConfig::flow() const {
-  FlowMatchingSpec spec{clock,
-                        feature,
-                        path,
-                        coupling,
-                        source,
-                        covariance,
-                        precondition,
-                        time == "clock",
-                        data.tail == "pareto",
-                        {train.times == "normal", train.times_centre, train.times_spread}};
+  FlowMatchingSpec spec{.clock = clock,
+                        .feature = feature,
+                        .schedule = path,
+                        .coupling = coupling,
+                        .source = source,
+                        .covariance = covariance,
+                        .precondition = precondition,
+                        .clock_time = time == "clock",
+                        .pareto_tail = data.tail == "pareto",
+                        .times = {train.times == "normal", train.times_centre, train.times_spread}};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);
