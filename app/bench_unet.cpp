@@ -147,7 +147,7 @@ void add_bench_unet(CLI::App& bench) {
       ->capture_default_str();
   c->add_option("--python", o->python, "Python with torch: runs the peer in the same run");
   c->add_option("--peer", o->peer, "The peer's script")->capture_default_str();
-  c->add_option("--modes", o->modes, "The peer's modes: tf32, bf16, compile, graphs, max")->capture_default_str();
+  c->add_option("--modes", o->modes, "The peer's modes, several with commas: tf32, bf16, compile, graphs, max")->capture_default_str();
   c->add_option("--steps", o->steps, "Training steps that are timed")->capture_default_str();
   c->add_option("--batch", o->batch, "Images a training step; 100, of ncsnpp 128 where not given");
   c->add_option("--sample-batch", o->sample_batch, "Images an evaluation; 500, of ncsnpp 128 where not given");

@@ -36,14 +36,20 @@ class UNetGolden : public GoldenFile {
     std::vector<float> buffer(static_cast<size_t>(layout.size()), 0.0f);
     for (size_t k = 0; k < order.size(); ++k) {
       const ParameterInfo& p = *order[k];
-      const int64_t inputs = p.shape.size() > 1 ? p.size / p.shape[0] : 1;
-      const auto fan = static_cast<double>(inputs);
+      const double size = p.shape.size() > 1 ? std::sqrt(3.0 * static_cast<double>(p.shape[0]) / static_cast<double>(p.size)) : 0.2;
       const bool norm = p.name.find("norm") != std::string::npos && p.name.ends_with("weight");
       for (int64_t i = 0; i < p.size; ++i)
-        buffer[p.offset + i] = static_cast<float>(
-            std::sin(0.37 + 1.7 * static_cast<double>(i) + 3.1 * static_cast<double>(k)) * 0.4 / std::sqrt(fan) + (norm ? 1 : 0));
+        buffer[p.offset + i] = static_cast<float>(size * scatter(static_cast<uint32_t>(i), static_cast<uint32_t>(k)) + (norm ? 1 : 0));
     }
     return buffer;
+  }
+
+ private:
+  /// A number of [-1, 1) for the place i of parameter k, a hash of both.
+  static double scatter(uint32_t i, uint32_t k) {
+    uint32_t h = i * 0x9E3779B1u + k * 0x85EBCA77u;
+    h = (h ^ h >> 16) * 0x7FEB352Du, h = (h ^ h >> 15) * 0x846CA68Bu, h ^= h >> 16;
+    return h / 0x1p31 - 1;
   }
 };
 

@@ -1,7 +1,7 @@
 """The image network in PyTorch, for `htfm bench unet`: the network of test/golden/make_unet.py at the paper's size, trained and evaluated the
 ways a PyTorch user would. Prints one line a mode: milliseconds a training step (batch 100, of ncsnpp 128: forward, backward, clipping, AdamW,
 EMA, source drawn on the GPU), its peak memory, and milliseconds an evaluation (batch 500, of ncsnpp 128).
-    python unet.py [unet | ncsnpp] [tf32 | bf16 | compile | graphs | max]...
+    python unet.py [unet | ncsnpp] [tf32,bf16,compile,graphs,max]
 """
 import copy
 import pathlib
@@ -82,5 +82,5 @@ if __name__ == "__main__":
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     arguments = sys.argv[1:]
     network = arguments.pop(0) if arguments and arguments[0] in NETS else "unet"
-    for mode in arguments or ["graphs"]:
+    for mode in (arguments or ["graphs"])[0].split(","):
         measure(network, mode)

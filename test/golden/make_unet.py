@@ -183,16 +183,23 @@ def ours(name):
     return stage.replace("_", ".") + "." + rest
 
 
+def scatter(n, k):
+    """Numbers of [-1, 1) without a pattern, as test/unet_golden.h makes them: a hash of place and parameter. (Sines have rank 2 as a matrix, and the gradients behind such matrices
+    vanish in rounding.)"""
+    h = (np.arange(n, dtype=np.uint64) * 0x9E3779B1 + k * 0x85EBCA77) & 0xFFFFFFFF
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
+        h = ((h ^ (h >> np.uint64(shift))) * np.uint64(factor)) & 0xFFFFFFFF
+    return torch.from_numpy(h.astype(np.float64) / 2**31 - 1)
+
+
 def make(name, case, folder):
     generator = torch.Generator().manual_seed(7 + ["feature", "film", "plain", "ncsnpp"].index(name))
     net = UNet(case).double()
     arrays = []
     names = sorted(net.named_parameters(), key=lambda p: ours(p[0]))
     for k, (key, p) in enumerate(names):
-        value = torch.sin(0.37 + 1.7 * torch.arange(p.numel(), dtype=torch.float64) + 3.1 * k) * 0.4
-        fan = p[0].numel() if p.dim() > 1 else 1
-        value = value / math.sqrt(fan) + (1 if "norm" in key and key.endswith("weight") else 0)
-        value = value.float().double()
+        size = math.sqrt(3 / p[0].numel()) if p.dim() > 1 else 0.2
+        value = (size * scatter(p.numel(), k) + (1 if "norm" in key and key.endswith("weight") else 0)).float().double()
         with torch.no_grad():
             p.copy_(value.reshape(p.shape[0], 3, 3, p.shape[1]).permute(0, 3, 1, 2) if p.dim() == 4 and p.shape[2] == 3 else value.reshape(p.shape))
     n = case["batch"]
