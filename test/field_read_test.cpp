@@ -215,6 +215,14 @@ TEST(Netcdf, UnpacksValuesTimesAndPlaces) {
   const std::string error = input_error([&] { read_all(folder / "a.nc", {.name = "snow"}); });
   EXPECT_MENTIONS(error, "a.nc: expected the variable 'snow', got rain(time 4, lat 6, lon 8)");
   const std::string bytes = slurp(folder / "a.nc");
+  int id = 0, time = 0;  // a dimension of which nothing is known
+  spill(folder / "bare.nc", bytes);
+  ASSERT_EQ(nc_open((folder / "bare.nc").c_str(), NC_WRITE, &id), 0);
+  ASSERT_EQ(nc_inq_varid(id, "time", &time), 0);
+  ASSERT_EQ(nc_rename_var(id, time, "when"), 0);
+  ASSERT_EQ(nc_rename_att(id, time, "units", "about"), 0);
+  ASSERT_EQ(nc_close(id), 0);
+  EXPECT_MENTIONS(input_error([&] { read_all(folder / "bare.nc", {.name = "rain"}); }), "bare.nc: expected a variable 'time'");
   spill(folder / "cut.nc", bytes.substr(0, 40));
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "cut.nc"); }), "cut.nc: ");
 }

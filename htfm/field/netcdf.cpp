@@ -247,13 +247,18 @@ size_t level_index(const NetcdfFile& file, const std::vector<Variable>& all, con
   std::vector<double> values;
   for (const Variable& v : all)
     if (v.name == d.name && v.dimensions.size() == 1 && v.numeric()) values = v.all();
+  if (values.empty())
+    throw InputError(
+        "[netcdf] {}: expected a variable '{}' that says what this dimension of {} is (a time has units like "
+        "'hours since 2019-06-10', a level is chosen by --level), got none",
+        file.path(), d.name, field.shape_text());
   std::string listed;
   for (size_t k = 0; k < std::min<size_t>(values.size(), 8); ++k) listed += fmt::format("{}{}", k ? ", " : "", values[k]);
   if (!choice.level)
     throw InputError("[netcdf] {}: expected --level for {}, got none ({}: {})", file.path(), field.shape_text(), d.name, listed);
   for (size_t k = 0; k < values.size(); ++k)
     if (values[k] == *choice.level) return k;
-  throw InputError("[netcdf] {}: expected {} = {}, got {}", file.path(), d.name, *choice.level, listed.empty() ? "no values" : listed);
+  throw InputError("[netcdf] {}: expected {} = {}, got {}", file.path(), d.name, *choice.level, listed);
 }
 
 }  // namespace
