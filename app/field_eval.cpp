@@ -96,7 +96,8 @@ void add_figures(Json& j, const FieldScores& s, bool json) {
     if (json) j[name + "_low"] = v.low, j[name + "_high"] = v.high;
   };
   j["n_real"] = s.real, j["n_fake"] = s.fake, j["nonfinite"] = s.nonfinite;
-  add("kr", s.kr), add("sr", s.sr), add("tail_ks", s.tail_ks), add("tail_share", s.tail_share);
+  add("kr", s.kr), add("sr", s.sr), add("tail_ks", s.tail_ks), add("tail_ks_own", s.tail_ks_own);
+  add("tail_share", s.tail_share);
   j["tail_cut"] = s.cut;
   add("kurtosis_real", s.kurtosis_real), add("kurtosis_fake", s.kurtosis_fake);
   add("skewness_real", s.skewness_real), add("skewness_fake", s.skewness_fake);
@@ -141,7 +142,8 @@ void add_field_sections(report::Page& page, const FieldScores& s, const at::Tens
   };
   row("KR: |1 - kurtosis ratio|", s.kr, text(s.kurtosis_real.value), text(s.kurtosis_fake.value));
   row("SR: |1 - skewness ratio|", s.sr, text(s.skewness_real.value), text(s.skewness_fake.value));
-  row("tail KS", s.tail_ks, "", "");
+  row("tail KS, both cut at the real quantile", s.tail_ks, "", "");
+  row("tail KS, each cut at its own", s.tail_ks_own, "", "");
   row("share beyond the cut, samples over real", s.tail_share, "", "");
   row("spectrum distance", s.spectrum_distance, "", "");
   row("wet area, real", s.wet_real, text(s.wet_real.value), "");

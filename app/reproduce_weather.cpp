@@ -128,6 +128,7 @@ Json reproduce_weather(const ReproduceOptions& o) {
   const std::vector<std::pair<const char*, const char*>> shown{{"KR", "kr"},
                                                                {"SR", "sr"},
                                                                {"tail KS", "tail_ks"},
+                                                               {"own cut", "tail_ks_own"},
                                                                {"share beyond", "tail_share"},
                                                                {"spectrum", "spectrum_distance"},
                                                                {"wet", "wet_fake"},

@@ -56,10 +56,25 @@ TEST(FieldScores, DoNotDependOnThreadsAndAreNothingForTheSameFields) {
   set_thread_count(0);
   EXPECT_EQ(one.kr.high, three.kr.high);
   EXPECT_EQ(one.tail_ks.high, three.tail_ks.high);
+  EXPECT_EQ(one.tail_ks_own.high, three.tail_ks_own.high);
   EXPECT_EQ(one.spectrum_distance.value, three.spectrum_distance.value);
   const FieldScores same = field_scores(stream(real), stream(real), o);
-  for (const Scored& v : {same.kr, same.sr, same.tail_ks, same.spectrum_distance}) EXPECT_EQ(v.value, 0);
+  for (const Scored& v : {same.kr, same.sr, same.tail_ks, same.tail_ks_own, same.spectrum_distance}) EXPECT_EQ(v.value, 0);
   EXPECT_EQ(same.tail_share.value, 1);
+}
+
+// Beyond its cut a Pareto law is the same law whatever its scale, which the first distance therefore does not see: half the rain is found
+// by each set's own cut alone, where 1 - 2^-tail of the samples lie below the real cut.
+TEST(FieldScores, OwnCutSeesTheSizeOfTheExtremes) {
+  const double tail = 3;
+  const at::Tensor real = rain(5, 4000, tail), fake = rain(6, 4000, tail).mul(0.5);
+  const FieldScores s = field_scores(stream(real), stream(fake), {.bootstrap = {.rounds = 20}});
+  const double beyond = 0.001 * static_cast<double>(real.numel()), law = std::pow(0.5, tail);
+  EXPECT_NEAR(s.tail_share.value, law, 4 * std::sqrt(law / beyond));
+  EXPECT_LT(s.tail_ks.value, 1.63 * std::sqrt((1 + 1 / law) / beyond));  // Kolmogorov's 1 % bound
+  EXPECT_NEAR(s.tail_ks_own.value, 1 - law, 4 * std::sqrt(law * (1 - law) * 2 / beyond));
+  EXPECT_LT(s.tail_ks_own.low, 1 - law);
+  EXPECT_GT(s.tail_ks_own.high, 1 - law);
 }
 
 // P(X >= x) = wet x^-tail, and the maximum of m pixels exceeds x with 1 - (1 - wet x^-tail)^m.

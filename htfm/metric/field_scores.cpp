@@ -95,33 +95,32 @@ class Side {
   Ordered tail_, maxima_;
 };
 
+// The values of a set beyond a cut: how many lead its tail, and for how many values they stand.
 struct Beyond {
-  double ks = kNan, share = kNan, cut = 0;
+  size_t end = 0;
+  double n = 0;
 };
 
-Beyond beyond(const Side& real, const Weights& wr, const Side& fake, const Weights& wf, double level) {
+Beyond beyond(const Side& s, const Weights& w, double cut) {
   Beyond out;
-  out.cut = real.tail_quantile(wr, level);
-  const auto count = [&](const Side& s, const Weights& w, double& n) {
-    size_t k = 0;
-    for (; k < s.tail().value.size() && s.tail().value[k] > out.cut; ++k) n += w[s.tail().block[k]] * s.stride(s.tail().block[k]);
-    return k;
-  };
-  double n = 0, m = 0;
-  const size_t ends[2] = {count(real, wr, n), count(fake, wf, m)};
-  if (n > 0) out.share = (m / fake.values(wf)) / (n / real.values(wr));
-  if (n < kLeastTail || m < kLeastTail) return out;
-  out.ks = 0;
-  double a = 0, b = 0;
-  for (size_t i = 0, j = 0; i < ends[0] || j < ends[1];) {
-    const auto &x = real.tail(), &y = fake.tail();
-    const float v = std::max(i < ends[0] ? x.value[i] : -std::numeric_limits<float>::infinity(),
-                             j < ends[1] ? y.value[j] : -std::numeric_limits<float>::infinity());
-    for (; i < ends[0] && x.value[i] == v; ++i) a += wr[x.block[i]] * real.stride(x.block[i]);
-    for (; j < ends[1] && y.value[j] == v; ++j) b += wf[y.block[j]] * fake.stride(y.block[j]);
-    out.ks = std::max(out.ks, std::abs(a / n - b / m));
-  }
+  for (; out.end < s.tail().value.size() && s.tail().value[out.end] > cut; ++out.end)
+    out.n += w[s.tail().block[out.end]] * s.stride(s.tail().block[out.end]);
   return out;
+}
+
+// The Kolmogorov-Smirnov distance of what lies beyond.
+double distance_beyond(const Side& real, const Weights& wr, Beyond p, const Side& fake, const Weights& wf, Beyond q) {
+  if (p.n < kLeastTail || q.n < kLeastTail) return kNan;
+  double ks = 0, a = 0, b = 0;
+  for (size_t i = 0, j = 0; i < p.end || j < q.end;) {
+    const auto &x = real.tail(), &y = fake.tail();
+    const float v = std::max(i < p.end ? x.value[i] : -std::numeric_limits<float>::infinity(),
+                             j < q.end ? y.value[j] : -std::numeric_limits<float>::infinity());
+    for (; i < p.end && x.value[i] == v; ++i) a += wr[x.block[i]] * real.stride(x.block[i]);
+    for (; j < q.end && y.value[j] == v; ++j) b += wf[y.block[j]] * fake.stride(y.block[j]);
+    ks = std::max(ks, std::abs(a / p.n - b / q.n));
+  }
+  return ks;
 }
 
 // Points of the exceedance curve: edges of bins, evenly on a log scale from the least wet value to the largest.
@@ -194,21 +193,29 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
   so.centre = real_stream.read(0, 1).to(at::kDouble).mean().item<double>();
   FieldSummary real = summarise_fields(real_stream, so);
   if (real.nonfinite() > 0) throw InputError("[fields] expected real fields that are finite, got {} that are not", real.nonfinite());
-  const float floor = real.floor_above(static_cast<int64_t>(kReserve * (1 - o.cut) * static_cast<double>(real.values())) + kLeastTail);
+  const auto floor_of = [&](const FieldSummary& s) {
+    return s.floor_above(static_cast<int64_t>(kReserve * (1 - o.cut) * static_cast<double>(s.values())) + kLeastTail);
+  };
+  const float floor = floor_of(real);
   collect_tail(real_stream, floor, real);
-  const FieldSummary fake = summarise_fields(fake_stream, so, &floor);
+  FieldSummary fake = summarise_fields(fake_stream, so, &floor);
   if (fake.fields() == 0) throw InputError("[fields] expected a sample that is finite, got none in {}", fake.nonfinite());
+  const float lower = std::min(floor, floor_of(fake));  // samples whose own quantile is far below the real one are read once more
+  if (lower < floor) collect_tail(fake_stream, lower, fake);
 
-  const Side a(real, floor), b(fake, floor);
+  const Side a(real, floor), b(fake, lower);
   const std::vector<int64_t> bins = curve_bins(real, fake);
   const auto above_real = counts_above(real, bins), above_fake = counts_above(fake, bins);
   const auto figures = [&](const Weights& wr, const Weights& wf) {
     Figures f;
     const MomentShape x = a.shape(wr), y = b.shape(wf);
-    const Beyond tail = beyond(a, wr, b, wf, o.cut);
+    const double cut = a.tail_quantile(wr, o.cut);
+    const Beyond tail = beyond(a, wr, cut), reached = beyond(b, wf, cut), own = beyond(b, wf, b.tail_quantile(wf, o.cut));
+    const double share = tail.n > 0 ? (reached.n / b.values(wf)) / (tail.n / a.values(wr)) : kNan;
     const std::vector<double> p = a.spectrum(wr), q = b.spectrum(wf);
-    f.distances = {std::abs(1 - y.kurtosis / x.kurtosis), std::abs(1 - y.skewness / x.skewness), tail.ks, log_distance(p, q)};
-    f.signed_values = {x.kurtosis, y.kurtosis, x.skewness, y.skewness, tail.share, a.wet(wr), b.wet(wf)};
+    f.distances = {std::abs(1 - y.kurtosis / x.kurtosis), std::abs(1 - y.skewness / x.skewness),
+                   distance_beyond(a, wr, tail, b, wf, reached), distance_beyond(a, wr, tail, b, wf, own), log_distance(p, q)};
+    f.signed_values = {x.kurtosis, y.kurtosis, x.skewness, y.skewness, share, a.wet(wr), b.wet(wf)};
     const auto append = [&](const std::vector<double>& v) { f.signed_values.insert(f.signed_values.end(), v.begin(), v.end()); };
     append(exceedance(a, wr, above_real)), append(exceedance(b, wf, above_fake)), append(p), append(q);
     for (const double period : o.periods) f.signed_values.push_back(a.return_level(wr, period));
@@ -241,7 +248,8 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
   out.real = real.fields(), out.fake = fake.fields(), out.nonfinite = fake.nonfinite();
   out.cut = a.tail_quantile(a.once(), o.cut);
   out.kr = scored(&Figures::distances, 0, true), out.sr = scored(&Figures::distances, 1, true);
-  out.tail_ks = scored(&Figures::distances, 2, true), out.spectrum_distance = scored(&Figures::distances, 3, true);
+  out.tail_ks = scored(&Figures::distances, 2, true), out.tail_ks_own = scored(&Figures::distances, 3, true);
+  out.spectrum_distance = scored(&Figures::distances, 4, true);
   out.kurtosis_real = next(), out.kurtosis_fake = next(), out.skewness_real = next(), out.skewness_fake = next(), out.tail_share = next();
   out.wet_real = next(), out.wet_fake = next();
   for (const int64_t bin : bins) out.exceedance.x.push_back(field_bin_edge(bin));

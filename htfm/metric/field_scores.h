@@ -9,7 +9,7 @@
 namespace htfm {
 
 struct FieldScoreOptions {
-  double cut = 0.999;                             ///< tail KS: both sets are cut at this quantile of the real one
+  double cut = 0.999;                             ///< tail KS: where both sets are cut, a quantile of the real one (or each of its own)
   double wet = 0.1;                               ///< values of at least this are wet
   int64_t blocks = 50;                            ///< of neighbouring fields, drawn anew for the intervals
   std::vector<double> periods = {10, 100, 1000};  ///< return levels: the maximum exceeded by one field in so many
@@ -27,6 +27,7 @@ struct FieldScores {
   Scored kurtosis_real, kurtosis_fake, skewness_real, skewness_fake;
   Scored kr, sr;              ///< |1 - fake / real|
   Scored tail_ks;             ///< of the values beyond the cut; NaN where a set has fewer than five there
+  Scored tail_ks_own;         ///< the same, each set cut at its own quantile: it sees the size of the extremes too
   Scored tail_share;          ///< share of the fake values beyond the cut over that of the real ones: 1 is right
   double cut = 0;             ///< the value at which both sets are cut
   Scored wet_real, wet_fake;  ///< share of the area that is wet
@@ -36,8 +37,8 @@ struct FieldScores {
   FieldCurve return_levels;   ///< of the field maximum, against the period in fields; NaN where a set is too small
 };
 
-/// Reads the real stream twice and the fake one once; memory does not grow with the number of fields, but for their maxima and the largest
-/// values.
+/// Reads the real stream twice and the fake one once, or twice where its tail begins lower; memory does not grow with the number of fields,
+/// but for their maxima and the largest values.
 FieldScores field_scores(const FieldStream& real, const FieldStream& fake, const FieldScoreOptions& options = {});
 
 }  // namespace htfm
