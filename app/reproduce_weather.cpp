@@ -166,14 +166,15 @@ Json reproduce_weather(const ReproduceOptions& o) {
   add_row(results.front(), "held out", true);
 
   report::Page page("Weather fields", "Clocks and couplings at an equal budget.");
-  page.section("Scores").table(table).figure(exceedance(results), "How often a value is at least x. A power law is a straight line.");
+  const report::Figure curves = exceedance(results);
+  page.section("Scores").table(table).figure(curves, "How often a value is at least x. A power law is a straight line.");
   auto& maps = page.section("Maps");
   for (const Cell& c : cells)
     maps.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Maps of " + c.name),
                 fmt::format("{}: real fields first, then samples, by the rank of their maximum.", c.name));
   Json out{{"experiment", "weather"}, {"cells", results}};
   page.provenance({{"set", train["data_hash"].get<std::string>()}});
-  write_experiment(o.folder, "weather", page, out);
+  write_experiment(o.folder, "weather", page, out, &curves);
   return out;
 }
 
