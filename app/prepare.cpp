@@ -22,7 +22,7 @@ struct Options {
   std::string output, config, recipe;
   std::vector<std::string> variables, codes;
   std::string level_type, train, test, transform;
-  double level = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0;
+  double level = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0, dry_depth = 0;
   int64_t step = 0, tiles = 0;
   std::vector<int64_t> size, offset;
   std::vector<double> centre, box;
@@ -94,6 +94,7 @@ PrepareSpec make_spec(const Options& o, const CLI::App& command) {
   if (given("--unit")) spec.transform.unit = o.unit;
   if (given("--threshold")) spec.transform.threshold = o.threshold > 0 ? std::optional(o.threshold) : std::nullopt;
   if (given("--dequantise")) spec.transform.quantum = o.dequantise;
+  if (given("--dry-depth")) spec.transform.depth = o.dry_depth;
   return spec;
 }
 
@@ -146,6 +147,7 @@ void add_prepare(CLI::App& app) {
   c->add_option("--unit", o->unit, "log1p, asinh: of x / unit");
   c->add_option("--threshold", o->threshold, "Values below are dry: 0, also in samples; 0: no threshold");
   c->add_option("--dequantise", o->dequantise, "Spread values over this step, dry ones below the threshold; 0: as they are");
+  c->add_option("--dry-depth", o->dry_depth, "Spread dry values so far down from the threshold; 0: by the threshold itself");
   o->common.add(*c);
   c->callback([o, c] {
     o->common.apply();

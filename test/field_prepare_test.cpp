@@ -82,6 +82,16 @@ TEST(Prepare, RadarRecipeCutsWindowsInsideTheCoverageAndHoldsTheLastFramesOut) {
   EXPECT_EQ(set.units, std::vector<std::string>{"mm/h"});
   EXPECT_EQ(set.provenance.at("dropped_missing"), 1);
   EXPECT_EQ(set.provenance.at("files").size(), 4U);
+  // What a network sees of the training part has mean 0 and deviation 1, however dry values are spread.
+  for (const double depth : {0.0, 0.5}) {
+    spec.transform.quantum = 0.1, spec.transform.depth = depth;
+    prepare_fields(files, spec, folder / "spread");
+    const FieldSet spread = open_field_set(folder / "spread");
+    const at::Tensor rows = spread.transform.apply(spread.take(spread.part(false)), Key(3)).to(at::kDouble);
+    const double n = static_cast<double>(rows.numel());
+    EXPECT_NEAR(rows.mean().item<double>(), 0, 4 / std::sqrt(n)) << depth;
+    EXPECT_NEAR(rows.square().mean().item<double>(), 1, 0.02) << depth;
+  }
 }
 
 TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
@@ -178,10 +188,21 @@ TEST(FieldTransform, GoesThereAndBack) {
       else
         EXPECT_NEAR(a, b, 0.0501) << kind << " " << k;
     }
+    t.depth = 1.5;  // dry ones further down: they still come back as 0
+    const at::Tensor deep = t.apply(x, Key(1)), z = t.invert(deep).view_as(x);
+    EXPECT_TRUE(z.eq(0).equal(x.eq(0)));
+    EXPECT_LT(z.sub(x).abs().max().item<double>(), 0.0501);
+    const auto seen = [&](double v) { return (t.bend()(v / t.unit) - 0.3) / 2; };
+    const double lowest = deep.narrow(1, 0, 16).min().item<double>();
+    EXPECT_GT(lowest, seen(0.1 - 1.5) - 1e-6);
+    EXPECT_LT(lowest, seen(0));
     // A part of a batch is that part of the whole.
     EXPECT_TRUE(t.apply(x.narrow(0, 1, 2), Key(1), 1).equal(t.apply(x, Key(1)).narrow(0, 1, 2)));
   }
   EXPECT_MENTIONS(input_error([] { FieldTransform{.quantum = 0.1}.check(); }), "[dequantise]");
+  EXPECT_MENTIONS(input_error([] { FieldTransform{.threshold = 0.1, .depth = 1}.check(); }), "[dry-depth]");
+  EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "log1p", .threshold = 0.1, .quantum = 0.1, .depth = 2}.check(); }),
+                  "[dry-depth]");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "log"}.check(); }), "expected one of none, log1p, asinh");
 }
 

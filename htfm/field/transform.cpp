@@ -46,6 +46,24 @@ void FieldTransform::check() const {
   if (threshold && !(*threshold > 0 && std::isfinite(*threshold)))
     throw InputError("[threshold] expected a positive number, got {}", *threshold);
   if (quantum > 0 && !threshold) throw InputError("[dequantise] expected a threshold with it: dry values are spread below that");
+  if (!(depth >= 0) || !std::isfinite(depth)) throw InputError("[dry-depth] expected a number of at least 0, got {}", depth);
+  if (depth > 0 && !(quantum > 0)) throw InputError("[dry-depth] expected --dequantise with it");
+  if (kind == "log1p" && depth >= threshold.value_or(0) + unit)
+    throw InputError("[dry-depth] expected less than threshold and unit together ({}) with log1p, got {}", threshold.value_or(0) + unit,
+                     depth);
+}
+
+double FieldTransform::dry(double u) const {
+  if (!(quantum > 0)) return 0;
+  return depth > 0 ? *threshold + depth * (u - 1) : *threshold * u;
+}
+
+double FieldTransform::dry_moment(int power) const {
+  constexpr int kPoints = 1000;
+  double (*const own)(double) = bend();
+  double sum = 0;
+  for (int k = 0; k < kPoints; ++k) sum += std::pow(own(dry((k + 0.5) / kPoints) / unit), power) / kPoints;
+  return sum;
 }
 
 double (*FieldTransform::bend() const)(double) { return find_named(kBends, kind, "transform").apply; }
@@ -66,7 +84,7 @@ at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t firs
         const auto c = static_cast<size_t>(k / plane);
         double v = x[i * size + k];
         if (threshold && v < *threshold)
-          v = quantum > 0 ? *threshold * u[static_cast<size_t>(k)] : 0;
+          v = dry(quantum > 0 ? u[static_cast<size_t>(k)] : 0);
         else if (quantum > 0)
           v = std::max(*threshold, v + quantum * (u[static_cast<size_t>(k)] - 0.5));
         y[i * size + k] = static_cast<float>((own.apply(v / unit) - mean[c]) / deviation[c]);
@@ -92,18 +110,21 @@ std::string FieldTransform::text() const {
   std::string out = kind == "none" ? "as they are" : unit == 1 ? kind : fmt::format("{} of x / {}", kind, unit);
   if (threshold) out += fmt::format(", dry below {}", *threshold);
   if (quantum > 0) out += fmt::format(", spread over {}", quantum);
+  if (depth > 0) out += fmt::format(", dry over {}", depth);
   return out;
 }
 
 void to_json(nlohmann::json& j, const FieldTransform& t) {
   j = {{"kind", t.kind}, {"unit", t.unit}, {"quantum", t.quantum}, {"mean", t.mean}, {"deviation", t.deviation}};
   if (t.threshold) j["threshold"] = *t.threshold;
+  if (t.depth > 0) j["depth"] = t.depth;
 }
 
 void from_json(const nlohmann::json& j, FieldTransform& t) {
   t.kind = j.at("kind"), t.unit = j.at("unit"), t.quantum = j.at("quantum");
   t.mean = j.at("mean").get<std::vector<double>>(), t.deviation = j.at("deviation").get<std::vector<double>>();
   if (j.contains("threshold")) t.threshold = j.at("threshold").get<double>();
+  t.depth = j.value("depth", 0.0);
   t.check();
   if (t.mean.empty() || t.mean.size() != t.deviation.size()) throw InputError("[fields] expected a mean and a deviation for each channel");
   for (const double d : t.deviation)

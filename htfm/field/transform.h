@@ -16,7 +16,8 @@ struct FieldTransform {
   std::string kind = "none";             ///< none, log1p or asinh, of x / unit
   double unit = 1;                       ///< in the field's own unit
   std::optional<double> threshold = {};  ///< values below it are dry: they come out as 0
-  double quantum = 0;  ///< values are multiples of it and are spread over it, dry ones over [0, threshold); 0: as they are
+  double quantum = 0;  ///< values are multiples of it and are spread over it, dry ones over [threshold - depth, threshold); 0: as they are
+  double depth = 0;    ///< 0: the threshold itself
   std::vector<double> mean = {}, deviation = {};  ///< of each channel after the logarithm, over the training part
 
   /// InputError where the settings make no sense.
@@ -24,6 +25,8 @@ struct FieldTransform {
   int64_t channels() const { return static_cast<int64_t>(mean.size()); }
   /// The logarithm alone, of x / unit.
   double (*bend() const)(double);
+  /// Mean of a power (1 or 2) of what a dry value becomes, before mean and deviation.
+  double dry_moment(int power) const;
 
   /// Physical values n x c x h x w (float32) into rows n x (c h w); what is spread is a function of key and place, `first` that of the
   /// first field.
@@ -32,6 +35,9 @@ struct FieldTransform {
   at::Tensor invert(const at::Tensor& rows) const;
 
   std::string text() const;  ///< in words
+
+ private:
+  double dry(double u) const;  ///< what a dry value becomes, in the field's own unit; u uniform
 };
 
 void to_json(nlohmann::json& j, const FieldTransform& t);
