@@ -77,7 +77,7 @@ void add_reproduce(CLI::App& app) {
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
   c->add_option("--only", o->options.only,
                 "Only cells whose name contains this, or is it where it begins with =; several with commas between");
-  c->add_option("--data", o->options.data, "The data: a folder (tables, images), or a set of fields (fields)");
+  c->add_option("--data", o->options.data, "The data: a folder (tables, images), or a set of fields (weather)");
   c->add_option("--features", o->options.features, "Feature network, a TorchScript file (where images are scored)");
   o->options.common.add(*c);
   c->callback([o] {

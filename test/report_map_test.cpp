@@ -69,6 +69,8 @@ TEST(MapStyle, IsLogarithmicWhereMostIsNearNothing) {
   EXPECT_NEAR(wet.high, 20, 1e-6);
   const at::Tensor warm = rain.add(280);
   EXPECT_FALSE(map_style(warm).log);
+  for (const auto& [side, scale] : {std::pair<int64_t, int64_t>{128, 2}, {32, 8}, {300, 1}})
+    EXPECT_EQ(map_style(at::full({1, side, side / 2}, 3.0, at::kFloat)).scale, scale);
   EXPECT_LT(map_style(at::full({1, 4, 4}, 3.0, at::kFloat)).low, map_style(at::full({1, 4, 4}, 3.0, at::kFloat)).high);
 }
 

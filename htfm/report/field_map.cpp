@@ -112,6 +112,7 @@ MapStyle map_style(const at::Tensor& fields) {
   for (int64_t k = 0; k < values.numel(); ++k)
     if (const float v = values.const_data_ptr<float>()[k]; std::isfinite(v)) x.push_back(v);
   MapStyle out;
+  out.scale = std::max<int64_t>(1, kMapPixels / std::max(fields.size(-1), fields.size(-2)));
   if (x.empty()) return out;
   std::sort(x.begin(), x.end());
   const auto quantile = [&](double level) {

@@ -26,8 +26,11 @@ struct MapStyle {
 /// to violet, so that equal steps look equal, in grey too.
 std::array<uint8_t, 3> scale_color(double share);
 
-/// A style for fields: from the least positive step that can be told to the 0.9995 quantile, on a log scale for fields that are mostly near
-/// nothing, else linear over their range.
+/// The longer side of a map in pixels, about; larger fields have a pixel a value.
+inline constexpr int64_t kMapPixels = 256;
+
+/// A style for fields (... x h x w): from the least positive step that can be told to the 0.9995 quantile, on a log scale for fields that
+/// are mostly near nothing, else linear over their range.
 MapStyle map_style(const at::Tensor& fields);
 
 /// Maps n x h x w side by side above the legend of the scale, as 3 x H x W of bytes. Values that are not finite are grey.
