@@ -98,11 +98,11 @@ TEST(UNet, NamesTheKeyThatDoesNotFit) {
   };
   UNetOptions o;
   o.height = 30;
-  EXPECT_NE(message(o).find("[net.multipliers]"), std::string::npos);
+  EXPECT_NE(message(o).find("[unet.multipliers]"), std::string::npos);
   o = {}, o.groups = 3;
-  EXPECT_NE(message(o).find("[net.groups]"), std::string::npos);
+  EXPECT_NE(message(o).find("[unet.groups]"), std::string::npos);
   o = {}, o.heads = 7;
-  EXPECT_NE(message(o).find("[net.heads]"), std::string::npos);
+  EXPECT_NE(message(o).find("[unet.heads]"), std::string::npos);
   o = {}, o.film = true;
   EXPECT_NE(message(o).find("[net.film]"), std::string::npos);
 }

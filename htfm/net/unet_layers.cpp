@@ -14,21 +14,21 @@ const UNetOptions& checked(const UNetOptions& o) {
   if (o.channels < 1 || o.height < 1 || o.width < 1) throw InputError("[net] expected images of at least one pixel");
   if (o.feature < 0) throw InputError("[net] expected a feature size of at least 0, got {}", o.feature);
   if (o.multipliers.empty() || o.multipliers.size() > 8 || std::ranges::any_of(o.multipliers, [](int64_t m) { return m < 1 || m > 64; }))
-    throw InputError("[net.multipliers] expected 1 to 8 positive numbers, got {} of them", o.multipliers.size());
-  if (o.blocks < 1 || o.blocks > 64) throw InputError("[net.blocks] expected 1 to 64 blocks, got {}", o.blocks);
-  if (o.base < 1 || o.groups < 1) throw InputError("[net.base] expected a positive number of channels and groups");
+    throw InputError("[unet.multipliers] expected 1 to 8 positive numbers, got {} of them", o.multipliers.size());
+  if (o.blocks < 1 || o.blocks > 64) throw InputError("[unet.blocks] expected 1 to 64 blocks, got {}", o.blocks);
+  if (o.base < 1 || o.groups < 1) throw InputError("[unet.base] expected a positive number of channels and groups");
   const int64_t factor = int64_t{1} << (o.multipliers.size() - 1);
   if (o.height % factor != 0 || o.width % factor != 0)
-    throw InputError("[net.multipliers] expected an image size that {} halvings divide, got {} x {}", o.multipliers.size() - 1, o.height,
+    throw InputError("[unet.multipliers] expected an image size that {} halvings divide, got {} x {}", o.multipliers.size() - 1, o.height,
                      o.width);
   if (o.group_channels == 0 && o.base % o.groups != 0)
-    throw InputError("[net.groups] expected a divisor of net.base = {}, got {}", o.base, o.groups);
-  if (o.base % 8 != 0) throw InputError("[net.base] expected a multiple of 8, got {}", o.base);
+    throw InputError("[unet.groups] expected a divisor of unet.base = {}, got {}", o.base, o.groups);
+  if (o.base % 8 != 0) throw InputError("[unet.base] expected a multiple of 8, got {}", o.base);
   for (const int64_t m : o.multipliers)
     if (o.heads < 1 || (o.base * m) % o.heads != 0)
-      throw InputError("[net.heads] expected a divisor of {} channels, got {}", o.base * m, o.heads);
+      throw InputError("[unet.heads] expected a divisor of {} channels, got {}", o.base * m, o.heads);
   if (o.path_embedding < 1) throw InputError("[net.path_embedding] expected at least 1, got {}", o.path_embedding);
-  if (o.progressive && !o.filtered) throw InputError("[net.progressive] expected filtered changes of size for the progressive input");
+  if (o.progressive && !o.filtered) throw InputError("[unet.progressive] expected filtered changes of size for the progressive input");
   if (o.film && o.feature == 0) throw InputError("[net.film] expected a clock with a path feature, got none");
   return o;
 }
