@@ -121,6 +121,12 @@ TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   EXPECT_MENTIONS(refusal({"a", "same"}, spec), "same: expected another time than 2019-06-10 00:00, which ");
   EXPECT_MENTIONS(refusal({"twice"}, spec), "twice: expected one field for '209/6/1' at 2019-06-10 00:30, got another");
   EXPECT_MENTIONS(refusal({"nothing"}, spec), "nothing: expected windows of 8 x 8 inside the coverage, got none of 20");
+  GribSpec drought = radar(7);
+  drought.value = [](long j, long i) { return j + i == 0 ? 0.05 : 0.0; };
+  write_grib(folder / "drought", drought);
+  PrepareSpec spread = spec;
+  spread.transform.quantum = 0.1;
+  EXPECT_MENTIONS(refusal({"drought"}, spread), "that vary, got dry ones alone");
   PrepareSpec vil = spec;
   vil.channels = {{.code = ParameterCode{0, 15, 3}}};
   EXPECT_MENTIONS(refusal({"a"}, vil), "a: expected 0/15/3, got unknown (209/6/1)");

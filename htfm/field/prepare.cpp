@@ -261,9 +261,9 @@ class Preparation {
       squares += static_cast<double>(spread) * (second - 2 * mean * first + mean * mean);
       t.mean[static_cast<size_t>(c)] = mean;
       t.deviation[static_cast<size_t>(c)] = std::sqrt(squares / count);
-      if (!(squares > 0))
-        throw InputError("[prepare] {}: expected values of '{}' that vary, got one value alone", first_file_,
-                         set_.channels[static_cast<size_t>(c)]);
+      if (!(squares > 0) || static_cast<double>(spread) == count)
+        throw InputError("[prepare] {}: expected values of '{}' that vary, got {}", first_file_, set_.channels[static_cast<size_t>(c)],
+                         spread > 0 ? "dry ones alone" : "one value alone");
     }
     summary_.dry = static_cast<double>(dry) / static_cast<double>(set_.fields.numel());
   }
