@@ -1,6 +1,8 @@
 // Kill the process at any moment: nothing is lost, and the resumed run ends with the same bits.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <thread>

@@ -1,49 +1,16 @@
-// What the tests of the io room share: a folder of their own, golden files, and the text of an exception.
+// What the tests of the io room share: golden files, and the text of an exception.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "htfm/base/error.h"
+#include "test/temporary_folder.h"
 
 namespace htfm::test {
 
-/// A fresh folder that goes when the test ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "htfm-test-XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  /// Number of entries, hidden ones included.
-  int64_t count() const { return std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()); }
-
- private:
-  std::string path_;
-};
-
 inline std::string golden(const std::string& name) { return HTFM_TEST_DATA "/io/" + name; }
-
-/// Reads and writes files without the code under test.
-inline std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-inline void spill(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 /// The text of the InputError that `action` throws; a failure of the test where it throws nothing or something else.
 template <class Action>

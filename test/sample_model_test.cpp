@@ -10,25 +10,14 @@
 #include "htfm/metric/metric.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/train/trainer.h"
+#include "test/temporary_folder.h"
 
 namespace fs = std::filesystem;
 
 namespace htfm {
 namespace {
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "htfm-test-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using test::TemporaryFolder;
 
 RunConfig small(std::vector<std::string> more = {}) {
   std::vector<std::string> settings{"data.n=2000",     "train.batch=256", "train.epochs=3",           "clock.family=stable",
