@@ -82,5 +82,5 @@ if __name__ == "__main__":
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     arguments = sys.argv[1:]
     network = arguments.pop(0) if arguments and arguments[0] in NETS else "unet"
-    for mode in (arguments or ["graphs"])[0].split(","):
+    for mode in ",".join(arguments or ["graphs"]).split(","):
         measure(network, mode)

@@ -228,10 +228,10 @@ class Preparation {
     summary_.lowest = std::numeric_limits<double>::infinity(), summary_.highest = -summary_.lowest;
     int64_t dry = 0;
     double (*const bend)(double) = t.bend();
+    const double first = t.dry_moment(1), second = t.dry_moment(2);  // of what a dry value becomes
     const double count = static_cast<double>(summary_.train) * static_cast<double>(plane);
     for (int64_t c = 0; c < channels; ++c) {
       const auto field = [&](int64_t i) { return x + (i * channels + c) * plane; };
-      const auto dry_out = [&](double v) { return t.threshold && v < *t.threshold; };
       double sum = 0, squares = 0;
       int64_t spread = 0;  // dry values of the training part
       for (int64_t i = 0; i < n; ++i) {
@@ -241,21 +241,20 @@ class Preparation {
           summary_.lowest = std::min(summary_.lowest, v), summary_.highest = std::max(summary_.highest, v);
           dry += v < dry_below_;
           if (held[i]) continue;
-          if (dry_out(v))
+          if (t.is_dry(v))
             ++spread;
           else
             own += bend(v / t.unit);
         }
         sum += own;
       }
-      const double first = t.dry_moment(1), second = t.dry_moment(2);
       const double mean = (sum + static_cast<double>(spread) * first) / count;
       if (!std::isfinite(mean))
         throw InputError("[transform] expected values above {}, got {} (choose asinh or none)", -t.unit, summary_.lowest);
       for (int64_t i = 0; i < n; ++i) {
         double own = 0;
         for (int64_t k = 0; k < plane && !held[i]; ++k)
-          if (const double v = field(i)[k]; !dry_out(v)) own += (bend(v / t.unit) - mean) * (bend(v / t.unit) - mean);
+          if (const double v = field(i)[k]; !t.is_dry(v)) own += (bend(v / t.unit) - mean) * (bend(v / t.unit) - mean);
         squares += own;
       }
       squares += static_cast<double>(spread) * (second - 2 * mean * first + mean * mean);

@@ -32,7 +32,7 @@ void invert_rows(const FieldTransform& t, const Bend& bend, const Float* from, i
       for (int64_t k = 0; k < size; ++k) {
         const auto c = static_cast<size_t>(k / plane);
         const double x = t.unit * bend.invert(t.mean[c] + t.deviation[c] * static_cast<double>(from[i * size + k]));
-        to[i * size + k] = t.threshold && x < *t.threshold ? Float{0} : static_cast<Float>(x);
+        to[i * size + k] = t.is_dry(x) ? Float{0} : static_cast<Float>(x);
       }
   });
 }
@@ -83,7 +83,7 @@ at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t firs
       for (int64_t k = 0; k < size; ++k) {
         const auto c = static_cast<size_t>(k / plane);
         double v = x[i * size + k];
-        if (threshold && v < *threshold)
+        if (is_dry(v))
           v = dry(quantum > 0 ? u[static_cast<size_t>(k)] : 0);
         else if (quantum > 0)
           v = std::max(*threshold, v + quantum * (u[static_cast<size_t>(k)] - 0.5));

@@ -25,6 +25,8 @@ struct FieldTransform {
   int64_t channels() const { return static_cast<int64_t>(mean.size()); }
   /// The logarithm alone, of x / unit.
   double (*bend() const)(double);
+  /// Whether a value is dry, and comes out as 0.
+  bool is_dry(double x) const { return threshold && x < *threshold; }
   /// Mean of a power (1 or 2) of what a dry value becomes, before mean and deviation.
   double dry_moment(int power) const;
 
