@@ -131,6 +131,25 @@ TEST(Program, BadConfigurationsAreRefusedWithOneLine) {
   EXPECT_FALSE(fs::exists(w / "run"));
 }
 
+// What only the data or the first clocks show, too: the next try with the same folder is a new run.
+TEST(Program, ARunRefusedBeforeItsFirstCheckpointLeavesNothing) {
+  const Workplace w;
+  w.write("c.toml", kTiny);
+  const std::string rank = "--set source.covariance=low-rank --set source.rank=5 -o ",
+                    schedule = "--set path.schedule=near-linear --set 'path.b=ct: -3' -o ";
+  expect_refused(w, "train c.toml " + rank + "run", "source.rank");
+  expect_refused(w, "train c.toml " + schedule + "run", "path.schedule");
+  EXPECT_FALSE(fs::exists(w / "run"));
+  fs::create_directories(w / "run/events");
+  w.write("run/mine.txt", "mine");
+  expect_refused(w, "train c.toml " + schedule + "run", "path.schedule");
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(w / "run")) left.push_back(entry.path().filename());
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (std::vector<std::string>{"events", "mine.txt"}));
+  EXPECT_EQ(w.run("train c.toml -o run").code, 0);
+}
+
 TEST(Program, TrainSampleEvalReportInfo) {
   const Workplace w;
   w.write("c.toml", kTiny);

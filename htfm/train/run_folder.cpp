@@ -34,6 +34,13 @@ void RunFolder::clean() const {
   remove_temporaries(checkpoints());
 }
 
+std::vector<std::string> RunFolder::missing() const {
+  if (!fs::exists(path_)) return {path_};
+  std::vector<std::string> out{config(), log(), events(), checkpoints(), lock()};
+  std::erase_if(out, [](const std::string& part) { return fs::exists(part); });
+  return out;
+}
+
 std::vector<CheckpointFile> RunFolder::list() const {
   std::vector<CheckpointFile> out;
   std::error_code error;
@@ -65,7 +72,7 @@ void RunFolder::prune(int64_t keep, int64_t keep_every) const {
 }
 
 FolderLock::FolderLock(const std::string& folder) {
-  const std::string path = folder + "/lock";
+  const std::string path = RunFolder(folder).lock();
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) throw Error("[run] {}: {}", path, system_reason(errno));
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {

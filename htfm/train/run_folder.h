@@ -21,6 +21,7 @@ class RunFolder {
   std::string log() const { return path_ + "/log.jsonl"; }
   std::string events() const { return path_ + "/events"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
+  std::string lock() const { return path_ + "/lock"; }
   std::string checkpoint(int64_t step) const;
 
   /// Whether a run was started here.
@@ -29,6 +30,8 @@ class RunFolder {
   void make() const;
   /// Removes what a killed run left half-written; for the process that holds the lock.
   void clean() const;
+  /// What a run writes that is not there yet: the folder itself, or its parts.
+  std::vector<std::string> missing() const;
   /// The checkpoints, oldest first.
   std::vector<CheckpointFile> list() const;
   /// The newest one; InputError where there is none.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -140,7 +141,7 @@ Model start(const RunConfig& config, const Dataset& data, const RunFolder& folde
       return Model::load(checkpoints.back().path);
     } catch (const InputError& e) {
       if (checkpoints.size() == 1) throw;
-      throw InputError("{}; the last good one may be {}: remove the damaged file to go on from there", e.what(),
+      throw InputError("{}; the one before is {}: to go on from there, remove the newer file", e.what(),
                        checkpoints[checkpoints.size() - 2].path);
     }
   }();
@@ -161,19 +162,12 @@ int64_t total_steps(const RunConfig& config, int64_t rows) {
   return config.train.epochs * ((trained + config.train.batch - 1) / config.train.batch);
 }
 
-Model train(const RunConfig& config, const TrainOptions& options) { return train(config, load_dataset(config), options); }
+namespace {
 
-Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
+// The training itself. The folder, where there is one, is this process's.
+Model run(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
   const RunFolder folder(options.folder);
   const bool on_disk = !options.folder.empty();
-  std::optional<FolderLock> lock;
-  if (on_disk) {
-    if (!options.resume && folder.exists())
-      throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", folder.path());
-    folder.make();
-    lock.emplace(folder.path());
-    folder.clean();
-  }
   Model model = on_disk ? start(config, data, folder) : Model(config, data);
   std::optional<Record> record;
   if (on_disk) {
@@ -247,6 +241,30 @@ Model train(const RunConfig& config, const Dataset& data, const TrainOptions& op
     }
   }
   return model;
+}
+
+}  // namespace
+
+Model train(const RunConfig& config, const TrainOptions& options) { return train(config, load_dataset(config), options); }
+
+Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
+  if (options.folder.empty()) return run(config, data, options);
+  const RunFolder folder(options.folder);
+  if (!options.resume && folder.exists())
+    throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", folder.path());
+  const std::vector<std::string> made = folder.missing();
+  folder.make();
+  const FolderLock lock(folder.path());
+  folder.clean();
+  try {
+    return run(config, data, options);
+  } catch (const InputError&) {
+    // Without a checkpoint there is nothing to go on from.
+    std::error_code ignored;
+    if (folder.list().empty())
+      for (const std::string& path : made) std::filesystem::remove_all(path, ignored);
+    throw;
+  }
 }
 
 }  // namespace htfm
