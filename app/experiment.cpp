@@ -30,6 +30,7 @@ Json kept_cell(const std::string& path, const RunConfig& config) {
 
 std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
                             bool one_by_one) {
+  if (cells.empty()) throw InputError("[--only] expected a part of a cell's name, got what is in none");
   make_folder(folder + "/cells");
   std::vector<Json> results(cells.size());
   std::mutex mutex;

@@ -18,7 +18,7 @@ struct Cell {
 };
 
 /// Runs the cells, as many at a time as there are threads unless `one_by_one`, and returns their results in order. Results lie in
-/// folder/cells; one that was made with the same configuration is read instead of computed.
+/// folder/cells; one that was made with the same configuration is read instead of computed. InputError where there are none.
 std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
                             bool one_by_one = false);
 

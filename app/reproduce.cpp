@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 
 namespace htfm::app {
@@ -56,6 +59,13 @@ const std::vector<Experiment>& experiments() {
   return list;
 }
 
+// Removes a folder that holds folders at the most.
+void remove_without_files(const std::string& folder) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (!entry.is_directory()) return;
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
@@ -84,8 +94,15 @@ void add_reproduce(CLI::App& app) {
     o->options.common.apply(true);
     if (o->options.folder.empty()) o->options.folder = "reproduce-" + o->name;
     if (o->epochs > 0) o->options.settings.push_back(fmt::format("train.epochs={}", o->epochs));
+    const bool new_folder = !std::filesystem::exists(o->options.folder);
     make_folder(o->options.folder);
-    const Json figures = find_named(experiments(), o->name, "reproduce").run(o->options);
+    Json figures;
+    try {
+      figures = find_named(experiments(), o->name, "reproduce").run(o->options);
+    } catch (const InputError&) {
+      if (new_folder) remove_without_files(o->options.folder);
+      throw;
+    }
     if (o->options.common.json) print_figures(o->options.common, figures);
   });
 }

@@ -44,15 +44,20 @@ Json score_cell(const Cell& cell) {
 Json reproduce_2d(const ReproduceOptions& o) {
   std::vector<Cell> cells;
   const auto seed_of = [&](int64_t k) { return o.common.seed + k; };
-  for (size_t v = 0; v < variants().size(); ++v)
+  std::vector<Variant> wanted;
+  for (size_t v = 0; v < variants().size(); ++v) {
+    const Variant& variant = variants()[v];
+    const std::string name = fmt::format("{}-{}", v, variant.settings.back().substr(6));
+    if (!o.wants(name) && !o.wants(variant.name)) continue;
+    wanted.push_back(variant);
     for (const double alpha : kDataAlpha)
       for (int64_t k = 0; k < o.seeds; ++k) {
-        std::vector<std::string> settings = variants()[v].settings;
+        std::vector<std::string> settings = variant.settings;
         settings.push_back(fmt::format("data.alpha={}", alpha));
         settings.push_back(fmt::format("seed={}", seed_of(k)));
-        cells.push_back(
-            {fmt::format("{}-{}-alphaD{}-seed{}", v, variants()[v].settings.back().substr(6), alpha, seed_of(k)), config_2d(settings, o)});
+        cells.push_back({fmt::format("{}-alphaD{}-seed{}", name, alpha, seed_of(k)), config_2d(settings, o)});
       }
+  }
   const std::vector<Json> results = run_cells(cells, o.folder, score_cell);
 
   // Two fresh draws of the data, scored like a model.
@@ -79,7 +84,7 @@ Json reproduce_2d(const ReproduceOptions& o) {
              "alpha_D = 1.8", "f1_knn", "model", "f1_prd", "paper", "f1_prd", "paper", "1.5", "1.8");
   size_t at = 0;
   bool all_hold = true;
-  for (const Variant& v : variants()) {
+  for (const Variant& v : wanted) {
     Spread prd[2], knn[2];
     for (int a = 0; a < 2; ++a) {
       std::vector<double> p, q;

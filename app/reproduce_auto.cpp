@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/reproduce.h"
+#include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/file.h"
 #include "htfm/tail/diagnosis.h"
@@ -33,11 +34,13 @@ std::vector<Law> laws() {
 }  // namespace
 
 Json reproduce_auto(const ReproduceOptions& o) {
+  std::vector<Law> wanted = laws();
+  std::erase_if(wanted, [&](const Law& law) { return !o.wants(law.name); });
+  if (wanted.empty()) throw InputError("[--only] expected a part of a law's name, got '{}'", o.only);
   Json out = Json::array();
   if (!o.common.json)
     fmt::print("{:<26} {:>6} {:>6} {:>8} {:>7} {:>16}\n", "law", "light", "heavy", "unclear", "inside", "median interval");
-  for (const Law& law : laws()) {
-    if (!o.wants(law.name)) continue;
+  for (const Law& law : wanted) {
     const auto clock = make_clock(law.clock);
     const double truth = clock->tail_exponent();
     std::vector<Diagnosis> seen(kDraws);

@@ -4,6 +4,7 @@
 #include "app/image_experiment.h"
 #include "app/reproduce.h"
 #include "app/scored_run.h"
+#include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
@@ -33,6 +34,7 @@ constexpr int64_t kBudgets[3] = {20, 50, 100};
 
 Json reproduce_solver(const ReproduceOptions& o) {
   if (!o.data.empty()) return run_image_experiment(o, image_solver());
+  if (!o.only.empty()) throw InputError("[--only] expected none for solver on the 2D mixture, which has one model; got '{}'", o.only);
   std::vector<Cell> cells;
   for (int64_t k = 0; k < o.seeds; ++k)
     cells.push_back({fmt::format("alpha1.7-seed{}", o.common.seed + k),

@@ -242,6 +242,18 @@ TEST(Program, DemoAtASmallBudget) {
   EXPECT_GT(fs::file_size(w / "demo/report.html"), 50'000u);
 }
 
+TEST(Program, ReproduceRefusesWhatItCannotDo) {
+  const Workplace w;
+  for (const char* name : {"2d", "toys", "tails", "flow-type", "auto", "solver"})
+    expect_refused(w, std::string("reproduce ") + name + " --only absent -o out", "--only");
+  expect_refused(w, "reproduce 2d --set clock.grid=0 -o out", "clock.grid");
+  expect_refused(w, "reproduce nfe --data . -o out", "--features");
+  EXPECT_FALSE(fs::exists(w / "out"));
+  const Outcome one = w.run("reproduce 2d --only 'HTFM-t 3.0' --seeds 1 --budget 1 --set data.n=1000 --set sample.n=500 -o out --json");
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(nlohmann::json::parse(one.out)["rows"].size(), 1u);
+}
+
 TEST(Program, ReproduceGoesOnWhereItWas) {
   const Workplace w;
   const std::string command = "reproduce 2d --seeds 1 --budget 1 --set data.n=1000 --set sample.n=500 --set clock.grid=10 -o out --json";
