@@ -17,11 +17,11 @@
 namespace htfm::app {
 
 void Common::add(CLI::App& command, bool with_json) {
-  command.add_option("--seed", seed, "Seed of everything that is drawn")->check(CLI::NonNegativeNumber)->each([this](const std::string&) {
+  command.add_option("--seed", seed, "Seed of everything that is drawn")->check(not_negative())->each([this](const std::string&) {
     seed_given = true;
   });
   command.add_option("--device", device, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
-  command.add_option("--threads", threads, "Threads to use; 0: one for each core")->check(CLI::Range(0, 4096));
+  command.add_option("--threads", threads, "Threads to use; 0: one for each core")->check(between(0, 4096));
   if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
 }
 
@@ -64,6 +64,27 @@ ClockSpec ClockChoice::get() const {
   ClockSpec out = spec;
   out.parameters = given;
   return out;
+}
+
+namespace {
+CLI::Validator number(std::string expected, std::string type, std::function<bool(double)> holds) {
+  const auto check = [expected = std::move(expected), holds = std::move(holds)](const std::string& text) {
+    double v = 0;
+    return CLI::detail::lexical_cast(text, v) && holds(v) ? std::string() : fmt::format("expected {}, got '{}'", expected, text);
+  };
+  return CLI::Validator(check, std::move(type));
+}
+}  // namespace
+
+CLI::Validator positive() {
+  return number("a number above 0", "POSITIVE", [](double v) { return v > 0; });
+}
+CLI::Validator not_negative() {
+  return number("a number of at least 0", "NONNEGATIVE", [](double v) { return v >= 0; });
+}
+CLI::Validator between(double least, double most) {
+  return number(fmt::format("a number from {} to {}", least, most), fmt::format("from {} to {}", least, most),
+                [=](double v) { return v >= least && v <= most; });
 }
 
 CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& count, const std::string& help) {

@@ -41,6 +41,11 @@ struct ClockChoice {
   ClockSpec get() const;
 };
 
+/// What the number of an option must be; bad ones are refused in our words.
+CLI::Validator positive();
+CLI::Validator not_negative();
+CLI::Validator between(double least, double most);
+
 /// Adds an option for a number of things, at least one: 24000, or 1e6 for short.
 CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& count, const std::string& help);
 

@@ -21,7 +21,7 @@ void add_demo(CLI::App& app) {
   CLI::App* c = app.add_subcommand("demo", "Train three tails on the 2D mixture, sample, score and report");
   c->footer("Example: htfm demo -o demo    then open demo/report.html");
   c->add_option("-o,--output", o->folder, "Folder for runs, samples and report")->capture_default_str();
-  c->add_option("--epochs", o->epochs, "Passes over the data")->check(CLI::PositiveNumber)->capture_default_str();
+  c->add_option("--epochs", o->epochs, "Passes over the data")->check(positive())->capture_default_str();
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();

@@ -48,7 +48,7 @@ void write_array(const std::string& path, const at::Tensor& x) {
 Key key_of(const Common& common, const char* what) { return Key(static_cast<uint64_t>(common.seed)).child(what); }
 
 void add_count_and_output(CLI::App& command, DrawOptions& o) {
-  command.add_option("-n,--count", o.n, "How many")->required()->check(CLI::PositiveNumber);
+  command.add_option("-n,--count", o.n, "How many")->required()->check(positive());
   command.add_option("-o,--output", o.output, "File to write (.npy or .csv)")->required();
 }
 
@@ -84,7 +84,7 @@ void add_source(CLI::App& app) {
   c->add_option("--covariance", o->covariance,
                 "Matrix of the covariance given the clock (.npy or .csv), brought to trace dim; the identity where not given");
   add_count_and_output(*c, *o);
-  c->add_option("--dim", o->dim, "Dimension")->required()->check(CLI::PositiveNumber);
+  c->add_option("--dim", o->dim, "Dimension")->required()->check(positive());
   o->common.add(*c);
   c->callback([o] {
     o->common.apply(true);

@@ -54,10 +54,9 @@ void add_eval(CLI::App& app) {
   std::vector<std::string> names;
   for (const MetricInfo& m : metric_infos()) names.emplace_back(m.name);
   c->add_option("--metrics", o->metrics, "Comma-separated; all where not given")->delimiter(',')->check(CLI::IsMember(names));
-  CLI::Option* k =
-      c->add_option("-k", o->metric.k, "Neighbours of f1_knn (10), of precision and recall of images (3)")->check(CLI::PositiveNumber);
+  CLI::Option* k = c->add_option("-k", o->metric.k, "Neighbours of f1_knn (10), of precision and recall of images (3)")->check(positive());
   c->add_option("--bootstrap", o->metric.bootstrap.rounds, "Resamples for the intervals of tail scores; 0: none")
-      ->check(CLI::Range(0, 10000))
+      ->check(between(0, 10000))
       ->capture_default_str();
   o->image.reference.add(*c);
   c->add_option("--split", o->image.split, "Images: what to call the reference beside the scores")->capture_default_str();

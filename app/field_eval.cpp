@@ -117,18 +117,18 @@ void FieldEvalOptions::add(CLI::App& command) {
   command.add_option("--part", part, "Fields: part of a prepared set")
       ->check(CLI::IsMember({"held-out", "train", "all"}))
       ->capture_default_str();
-  command.add_option("--channel", channel, "Fields: which channel, from 0")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command.add_option("--channel", channel, "Fields: which channel, from 0")->check(not_negative())->capture_default_str();
   command.add_option("--wet", wet, "Fields: values of at least this are wet; the set's threshold, or 0.1, where not given")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   command.add_option("--cut", scores.cut, "Fields: level at which tail KS cuts both sets")
-      ->check(CLI::Range(0.5, 0.999999))
+      ->check(between(0.5, 0.999999))
       ->capture_default_str();
   command.add_option("--blocks", scores.blocks, "Fields: blocks of neighbouring fields that are drawn anew for the intervals")
-      ->check(CLI::Range(2, 65535))
+      ->check(between(2, 65535))
       ->capture_default_str();
   command.add_option("--maps", maps, "Fields: maps of real ones and of samples, to write (.png)");
   command.add_option("--page", page, "Fields: page with scores, curves and maps, to write (.html)");
-  command.add_option("--shown", shown, "Fields: maps of each set")->check(CLI::Range(1, 200))->capture_default_str();
+  command.add_option("--shown", shown, "Fields: maps of each set")->check(between(1, 200))->capture_default_str();
 }
 
 void add_field_sections(report::Page& page, const FieldScores& s, const at::Tensor& maps, const std::string& unit,

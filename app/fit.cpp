@@ -178,10 +178,8 @@ void add_fit(CLI::App& app) {
   c->footer("Example: htfm fit prices.csv --log-returns -o run    then htfm sample run -n 1e6 -o out.csv");
   o->file.add(*c);
   c->add_option("-o,--output", o->folder, "Folder of the run")->required();
-  c->add_option("--holdout", o->holdout, "Share of the rows that the model is judged by")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  c->add_option("--minutes", o->minutes, "Time to spend; 2 where not given")->check(CLI::PositiveNumber);
+  c->add_option("--holdout", o->holdout, "Share of the rows that the model is judged by")->check(between(0.0, 0.9))->capture_default_str();
+  c->add_option("--minutes", o->minutes, "Time to spend; 2 where not given")->check(positive());
   add_count(*c, "--samples", o->samples, "Rows to draw into samples.csv (10000)");
   c->add_option("--set", o->settings, "key=value, on top of what is chosen; may be repeated")->allow_extra_args(false);
   c->add_flag("--resume", o->resume, "Go on with a run that was interrupted");

@@ -45,10 +45,10 @@ void add_grid(CLI::App& app) {
       "         htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
   c->add_option("samples", o->samples, "Samples (.npy): rows or images, floats in [-1,1] or uint8")->required();
   c->add_option("-o,--output", o->output, "File to write (.png)")->required();
-  c->add_option("--columns", o->columns, "Images a row")->check(CLI::Range(1, 1000))->capture_default_str();
-  c->add_option("--rows", o->rows, "Rows at the most")->check(CLI::Range(1, 1000))->capture_default_str();
-  c->add_option("--gap", o->style.gap, "White pixels between images")->check(CLI::Range(0, 100))->capture_default_str();
-  c->add_option("--scale", o->style.scale, "Times each pixel is repeated")->check(CLI::Range(1, 32))->capture_default_str();
+  c->add_option("--columns", o->columns, "Images a row")->check(between(1, 1000))->capture_default_str();
+  c->add_option("--rows", o->rows, "Rows at the most")->check(between(1, 1000))->capture_default_str();
+  c->add_option("--gap", o->style.gap, "White pixels between images")->check(between(0, 100))->capture_default_str();
+  c->add_option("--scale", o->style.scale, "Times each pixel is repeated")->check(between(1, 32))->capture_default_str();
   c->add_option("--shape", o->shape, "Channels, height and width of a row; square where not given")->expected(3)->delimiter(',');
   c->add_option("--real", o->reference.real.path, "Real images with labels: one column a class, by the nearest of them");
   o->reference.add(*c);

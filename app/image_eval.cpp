@@ -38,9 +38,8 @@ void ImageReferenceOptions::add(CLI::App& command) {
   command.add_option("--kind", real.kind, "What --real holds: auto, cifar10, png, images")
       ->check(CLI::IsMember({"auto", "cifar10", "png", "images"}));
   command.add_option("--subset", real.subset, "Of real images with labels: all or long-tail")->check(CLI::IsMember({"all", "long-tail"}));
-  command.add_option("--imbalance", real.imbalance, "Long tail: size of the last class over that of the first")
-      ->check(CLI::Range(1e-6, 1.0));
-  command.add_option("--batch", batch, "Images that go through the feature network at once")->check(CLI::PositiveNumber);
+  command.add_option("--imbalance", real.imbalance, "Long tail: size of the last class over that of the first")->check(between(1e-6, 1.0));
+  command.add_option("--batch", batch, "Images that go through the feature network at once")->check(positive());
 }
 
 ImageReference load_reference(const ImageReferenceOptions& o, at::Device device) { return load_reference(read_images(o.real), o, device); }

@@ -130,16 +130,12 @@ void add_prepare(CLI::App& app) {
   c->add_option("--code", o->codes, "GRIB discipline/category/number, comma-separated: a channel each")->delimiter(',');
   c->add_option("--level-type", o->level_type, "GRIB type of level: ecCodes' name, or the number of code table 4.5");
   c->add_option("--level", o->level, "Value of the level");
-  c->add_option("--step", o->step, "GRIB: hours from the analysis")->check(CLI::NonNegativeNumber);
-  c->add_option("--size", o->size, "Rows and columns of a window (one number: both)")
-      ->delimiter(',')
-      ->expected(1, 2)
-      ->check(CLI::PositiveNumber);
+  c->add_option("--step", o->step, "GRIB: hours from the analysis")->check(not_negative());
+  c->add_option("--size", o->size, "Rows and columns of a window (one number: both)")->delimiter(',')->expected(1, 2)->check(positive());
   c->add_option("--offset", o->offset, "First row and column of the window")->delimiter(',')->expected(2);
   c->add_option("--centre", o->centre, "Latitude and longitude of its middle")->delimiter(',')->expected(2);
   c->add_option("--box", o->box, "South, west, north, east: all points between")->delimiter(',')->expected(4);
-  c->add_option("--tiles", o->tiles, "Windows so many rows and columns apart, inside the coverage of the first frame")
-      ->check(CLI::PositiveNumber);
+  c->add_option("--tiles", o->tiles, "Windows so many rows and columns apart, inside the coverage of the first frame")->check(positive());
   c->add_option("--mask-below", o->mask_below, "Smaller values are codes for what is missing");
   c->add_option("--train", o->train, "Times to train on: years, months (2019-06 or 06); all others where not given");
   c->add_option("--test", o->test, "Times held out: years, months, or the last share (0.25)");

@@ -82,8 +82,8 @@ void add_reproduce(CLI::App& app) {
   for (const Experiment& e : experiments()) names.push_back(e.name), help += fmt::format(" {} ({});", e.name, e.summary);
   c->add_option("name", o->name, help)->required()->check(CLI::IsMember(names));
   c->add_option("-o,--output", o->options.folder, "Folder for results; reproduce-NAME where not given");
-  c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(CLI::Range(1, 1000))->capture_default_str();
-  c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(CLI::PositiveNumber);
+  c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(between(1, 1000))->capture_default_str();
+  c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(positive());
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
   c->add_option("--only", o->options.only,
                 "Only cells whose name contains this, or is it where it begins with =; several with commas between");

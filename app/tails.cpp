@@ -24,11 +24,9 @@ void add_tails(CLI::App& app) {
   c->add_option("--radius", o->radius, "Distance: of standardised columns, or by a robust scatter matrix")
       ->check(CLI::IsMember({"euclidean", "mahalanobis"}))
       ->capture_default_str();
-  c->add_option("--directions", o->diagnosis.directions, "Random directions to look at")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  c->add_option("--directions", o->diagnosis.directions, "Random directions to look at")->check(not_negative())->capture_default_str();
   c->add_option("--level", o->diagnosis.threshold.level, "Confidence level of the intervals")
-      ->check(CLI::Range(0.5, 0.999))
+      ->check(between(0.5, 0.999))
       ->capture_default_str();
   c->add_option("-o,--output", o->output, "Page to write (.html)");
   o->common.add(*c);

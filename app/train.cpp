@@ -84,15 +84,15 @@ void add_sample(CLI::App& app) {
   std::string names;
   for (const SolverInfo& s : solvers()) names += (names.empty() ? "" : ", ") + s.name;
   c->add_option("--solver", o->solver, "Solver: " + names + "; of a baseline, its sampler; the run's own where not given");
-  c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(CLI::PositiveNumber);
+  c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(positive());
   c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; the run's own where not given")
       ->check(CLI::IsMember({"angle", "clock", "uniform"}));
-  c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(CLI::Range(0.1, 16.0));
+  c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(between(0.1, 16.0));
   c->add_option("--eta", o->eta, "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion")
-      ->check(CLI::Range(0.0, 1.0));
-  c->add_option("--eta-from", o->eta_from, "stochastic: where this begins, as a share of the way in angle")->check(CLI::Range(0.0, 1.0));
-  c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(CLI::PositiveNumber);
-  c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(CLI::PositiveNumber);
+      ->check(between(0.0, 1.0));
+  c->add_option("--eta-from", o->eta_from, "stochastic: where this begins, as a share of the way in angle")->check(between(0.0, 1.0));
+  c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(positive());
+  c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(positive());
   c->add_option("--weights", o->weights, "ema or raw")->check(CLI::IsMember({"ema", "raw"}));
   o->clock.add(*c, false);
   o->common.add(*c);

@@ -53,6 +53,8 @@ TEST(Program, UsageErrorsExitWithTwo) {
   expect_refused(w, "clock --family stable --alpha 1.5 --nu 3 -n 10 -o p.npy", "clock.nu");
   expect_refused(w, "clock --family sable --alpha 1.5 -n 10 -o p.npy", "--family");
   expect_refused(w, "clock --family stable --alpha 1.5 -n -3 -o p.npy", "--count");
+  expect_refused(w, "source --family deterministic --dim 0 -n 10 -o p.npy", "--dim: expected a number above 0, got '0'");
+  expect_refused(w, "signature p.npy --depth 9 -o f.npy", "--depth: expected a number from 1 to 6, got '9'");
   expect_refused(w, "data mixture2d -n 10 -o p.txt", ".npy");
   expect_refused(w, "data mixture2d -n 10 --device cuda -o p.npy", "--device");
   EXPECT_FALSE(fs::exists(w / "p.npy"));
