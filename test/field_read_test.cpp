@@ -13,6 +13,14 @@
 #include "htfm/field/field_file.h"
 #include "io_support.h"
 
+#ifdef __SANITIZE_ADDRESS__
+// ecCodes loses what it holds where a damaged image makes it give up. Its name is in whole stacks alone.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libeccodes.so"; }
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "fast_unwind_on_malloc=0"; }
+#endif
+
 namespace htfm {
 namespace {
 
