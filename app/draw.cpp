@@ -48,7 +48,7 @@ void write_array(const std::string& path, const at::Tensor& x) {
 Key key_of(const Common& common, const char* what) { return Key(static_cast<uint64_t>(common.seed)).child(what); }
 
 void add_count_and_output(CLI::App& command, DrawOptions& o) {
-  command.add_option("-n,--count", o.n, "How many")->required()->check(positive());
+  add_count(command, "-n,--count", o.n, "How many")->required();
   command.add_option("-o,--output", o.output, "File to write (.npy or .csv)")->required();
 }
 

@@ -42,7 +42,7 @@ void add_report(CLI::App& app) {
   c->footer("Example: htfm report run -o report.html");
   c->add_option("run", o->run, "Folder of a run")->required();
   c->add_option("-o,--output", o->output, "File to write (.html)")->required();
-  c->add_option("-n,--count", o->n, "Samples to draw; the run's own number where not given")->check(positive());
+  add_count(*c, "-n,--count", o->n, "Samples to draw; the run's own number where not given");
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();

@@ -58,6 +58,7 @@ TEST(Program, UsageErrorsExitWithTwo) {
   expect_refused(w, "data mixture2d -n 10 -o p.txt", ".npy");
   expect_refused(w, "data mixture2d -n 10 --device cuda -o p.npy", "--device");
   EXPECT_FALSE(fs::exists(w / "p.npy"));
+  EXPECT_EQ(w.run("data mixture2d -n 1e2 -o p.npy").code, 0) << "numbers of things may be short everywhere";
 }
 
 TEST(Program, ArraysAreWhatTheySay) {
