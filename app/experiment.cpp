@@ -19,7 +19,7 @@ Json kept_cell(const std::string& path, const RunConfig& config) {
   Json kept = Json::parse(read_file(path), nullptr, false);
   if (!kept.is_object() || !kept.contains("config") || !kept["config"].is_string()) return nullptr;
   try {
-    if (!config_differences(parse_config(kept["config"].get<std::string>(), path), config).empty()) return nullptr;
+    if (!config_differences(parse_saved_config(kept["config"].get<std::string>(), path), config).empty()) return nullptr;
   } catch (const InputError&) {  // a key or a value that is no longer known
     return nullptr;
   }

@@ -41,7 +41,6 @@ std::vector<std::string> data_settings(const Options& o) {
                                "data.columns=" + o.file.columns,
                                "data.drop=" + o.file.drop,
                                "data.missing=" + o.file.missing,
-                               "data.python=" + o.file.python,
                                fmt::format("data.log_returns={}", o.file.log_returns),
                                fmt::format("data.holdout={}", o.holdout)};
   if (o.common.seed_given) out.push_back(fmt::format("seed={}", o.common.seed));

@@ -29,12 +29,12 @@ struct ImageExperiment {
 Json run_image_experiment(const ReproduceOptions& options, const ImageExperiment& experiment);
 
 /// Clocks at an equal budget, one long run, the baselines, and the paper's ablations of flow type, signature order, evaluations and solver.
-ImageExperiment image_equal_budget();
-ImageExperiment image_long_run();
-ImageExperiment image_baselines();
-ImageExperiment image_flow_type();
-ImageExperiment image_signature_order();
-ImageExperiment image_nfe();
-ImageExperiment image_solver();
+ImageExperiment image_equal_budget(bool as_published);
+ImageExperiment image_long_run(bool as_published);
+ImageExperiment image_baselines(bool as_published);
+ImageExperiment image_flow_type(bool as_published);
+ImageExperiment image_signature_order(bool as_published);
+ImageExperiment image_nfe(bool as_published);
+ImageExperiment image_solver(bool as_published);
 
 }  // namespace htfm::app

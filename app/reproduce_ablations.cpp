@@ -69,7 +69,7 @@ std::vector<Line> signature_orders() {
 }  // namespace
 
 Json reproduce_flow_type(const ReproduceOptions& o) {
-  if (!o.data.empty()) return run_image_experiment(o, image_flow_type());
+  if (!o.data.empty()) return run_image_experiment(o, image_flow_type(o.published));
   const Sweep sweep = run_sweep(flow_types(), o);
   std::vector<std::string> names;
   for (const SweepModel& m : sweep.models) names.push_back(m.name);
@@ -97,7 +97,7 @@ Json reproduce_flow_type(const ReproduceOptions& o) {
 }
 
 Json reproduce_signature_order(const ReproduceOptions& o) {
-  if (!o.data.empty()) return run_image_experiment(o, image_signature_order());
+  if (!o.data.empty()) return run_image_experiment(o, image_signature_order(o.published));
   const std::vector<Line> lines = signature_orders();
   std::vector<SweepModel> models;
   for (const Line& line : lines) models.insert(models.end(), line.models.begin(), line.models.end());

@@ -159,8 +159,8 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   return out;
 }
 
-Json reproduce_cifar10lt(const ReproduceOptions& o) { return run_image_experiment(o, image_equal_budget()); }
-Json reproduce_cifar10lt_long(const ReproduceOptions& o) { return run_image_experiment(o, image_long_run()); }
-Json reproduce_baselines(const ReproduceOptions& o) { return run_image_experiment(o, image_baselines()); }
+Json reproduce_cifar10lt(const ReproduceOptions& o) { return run_image_experiment(o, image_equal_budget(o.published)); }
+Json reproduce_cifar10lt_long(const ReproduceOptions& o) { return run_image_experiment(o, image_long_run(o.published)); }
+Json reproduce_baselines(const ReproduceOptions& o) { return run_image_experiment(o, image_baselines(o.published)); }
 
 }  // namespace htfm::app

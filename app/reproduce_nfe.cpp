@@ -38,7 +38,7 @@ std::vector<SweepModel> models() {
 }  // namespace
 
 Json reproduce_nfe(const ReproduceOptions& o) {
-  if (!o.data.empty()) return run_image_experiment(o, image_nfe());
+  if (!o.data.empty()) return run_image_experiment(o, image_nfe(o.published));
   const Sweep sweep = run_sweep(models(), o);
   report::Table table;
   table.caption = fmt::format("f1_prd and sliced W1 at the evaluations really spent, mean ± deviation over {} seeds.", o.seeds);

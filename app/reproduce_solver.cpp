@@ -33,7 +33,7 @@ constexpr int64_t kBudgets[3] = {20, 50, 100};
 }  // namespace
 
 Json reproduce_solver(const ReproduceOptions& o) {
-  if (!o.data.empty()) return run_image_experiment(o, image_solver());
+  if (!o.data.empty()) return run_image_experiment(o, image_solver(o.published));
   if (!o.only.empty()) throw InputError("[--only] expected none for solver on the 2D mixture, which has one model; got '{}'", o.only);
   std::vector<Cell> cells;
   for (int64_t k = 0; k < o.seeds; ++k)

@@ -1,5 +1,11 @@
 #include "app/table_file.h"
 
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "htfm/io/parquet.h"
+
 namespace htfm::app {
 
 void TableFile::add(CLI::App& command) {
@@ -10,7 +16,9 @@ void TableFile::add(CLI::App& command) {
       ->check(CLI::IsMember({"drop", "refuse"}))
       ->capture_default_str();
   command.add_flag("--log-returns", log_returns, "Take the rows as prices: log(x_i / x_(i-1)) takes their place");
-  command.add_option("--python", python, "Python whose pyarrow reads Parquet")->capture_default_str();
+  command.add_option_function<std::string>(
+      "--python", [](const std::string& path) { ::setenv(kParquetPython, path.c_str(), 1); },
+      fmt::format("Python whose pyarrow reads Parquet; the variable {} where not given", kParquetPython));
 }
 
 }  // namespace htfm::app

@@ -278,6 +278,18 @@ TEST(Table, ParquetComesThroughAnInterpreter) {
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.parquet"); }), "none.parquet");
 }
 
+// Python is started isolated: a file of the working folder that is called like a package is not imported.
+TEST(Table, ParquetRunsNothingOfTheWorkingFolder) {
+  const TemporaryFolder folder;
+  const std::string mark = folder / "mark", before = std::filesystem::current_path();
+  for (const char* name : {"pyarrow.py", "site.py", "sitecustomize.py"}) test::spill(folder / name, "open('" + mark + "', 'w')\n");
+  test::spill(folder / "t.parquet", "PAR1");
+  std::filesystem::current_path(folder.path());
+  EXPECT_THROW(read_table(folder / "t.parquet"), InputError);  // without pyarrow, or since it is no Parquet
+  std::filesystem::current_path(before);
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
 TEST(Table, RefusesEverythingElse) {
   const TemporaryFolder folder;
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.xlsx"); }), "expected a file named .npy, .csv, .tsv or .parquet, got '.xlsx'");

@@ -71,6 +71,15 @@ TEST(Config, ParametersOfOtherFamiliesMayStandInAFile) {
   EXPECT_EQ(parse_config(text, "t", {"clock.family=deterministic"}).clock.describe(), "deterministic, grid 200");
 }
 
+// A configuration may come from somebody else: it names no program. Files of earlier versions stay readable.
+TEST(Config, NamesNoProgram) {
+  EXPECT_EQ(message("[data]\npython = \"python3\"\n"), "no error");
+  EXPECT_TRUE(contains(message("[data]\npython = \"./evil\"\n"), "run.toml:2: [data.python] expected no such key any more, got './evil'"));
+  EXPECT_TRUE(contains(message("", {"data.python=./evil"}), "data.python"));
+  EXPECT_NO_THROW(parse_saved_config("[data]\npython = \"./evil\"\n", "checkpoint"));
+  for (const ConfigKey& k : config_keys()) EXPECT_EQ(k.name.find("python"), std::string::npos);
+}
+
 TEST(Config, EveryKeyIsDescribed) {
   for (const ConfigKey& k : config_keys()) {
     EXPECT_FALSE(k.meaning.empty()) << k.name;

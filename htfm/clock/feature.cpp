@@ -67,6 +67,9 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec)
     transform_ = Transform::per_path;
   else
     throw InputError("[feature.transform] expected log1p, raw or per-path; got '{}'", spec.transform);
+  if (spec.standardise != "running" && spec.standardise != "none")
+    throw InputError("[feature.standardise] expected running or none; got '{}'", spec.standardise);
+  running_ = spec.standardise == "running";
   basis_ = log_basis_by_name(spec.basis);
   path_.convention = convention_by_name(spec.convention);
 
@@ -99,6 +102,7 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec)
   size_ = path_size_ + (end_ ? 1 : 0) + (area_ ? 1 : 0);
   if (end_) description_ += ", with T_1";
   if (area_) description_ += ", with the area";
+  if (!running_) description_ += ", not standardised";
   if (squash_) description_ += ", squashed";
   if (spec.saturate && std::isfinite(clock.tail_exponent())) {
     largest_area_ = area_quantile(clock, kSaturation);
@@ -170,7 +174,7 @@ at::Tensor PathFeature::operator()(const ClockSample& drawn) const {
 }
 
 at::Tensor PathFeature::standardised(const at::Tensor& raw, const RunningStandardiser& standardiser) const {
-  at::Tensor out = standardiser.apply(raw);
+  at::Tensor out = running_ ? standardiser.apply(raw) : raw.to(at::kFloat);
   if (squash_) {
     float* z = out.mutable_data_ptr<float>();
     for (int64_t i = 0; i < out.numel(); ++i) z[i] = std::copysign(std::sqrt(1 + 2 * std::abs(z[i])) - 1, z[i]);

@@ -34,7 +34,7 @@ struct FileSpec {
   std::string columns = {}, drop = {};  ///< names or numbers, comma-separated: only these, or all but these
   std::string missing = "refuse";       ///< rows with missing values: refuse or drop
   bool log_returns = false;             ///< rows become log(x_i / x_(i-1)), column by column
-  std::string python = "python3";       ///< whose pyarrow reads Parquet
+  std::string python = {};              ///< whose pyarrow reads Parquet; empty: parquet_python()
   std::string kind = "table";           ///< table, fields, a kind of images (ImageSpec), or auto: what the path holds
   std::string subset = "all";           ///< of images: all or long-tail
   double imbalance = 0.01;              ///< of the long tail

@@ -24,10 +24,10 @@ struct Table {
 
 /// What a reading may let pass.
 struct ReadRules {
-  bool lenient = false;            // a missing value becomes nan, an empty line a row of them; whole numbers and vectors of .npy are read
-  bool header = false;             // the first row is a header, whatever stands in it
-  std::string advice = {};         // what a message about text or a date adds: "leave the column out with --drop"
-  std::string python = "python3";  // whose pyarrow reads Parquet
+  bool lenient = false;     // a missing value becomes nan, an empty line a row of them; whole numbers and vectors of .npy are read
+  bool header = false;      // the first row is a header, whatever stands in it
+  std::string advice = {};  // what a message about text or a date adds: "leave the column out with --drop"
+  std::string python = {};  // whose pyarrow reads Parquet; empty: parquet_python()
 };
 
 /// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has; cells

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "htfm/base/error.h"
@@ -19,8 +20,12 @@ namespace {
 
 constexpr int kNoPyarrow = 3, kNoParquet = 4;
 
+// Isolated (-I), Python looks neither into the working folder nor where PYTHONPATH points; packages that the user installed for himself are
+// found all the same.
 constexpr const char* kScript = R"python(
+import site
 import sys
+site.addsitedir(site.getusersitepackages())
 try:
     import pyarrow as pa
     import pyarrow.csv
@@ -75,7 +80,13 @@ std::string last_line(const std::string& text) {
 
 }  // namespace
 
-std::string parquet_as_csv(const std::string& path, const std::string& python) {
+std::string parquet_python() {
+  const char* named = std::getenv(kParquetPython);
+  return named && *named ? named : "python3";
+}
+
+std::string parquet_as_csv(const std::string& path, const std::string& interpreter) {
+  const std::string python = interpreter.empty() ? parquet_python() : interpreter;
   const FileSource there(path);  // names a file that is not there before Python is asked
   const Descriptor out = memory_file("csv"), err = memory_file("messages");
   posix_spawn_file_actions_t actions;
@@ -83,8 +94,8 @@ std::string parquet_as_csv(const std::string& path, const std::string& python) {
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, err.get(), STDERR_FILENO);
-  std::string arguments[] = {python, "-c", kScript, path};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), arguments[3].data(), nullptr};
+  std::string arguments[] = {python, "-I", "-c", kScript, path};
+  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), arguments[3].data(), arguments[4].data(), nullptr};
   pid_t child = 0;
   const int failed = ::posix_spawnp(&child, python.c_str(), &actions, nullptr, argv, environ);
   ::posix_spawn_file_actions_destroy(&actions);

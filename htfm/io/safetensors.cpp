@@ -240,6 +240,7 @@ SafeTensors read_safetensors(const Source& source) {
     throw InputError("[safetensors] {}: damaged data: expected hash {}, got {}", source.name(), header.data_hash, hash.hex());
   }
   content.metadata = std::move(header.metadata);
+  content.hashed = !header.data_hash.empty();
   return content;
 }
 

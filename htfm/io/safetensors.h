@@ -15,6 +15,7 @@ namespace htfm {
 struct SafeTensors {
   std::map<std::string, at::Tensor> tensors;
   std::map<std::string, std::string> metadata;
+  bool hashed = false;  ///< of a file that was read: it carried hashes, and they fit
 };
 
 /// What the header says, without the data.

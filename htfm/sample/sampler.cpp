@@ -205,6 +205,7 @@ SampleOptions sample_options(const RunConfig& c) {
   if (c.method != "htfm")
     o.solver =
         c.method_options.sampler != "auto" ? c.method_options.sampler : c.make_method(c.provisional_clock())->samplers().front().name;
+  o.precision = c.train.precision;
   o.solve.nfe = c.sample.nfe;
   o.solve.time_power = c.sample.time_power;
   o.solve.rtol = c.sample.rtol;

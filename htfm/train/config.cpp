@@ -182,7 +182,6 @@ Bindings::Bindings(RunConfig& c) {
   add("data.drop", c.data.drop, "columns of the file to leave out");
   add("data.missing", c.data.missing, "rows of the file with missing values: refuse or drop");
   add("data.log_returns", c.data.log_returns, "rows become log(x_i / x_(i-1))");
-  add("data.python", c.data.python, "interpreter whose pyarrow reads Parquet");
   add("data.holdout", c.data.holdout, 0, 0.9, "share of the file's rows that is set apart, at random, to be compared with");
   add("data.normalise", c.data.normalise,
       "none, zscore, robust (median and interquartile range) or table (each column by its kind), column by column");
@@ -212,6 +211,8 @@ Bindings::Bindings(RunConfig& c) {
   add("feature.order", c.feature.order, 0, kMaxDepth, "truncation of the signature; 0 hides the clock from the network");
   add("feature.basis", c.feature.basis, "words or brackets");
   add("feature.transform", c.feature.transform, "log1p (signed, of clock coordinates), raw, per-path");
+  add("feature.standardise", c.feature.standardise,
+      "running (mean and deviation collected in training), or none: the coordinates as they are");
   add("feature.convention", c.feature.convention, "linear, jump, leadlag, constant");
   add("feature.end", c.feature.end, "join T_1");
   add("feature.area", c.feature_area, "join the logarithm of the area: on, off, or auto (where a coupling makes the data depend on it)");
@@ -358,14 +359,33 @@ Binding& find_key(Bindings& keys, std::string name, const std::string& where) {
   throw InputError("{}[{}] expected a known key, perhaps '{}'", where, name, nearest->key.name);
 }
 
-void walk(Bindings& keys, const toml::table& table, const std::string& prefix, const std::string& origin) {
+// Keys of earlier versions. With the value that they had by default they may stand in a file.
+struct RetiredKey {
+  std::string_view name, value, advice;
+};
+constexpr RetiredKey kRetired[] = {
+    {"data.python", "python3", "set the variable HTFM_PARQUET_PYTHON, or give --python to fit and tails: no file may name a program"}};
+
+bool is_retired(const std::string& name, const toml::node& node, const std::string& where, bool saved) {
+  for (const RetiredKey& key : kRetired) {
+    if (key.name != name) continue;
+    if (!saved && node.value_or(std::string()) != key.value)
+      throw InputError("{}[{}] expected no such key any more, got {} ({})", where, name, type_name(node), key.advice);
+    return true;
+  }
+  return false;
+}
+
+// `saved`: out of a checkpoint.
+void walk(Bindings& keys, const toml::table& table, const std::string& prefix, const std::string& origin, bool saved) {
   for (const auto& [k, node] : table) {
     const std::string name = prefix.empty() ? std::string(k.str()) : prefix + "." + std::string(k.str());
     const std::string where = fmt::format("{}:{}: ", origin, node.source().begin.line);
     if (node.is_table()) {
-      walk(keys, *node.as_table(), name, origin);
+      walk(keys, *node.as_table(), name, origin, saved);
       continue;
     }
+    if (is_retired(name, node, where, saved)) continue;
     Binding& key = find_key(keys, name, where);
     try {
       key.set(node);
@@ -465,11 +485,13 @@ std::vector<ConfigKey> config_keys() {
   return out;
 }
 
-RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings) {
+namespace {
+
+RunConfig parse(const std::string& text, const std::string& origin, const std::vector<std::string>& settings, bool saved) {
   RunConfig c;
   Bindings keys(c);
   try {
-    walk(keys, toml::parse(text, origin), "", origin);
+    walk(keys, toml::parse(text, origin), "", origin, saved);
   } catch (const toml::parse_error& e) {
     throw InputError("{}:{}: expected TOML, got: {}", origin, e.source().begin.line, e.description());
   }
@@ -481,6 +503,14 @@ RunConfig parse_config(const std::string& text, const std::string& origin, const
   validate(c);
   return c;
 }
+
+}  // namespace
+
+RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings) {
+  return parse(text, origin, settings, false);
+}
+
+RunConfig parse_saved_config(const std::string& text, const std::string& origin) { return parse(text, origin, {}, true); }
 
 RunConfig load_config(const std::string& path, const std::vector<std::string>& settings) {
   return parse_config(read_file(path), path, settings);

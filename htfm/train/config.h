@@ -27,7 +27,6 @@ struct DataConfig {
   std::string columns, drop;       ///< comma-separated columns of a table: only these, all but these
   std::string missing = "refuse";  ///< refuse | drop: rows with missing values
   bool log_returns = false;
-  std::string python = "python3";  ///< whose pyarrow reads Parquet
   double holdout = 0;              ///< share of a file's rows that is set apart
   std::string normalise = "none";  ///< none | zscore | robust | table, column by column
   bool whiten = false;             ///< turn and stretch by a robust scatter matrix afterwards
@@ -118,6 +117,8 @@ std::vector<ConfigKey> config_keys();
 RunConfig load_config(const std::string& path, const std::vector<std::string>& settings = {});
 /// The same from text; `origin` is for messages.
 RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings = {});
+/// The same from a checkpoint: keys that are no longer known are left out.
+RunConfig parse_saved_config(const std::string& text, const std::string& origin);
 /// The resolved configuration as TOML, every key written.
 std::string format_config(const RunConfig& config);
 /// Keys in which two configurations differ.

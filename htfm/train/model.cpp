@@ -84,7 +84,7 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
       throw InputError("[data.holdout] expected 0 for prepared fields, which have their own part held out, got {}", d.holdout);
     return {field_dataset(d.path, false), {}};  // those held out are scored as they stream
   }
-  return split_rows(file_dataset({d.path, d.columns, d.drop, d.missing, d.log_returns, d.python, d.kind, d.subset, d.imbalance}), d.holdout,
+  return split_rows(file_dataset({d.path, d.columns, d.drop, d.missing, d.log_returns, {}, d.kind, d.subset, d.imbalance}), d.holdout,
                     key.child("holdout"));
 }
 
@@ -204,8 +204,13 @@ Model Model::load(const std::string& path) {
     return found->second;
   };
   if (text("format") != kFormat) throw InputError("[checkpoint] {}: expected format {}, got {}", path, kFormat, text("format"));
+  if (!file.hashed)
+    throw InputError(
+        "[checkpoint] {}: expected the hashes that htfm writes into a checkpoint, got none: the file was changed or made by "
+        "another program",
+        path);
   Model m;
-  m.config_ = parse_config(text("config"), path);
+  m.config_ = parse_saved_config(text("config"), path);
   try {
     const nlohmann::json info = nlohmann::json::parse(text("info"));
     m.step = info.at("step");
