@@ -12,7 +12,7 @@
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
-#include "htfm/train/device.h"
+#include "htfm/device/device.h"
 
 namespace htfm::app {
 

@@ -77,22 +77,4 @@ void make_folder(const std::string& path);
 /// The program's version and build, for provenance.
 std::string version_text();
 
-void add_demo(CLI::App& app);
-void add_clock(CLI::App& app);
-void add_source(CLI::App& app);
-void add_signature(CLI::App& app);
-void add_data(CLI::App& app);
-void add_prepare(CLI::App& app);
-void add_train(CLI::App& app);
-void add_sample(CLI::App& app);
-void add_fit(CLI::App& app);
-void add_eval(CLI::App& app);
-void add_tails(CLI::App& app);
-void add_grid(CLI::App& app);
-void add_report(CLI::App& app);
-void add_reproduce(CLI::App& app);
-void add_info(CLI::App& app);
-void add_bench(CLI::App& app);
-void add_bench_unet(CLI::App& bench);
-
 }  // namespace htfm::app

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "htfm/path/schedule_feature.h"
+#include "htfm/schedule/schedule_feature.h"
 
 namespace htfm::app {
 
@@ -14,20 +14,20 @@ report::Figure curve_figure(const Schedule& schedule, const Clock& clock) {
   constexpr int64_t drawn = 2001, points = 101;
   struct Shown {
     std::string name;
-    std::vector<double> eta;
+    std::vector<double> coordinates;
   };
   std::vector<Shown> shown;
   const ScheduleFeature feature(clock, schedule, false);
   if (!schedule.depends_on_clock() || !feature.needs_paths()) {
     shown.push_back({"every clock", feature.of_line()});
   } else {
-    const at::Tensor eta = feature(clock.sample(Key(0).child("curves"), {.count = drawn}));
+    const at::Tensor coordinates = feature(clock.sample(Key(0).child("curves"), {.count = drawn}));
     std::vector<int64_t> order(drawn);
     std::iota(order.begin(), order.end(), int64_t{0});
     std::sort(order.begin(), order.end(),
-              [&](int64_t a, int64_t b) { return ScheduleFeature::row(eta, a)[0] < ScheduleFeature::row(eta, b)[0]; });
+              [&](int64_t a, int64_t b) { return ScheduleFeature::row(coordinates, a)[0] < ScheduleFeature::row(coordinates, b)[0]; });
     for (const double level : {0.05, 0.5, 0.95}) {
-      const auto row = ScheduleFeature::row(eta, order[static_cast<size_t>(std::llround(level * (drawn - 1)))]);
+      const auto row = ScheduleFeature::row(coordinates, order[static_cast<size_t>(std::llround(level * (drawn - 1)))]);
       shown.push_back({fmt::format("{} = {:.2f}", schedule.words()[0], row[0]), {row.begin(), row.end()}});
     }
   }
@@ -37,7 +37,7 @@ report::Figure curve_figure(const Schedule& schedule, const Clock& clock) {
     report::Series a{.name = "α, " + s.name}, b{.name = "β, " + s.name, .dashed = true};
     for (int64_t k = 0; k < points; ++k) {
       const double t = static_cast<double>(k) / (points - 1);
-      const Coefficients c = schedule.at(t, s.eta);
+      const Coefficients c = schedule.at(t, s.coordinates);
       a.x.push_back(t), a.y.push_back(c.alpha - t);
       b.x.push_back(t), b.y.push_back(c.beta - (1 - t));
       mirrored = mirrored && std::abs(c.alpha + c.beta - 1) < 1e-9;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "htfm/clock/clock.h"
-#include "htfm/path/schedule.h"
+#include "htfm/schedule/schedule.h"
 #include "htfm/report/figures.h"
 
 namespace htfm::app {

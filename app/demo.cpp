@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "app/progress.h"
 #include "app/scored_run.h"
 #include "htfm/io/file.h"

@@ -1,13 +1,13 @@
 // htfm clock, source, data: samples of the laws that everything else is made of.
 #include <fmt/format.h>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "htfm/base/error.h"
 #include "htfm/data/synthetic.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/npy.h"
-#include "htfm/path/source_covariance.h"
-#include "htfm/path/source_mean.h"
+#include "htfm/source/source_covariance.h"
+#include "htfm/source/source_mean.h"
 
 namespace htfm::app {
 

@@ -1,7 +1,7 @@
 // htfm eval: scores of samples against data.
 #include <fmt/format.h>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "app/field_eval.h"
 #include "app/image_eval.h"
 #include "htfm/base/error.h"

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "app/fit_report.h"
 #include "app/progress.h"
 #include "app/table_file.h"
@@ -11,7 +11,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/file.h"
-#include "htfm/tail/student_t.h"
+#include "htfm/stat/student_t.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm::app {
@@ -20,7 +20,7 @@ namespace {
 
 using Stopwatch = std::chrono::steady_clock;
 
-struct Options {
+struct FitOptions {
   Common common;
   TableFile file;
   std::string folder;
@@ -35,7 +35,7 @@ constexpr double kJudged = 200000;  // rows drawn to be compared; fewer in less 
 
 double seconds_since(Stopwatch::time_point start) { return std::chrono::duration<double>(Stopwatch::now() - start).count(); }
 
-std::vector<std::string> data_settings(const Options& o) {
+std::vector<std::string> data_settings(const FitOptions& o) {
   std::vector<std::string> out{"data.path=" + o.file.path,
                                "data.kind=table",
                                "data.columns=" + o.file.columns,
@@ -71,7 +71,7 @@ void fit_to_time(RunConfig& config, int64_t rows, double seconds, bool lengthen,
   }
 }
 
-std::string gaussian_folder(const Options& o) { return o.folder + "/gaussian"; }
+std::string gaussian_folder(const FitOptions& o) { return o.folder + "/gaussian"; }
 
 // A run that was begun goes on with the configuration that it has, whatever the machine's speed is today.
 void take_up(const std::string& folder, RunConfig& config) {
@@ -96,7 +96,7 @@ void say_plan(const TablePlan& plan) {
   say("clock: " + plan.clock.explanation);
 }
 
-void run_fit(Options& o) {
+void run_fit(FitOptions& o) {
   o.common.apply();
   const auto started = Stopwatch::now();
   if (!o.resume && RunFolder(o.folder).exists())
@@ -172,7 +172,7 @@ void run_fit(Options& o) {
 }  // namespace
 
 void add_fit(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<FitOptions>();
   CLI::App* c = app.add_subcommand("fit", "From a table to a model, samples and a report");
   c->footer("Example: htfm fit prices.csv --log-returns -o run    then htfm sample run -n 1e6 -o out.csv");
   o->file.add(*c);

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "htfm/base/random.h"
-#include "htfm/metric/sort.h"
+#include "htfm/stat/sort.h"
 #include "htfm/metric/tails.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/text.h"

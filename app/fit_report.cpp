@@ -11,7 +11,7 @@
 #include "htfm/io/json_lines.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/text.h"
-#include "htfm/train/run_folder.h"
+#include "htfm/model/run_folder.h"
 
 namespace htfm::app {
 

@@ -1,7 +1,7 @@
 // htfm grid: samples of images side by side as a PNG file.
 #include <fmt/format.h>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "app/image_eval.h"
 #include "htfm/base/error.h"
 #include "htfm/io/png.h"
@@ -11,7 +11,7 @@ namespace htfm::app {
 
 namespace {
 
-struct Options {
+struct GridOptions {
   Common common;
   std::string samples, output;
   int64_t columns = 10, rows = 10;
@@ -21,7 +21,7 @@ struct Options {
 };
 
 // Samples by the class of their nearest real image.
-at::Tensor by_class(const Options& o, Json& figures) {
+at::Tensor by_class(const GridOptions& o, Json& figures) {
   const at::Device device = o.common.network_device("unet");
   ImageSet images = read_images(o.reference.real);
   if (!images.labels.defined()) throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
@@ -38,7 +38,7 @@ at::Tensor by_class(const Options& o, Json& figures) {
 }  // namespace
 
 void add_grid(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<GridOptions>();
   CLI::App* c = app.add_subcommand("grid", "Draw samples of images side by side");
   c->footer(
       "Example: htfm grid s.npy -o grid.png --columns 20\n"

@@ -6,17 +6,17 @@
 #include <charconv>
 #include <filesystem>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
-#include "htfm/train/toml_options.h"
+#include "htfm/io/toml_options.h"
 
 namespace htfm::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct PrepareOptions {
   Common common;
   std::vector<std::string> files;
   std::string output, config, recipe;
@@ -64,7 +64,7 @@ std::vector<std::string> expand(const std::vector<std::string>& given) {
 }
 
 // What the recipe leaves open or the user changes.
-PrepareSpec make_spec(const Options& o, const CLI::App& command) {
+PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
   PrepareSpec spec;
   if (!o.recipe.empty()) spec = find_named(recipes(), o.recipe, "recipe").make();
   spec.recipe = o.recipe;
@@ -114,7 +114,7 @@ void read_config(const std::string& path, CLI::App& command) {
 }  // namespace
 
 void add_prepare(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PrepareOptions>();
   CLI::App* c = app.add_subcommand("prepare", "Make a set of fields out of GRIB2 or NetCDF files");
   c->footer(
       "Example: htfm prepare hrrr/*.grib2 --recipe hrrr-vil -o vil.fields\n"

@@ -1,13 +1,13 @@
 // htfm report: one self-contained page about a run.
 #include <fmt/format.h>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "app/field_eval.h"
 #include "app/field_sample.h"
 #include "app/scored_run.h"
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
-#include "htfm/train/run_folder.h"
+#include "htfm/model/run_folder.h"
 
 namespace htfm::app {
 

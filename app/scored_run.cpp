@@ -10,7 +10,7 @@
 #include "htfm/base/error.h"
 #include "htfm/io/json_lines.h"
 #include "htfm/report/figures.h"
-#include "htfm/train/run_folder.h"
+#include "htfm/model/run_folder.h"
 
 namespace htfm::app {
 

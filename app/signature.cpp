@@ -1,7 +1,7 @@
 // htfm signature: signatures and logsignatures of paths in a file.
 #include "htfm/signature/signature.h"
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "htfm/base/error.h"
 #include "htfm/io/npy.h"
 

@@ -17,7 +17,7 @@ void TableFile::add(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--log-returns", log_returns, "Take the rows as prices: log(x_i / x_(i-1)) takes their place");
   command.add_option_function<std::string>(
-      "--python", [](const std::string& path) { ::setenv(kParquetPython, path.c_str(), 1); },
+      "--python", [](const std::string& name) { ::setenv(kParquetPython, name.c_str(), 1); },
       fmt::format("Python whose pyarrow reads Parquet; the variable {} where not given", kParquetPython));
 }
 

@@ -6,7 +6,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/tail/student_check.h"
-#include "htfm/train/choose_skew.h"
+#include "htfm/model/choose_skew.h"
 
 namespace htfm::app {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "htfm/tail/diagnosis.h"
-#include "htfm/train/choose_clock.h"
-#include "htfm/train/model.h"
+#include "htfm/model/choose_clock.h"
+#include "htfm/model/model.h"
 
 namespace htfm::app {
 

@@ -1,12 +1,12 @@
 // htfm tails: light, heavy or too small to tell, for every column, direction and the radius of a data set.
 #include <fmt/format.h>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "app/table_file.h"
 #include "app/tail_page.h"
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
-#include "htfm/train/choose_clock.h"
+#include "htfm/model/choose_clock.h"
 
 namespace htfm::app {
 

@@ -1,7 +1,7 @@
 // htfm train, sample, info: a run from its configuration to samples.
 #include <fmt/format.h>
 
-#include "app/common.h"
+#include "app/commands.h"
 #include "app/field_sample.h"
 #include "app/progress.h"
 #include "htfm/base/error.h"
@@ -19,7 +19,7 @@ namespace {
 void print_keys() {
   fmt::print("| key | type | default | meaning |\n|---|---|---|---|\n");
   for (const ConfigKey& k : config_keys())
-    fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.fallback.empty() ? "" : "`" + k.fallback + "`", k.meaning);
+    fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.default_value.empty() ? "" : "`" + k.default_value + "`", k.meaning);
 }
 
 }  // namespace

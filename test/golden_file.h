@@ -5,7 +5,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -14,14 +13,14 @@
 #include <vector>
 
 #include "htfm/base/error.h"
+#include "test/data.h"
 
 namespace htfm {
 
 class GoldenFile {
  public:
   explicit GoldenFile(const std::string& name) {
-    const char* elsewhere = std::getenv("HTFM_TEST_DATA");  // where the tests run on another machine than they were built on
-    const std::string stem = std::string(elsewhere ? elsewhere : HTFM_TEST_DATA) + "/net/" + name;
+    const std::string stem = test::golden_file("net/" + name);
     std::ifstream manifest(stem + ".txt");
     std::ifstream file(stem + ".bin", std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

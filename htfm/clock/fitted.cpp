@@ -1,5 +1,5 @@
-// Clocks that come from a data set. `fitted`: T_t = t V, the law of V given by a table of quantiles (htfm/tail/mixing_law.h); `auto`: a
-// name for whichever family the data speak for (htfm/train/choose_clock.h).
+// Clocks that come from a data set. `fitted`: T_t = t V, the law of V given by a table of quantiles (htfm/stat/mixing_law.h); `auto`: a
+// name for whichever family the data speak for (htfm/model/choose_clock.h).
 #include <cmath>
 
 #include "htfm/base/error.h"

@@ -8,7 +8,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
-#include "htfm/tail/scatter.h"
+#include "htfm/stat/scatter.h"
 
 namespace htfm {
 
@@ -162,7 +162,7 @@ std::vector<std::string> TableTransform::seen_names(const std::vector<std::strin
   return out;
 }
 
-void TableTransform::put(std::map<std::string, at::Tensor>& out) const {
+void TableTransform::save_state(std::map<std::string, at::Tensor>& out) const {
   at::Tensor t = at::empty({columns(), ColumnTransform::kNumbers}, at::kDouble);
   double* p = t.mutable_data_ptr<double>();
   for (const ColumnTransform& c : list_) {
@@ -188,7 +188,7 @@ void TableTransform::put(std::map<std::string, at::Tensor>& out) const {
   out[kLevels] = levels;
 }
 
-TableTransform TableTransform::take(const std::map<std::string, at::Tensor>& in, const std::string& path) {
+TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor>& in, const std::string& path) {
   const auto found = in.find(kTensor);
   if (found == in.end()) throw InputError("[checkpoint] {}: expected the tensor '{}', got none", path, kTensor);
   const at::Tensor& t = found->second;

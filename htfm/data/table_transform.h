@@ -39,8 +39,8 @@ class TableTransform {
   std::vector<std::string> seen_names(const std::vector<std::string>& names) const;
 
   /// As tensors of a checkpoint, and back; `path` is for messages.
-  void put(std::map<std::string, at::Tensor>& out) const;
-  static TableTransform take(const std::map<std::string, at::Tensor>& in, const std::string& path);
+  void save_state(std::map<std::string, at::Tensor>& out) const;
+  static TableTransform load_state(const std::map<std::string, at::Tensor>& in, const std::string& path);
 
  private:
   void set(std::vector<ColumnTransform> list);

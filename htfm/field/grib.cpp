@@ -63,9 +63,9 @@ class GribHandle {
     check(codes_get_long(handle_, key, &v), key);
     return v;
   }
-  int64_t whole_or(const char* key, int64_t fallback) const {
+  int64_t whole_or(const char* key, int64_t default_value) const {
     long v = 0;
-    return codes_get_long(handle_, key, &v) ? fallback : v;
+    return codes_get_long(handle_, key, &v) ? default_value : v;
   }
   double number(const char* key) const {
     double v = 0;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "htfm/base/error.h"
+#include "htfm/base/nan.h"
 #include "htfm/field/calendar.h"
 #include "htfm/field/field_file.h"
 #include "htfm/io/hash.h"
@@ -16,7 +17,6 @@
 namespace htfm {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kMostPoints = size_t{1} << 30;
 
 class NetcdfFile {

@@ -16,9 +16,9 @@
 namespace htfm {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr uint32_t kMostHeader = 1 << 20;
-constexpr size_t kMostDimensions = 32;
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+constexpr uint32_t kMostNpyHeader = 1 << 20;
+constexpr size_t kMostNpyDimensions = 32;
 
 struct NpyHeader {
   std::string descr;
@@ -118,7 +118,7 @@ class HeaderParser {
       if (error == std::errc::result_out_of_range) fail("sizes of at most 2^63-1 in the shape");
       if (error != std::errc()) fail("a whole number in the shape");
       if (size < 0) fail(fmt::format("sizes of at least 0 in the shape, got {}", size));
-      if (sizes.size() == kMostDimensions) fail(fmt::format("at most {} dimensions in the shape", kMostDimensions));
+      if (sizes.size() == kMostNpyDimensions) fail(fmt::format("at most {} dimensions in the shape", kMostNpyDimensions));
       sizes.push_back(size);
       at_ += static_cast<size_t>(end - begin);
       if (!accept(',') && peek() != ')') fail("',' or ')' in the shape");
@@ -180,7 +180,7 @@ NpyHeader read_header(const Source& source, uint64_t& data_start) {
   if (source.size() == 0) throw InputError("[npy] {}: expected an .npy file, got an empty file", path);
   const uint64_t start_size = std::min<uint64_t>(source.size(), sizeof start);
   source.read(0, start, start_size);
-  if (start_size < 8 || std::string_view(reinterpret_cast<char*>(start), kMagic.size()) != kMagic) {
+  if (start_size < 8 || std::string_view(reinterpret_cast<char*>(start), kNpyMagic.size()) != kNpyMagic) {
     throw InputError("[npy] {}: expected an .npy file, got one that does not begin as .npy files do", path);
   }
   const int major = start[6];
@@ -189,7 +189,7 @@ NpyHeader read_header(const Source& source, uint64_t& data_start) {
   if (start_size < begin) throw InputError("[npy] {}: truncated: the file ends inside its header", path);
   uint32_t length = start[8] | (uint32_t{start[9]} << 8);
   if (major > 1) length |= (uint32_t{start[10]} << 16) | (uint32_t{start[11]} << 24);
-  if (length > kMostHeader) throw InputError("[npy] {}: expected a header of at most {} bytes, got {}", path, kMostHeader, length);
+  if (length > kMostNpyHeader) throw InputError("[npy] {}: expected a header of at most {} bytes, got {}", path, kMostNpyHeader, length);
   if (length > source.size() - begin) throw InputError("[npy] {}: truncated: the file ends inside its header", path);
   std::string text(length, '\0');
   source.read(begin, text.data(), length);
@@ -284,7 +284,7 @@ void write_npy_header(Sink& sink, at::IntArrayRef shape, at::ScalarType type) {
   dictionary.append(total - kBegin - dictionary.size() - 1, ' ');
   dictionary.push_back('\n');
   const auto length = static_cast<uint16_t>(dictionary.size());
-  sink.write(kMagic);
+  sink.write(kNpyMagic);
   sink.write(std::string_view("\x01\x00", 2));
   sink.write(&length, sizeof length);
   sink.write(dictionary);

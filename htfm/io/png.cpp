@@ -12,7 +12,7 @@ namespace htfm {
 namespace {
 
 constexpr uint64_t kMostPixels = uint64_t{1} << 28;  // a header may promise what no memory holds
-constexpr std::string_view kMagic = "\x89PNG\r\n\x1a\n";
+constexpr std::string_view kPngMagic = "\x89PNG\r\n\x1a\n";
 
 // libpng's simplified interface reports through the struct: no longjmp passes through C++ frames.
 class PngImage {
@@ -27,7 +27,7 @@ class PngImage {
 }  // namespace
 
 at::Tensor parse_png(std::string_view bytes, const std::string& path) {
-  if (!bytes.starts_with(kMagic))
+  if (!bytes.starts_with(kPngMagic))
     throw InputError("[png] {}: expected a PNG file, got {}", path,
                      bytes.empty() ? "an empty file" : "one that does not begin as PNG files do");
   PngImage png;

@@ -5,13 +5,13 @@
 #include <limits>
 
 #include "htfm/base/error.h"
+#include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
 #include "htfm/metric/moment_scores.h"
 
 namespace htfm {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kLeastTail = 5;  // values beyond the cut
 constexpr int64_t kCurvePoints = 64;
 constexpr double kReserve = 4;  // the kept tail is so many times the one beyond the cut: resamples cut lower, too

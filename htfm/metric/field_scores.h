@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "htfm/metric/bootstrap.h"
+#include "htfm/stat/bootstrap.h"
 #include "htfm/metric/field_summary.h"
 
 namespace htfm {

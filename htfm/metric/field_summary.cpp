@@ -10,7 +10,7 @@
 #include <numbers>
 
 #include "htfm/base/error.h"
-#include "htfm/base/one_thread.h"
+#include "htfm/base/single_thread_guard.h"
 #include "htfm/base/parallel.h"
 
 namespace htfm {
@@ -122,7 +122,7 @@ at::Tensor radial_spectrum(const at::Tensor& fields) {
   };
   const at::Tensor window = hann(h).unsqueeze(1).mul(hann(w).unsqueeze(0));
   const double weight = window.square().sum().item<double>();
-  const OneThread alone;
+  const SingleThreadGuard alone;
   const at::Tensor x = fields.to(at::kFloat), power = at::abs(at::fft_rfft2(x.sub(x.mean({1, 2}, true)).mul(window))).square().contiguous();
   const float* p = power.const_data_ptr<float>();
   std::vector<int64_t> ring(static_cast<size_t>(h * half), -1);

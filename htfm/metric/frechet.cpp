@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "htfm/base/error.h"
-#include "htfm/base/one_thread.h"
+#include "htfm/base/single_thread_guard.h"
 #include "htfm/metric/product.h"
 
 namespace htfm {
@@ -33,7 +33,7 @@ at::Tensor restricted(const at::Tensor& s, const at::Tensor& index) {
 
 /// l' b l with a = l l', where a is positive definite.
 std::optional<at::Tensor> by_cholesky(const at::Tensor& a, const at::Tensor& b) {
-  const OneThread one;
+  const SingleThreadGuard one;
   const auto [l, info] = at::linalg_cholesky_ex(a);
   if (info.item<int64_t>() != 0) return std::nullopt;
   return congruence(l, b);
@@ -41,7 +41,7 @@ std::optional<at::Tensor> by_cholesky(const at::Tensor& a, const at::Tensor& b) 
 
 /// f' b f with a = f f' of the given rank.
 at::Tensor by_eigenvectors(const at::Tensor& a, const at::Tensor& b, int64_t rank) {
-  const OneThread one;
+  const SingleThreadGuard one;
   const auto [values, vectors] = at::linalg_eigh(a);
   const int64_t first = a.size(0) - rank;
   const at::Tensor f = vectors.narrow(1, first, rank).mul(values.narrow(0, first, rank).clamp_min(0).sqrt());
@@ -142,7 +142,7 @@ double root_trace(const FeatureMoments& a, const FeatureMoments& b) {
     if (!found) found = by_cholesky(y, x);
     product = found ? *found : by_eigenvectors(x, y, dim);
   }
-  const OneThread one;
+  const SingleThreadGuard one;
   const at::Tensor values = at::linalg_eigvalsh(product, "L").contiguous();
   double sum = 0;
   for (int64_t k = 0; k < values.size(0); ++k) sum += std::sqrt(std::max(0.0, values.const_data_ptr<double>()[k]));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "htfm/metric/ball_kernels.h"
-#include "htfm/metric/points.h"
+#include "htfm/stat/points.h"
 
 namespace htfm {
 

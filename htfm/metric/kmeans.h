@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "htfm/base/random.h"
-#include "htfm/metric/points.h"
+#include "htfm/stat/points.h"
 
 namespace htfm {
 

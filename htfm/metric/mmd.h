@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "htfm/metric/points.h"
+#include "htfm/stat/points.h"
 
 namespace htfm {
 

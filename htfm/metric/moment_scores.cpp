@@ -5,13 +5,13 @@
 #include <cmath>
 #include <limits>
 
+#include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
 #include "htfm/metric/tails.h"
 
 namespace htfm {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kLargest = 2000;   // rows drawn one by one; they carry the noise of high moments
 using Sums = std::array<double, 4>;  // of the powers 1 to 4
 

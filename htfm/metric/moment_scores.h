@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "htfm/metric/bootstrap.h"
-#include "htfm/metric/points.h"
+#include "htfm/stat/bootstrap.h"
+#include "htfm/stat/points.h"
 
 namespace htfm {
 

@@ -1,7 +1,7 @@
 // f1_knn: precision and recall of k-nearest-neighbour balls (Kynkaanniemi et al. 2019), as the paper writes its 2D score.
 #pragma once
 
-#include "htfm/metric/points.h"
+#include "htfm/stat/points.h"
 
 namespace htfm {
 

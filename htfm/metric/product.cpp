@@ -4,7 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 
-#include "htfm/base/one_thread.h"
+#include "htfm/base/single_thread_guard.h"
 #include "htfm/base/parallel.h"
 
 namespace htfm {
@@ -37,7 +37,7 @@ template <class Task>
 void for_tiles(int64_t n, int64_t m, Part part, const Task& task) {
   const std::vector<Tile> all = tiles(n, m, part);
   parallel_for(static_cast<int64_t>(all.size()), [&](int64_t k) {
-    const OneThread one;
+    const SingleThreadGuard one;
     task(all[static_cast<size_t>(k)]);
   });
 }

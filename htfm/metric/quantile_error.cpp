@@ -6,15 +6,14 @@
 #include <numeric>
 
 #include "htfm/base/error.h"
+#include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
-#include "htfm/metric/sort.h"
+#include "htfm/stat/sort.h"
 #include "htfm/metric/tails.h"
 
 namespace htfm {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Quantile of values of which value i stands `counts[i]` times, `total` in all.
 double counted_quantile(const std::vector<double>& sorted, const std::vector<int64_t>& order, const std::vector<int32_t>& counts,

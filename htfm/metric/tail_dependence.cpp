@@ -9,12 +9,12 @@
 #include <set>
 
 #include "htfm/base/error.h"
+#include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
 
 namespace htfm {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 using Bits = std::vector<uint64_t>;
 
 /// Which rows of a column are extreme: one set of bits for each level, first above, then below.

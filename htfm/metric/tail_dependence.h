@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "htfm/metric/bootstrap.h"
-#include "htfm/metric/points.h"
+#include "htfm/stat/bootstrap.h"
+#include "htfm/stat/points.h"
 
 namespace htfm {
 

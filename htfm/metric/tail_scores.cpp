@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "htfm/base/error.h"
+#include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
 #include "htfm/metric/tail_view.h"
 #include "htfm/metric/tails.h"
@@ -12,7 +13,6 @@
 namespace htfm {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kFewest = 5;  // values beyond the cut below which a distance of laws says nothing
 
 int64_t index_points(const TailScoreOptions& options, int64_t n) {

@@ -5,15 +5,10 @@
 #include <functional>
 #include <limits>
 
-#include "htfm/metric/sort.h"
+#include "htfm/base/nan.h"
+#include "htfm/stat/sort.h"
 
 namespace htfm {
-namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
-
 TailView::TailView(std::vector<double> values, int64_t top, double floor) : n_(static_cast<int64_t>(values.size())) {
   top = std::clamp<int64_t>(top, 1, n_);
   top = std::max<int64_t>(top, std::count_if(values.begin(), values.end(), [&](double v) { return v >= floor; }));

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "htfm/metric/blocks.h"
-#include "htfm/metric/lanes.h"
+#include "htfm/base/lanes.h"
 
 namespace htfm {
 namespace {

@@ -6,7 +6,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/base/random.h"
 #include "htfm/metric/blocks.h"
-#include "htfm/metric/sort.h"
+#include "htfm/stat/sort.h"
 
 namespace htfm {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "htfm/metric/points.h"
+#include "htfm/stat/points.h"
 
 namespace htfm {
 

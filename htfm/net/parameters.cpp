@@ -1,5 +1,7 @@
 #include "htfm/net/parameters.h"
 
+#include <ATen/ops/zeros.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -37,6 +39,12 @@ Linear Linear::add(ParameterLayout& layout, const std::string& name, int64_t in,
   layer.weight = layout.add(name + ".weight", {out, in}, decay, bound);
   layer.bias = layout.add(name + ".bias", {out}, false, bound);
   return layer;
+}
+
+at::Tensor ParameterLayout::initial(Key key) const {
+  at::Tensor parameters = at::zeros({size_}, at::kFloat);
+  initialise(key, parameters.mutable_data_ptr<float>());
+  return parameters;
 }
 
 }  // namespace htfm

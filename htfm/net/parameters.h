@@ -2,6 +2,8 @@
 // buffer as a whole.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,6 +31,8 @@ class ParameterLayout {
   int64_t count() const;                  ///< parameters, gaps not included
   /// Draws initial values; gaps are zero. A parameter's values depend on the key and its name only.
   void initialise(Key key, float* buffer) const;
+  /// The same as a tensor.
+  at::Tensor initial(Key key) const;
 
  private:
   std::vector<ParameterInfo> list_;

@@ -6,11 +6,11 @@
 #include <mutex>
 
 #include "htfm/base/error.h"
-#include "htfm/base/one_thread.h"
+#include "htfm/base/single_thread_guard.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
-#include "htfm/sample/block.h"
-#include "htfm/sample/device_states.h"
+#include "htfm/sample/cpu_states.h"
+#include "htfm/sample/cuda_states.h"
 #include "htfm/sample/fitted.h"
 
 namespace htfm {
@@ -28,38 +28,8 @@ std::vector<double> in_median_units(std::vector<double> scale) {
   return scale;
 }
 
-// The plan of the fitted solver for a model: the same for every seed.
-MultistepPlan calibrate(const Model& model, const float* weights, int64_t steps) {
-  const int64_t rows = kCalibrationRows, dim = model.dim(), part = kCalibrationBlock, parts = rows / part;
-  std::vector<double> area(static_cast<size_t>(rows)), y(static_cast<size_t>(rows * dim)), scale(static_cast<size_t>(rows));
-  std::vector<std::unique_ptr<Block>> blocks;
-  for (int64_t b = 0; b < parts; ++b) {
-    double* own = y.data() + b * part * dim;
-    blocks.push_back(std::make_unique<Block>(model, weights, Key(0).child("calibration"), b * part, part, area.data() + b * part, own));
-    blocks.back()->to_angular(own);
-    for (int64_t i = 0; i < part; ++i) scale[b * part + i] = blocks.back()->scales(i).data;
-  }
-  scale = in_median_units(std::move(scale));
-  const Velocity velocity = [&](const double* at, const double* u, double* v) {
-    parallel_for(parts, [&](int64_t b) {
-      const OneThread alone;
-      blocks[b]->angular_velocity(at + b * part * dim, u + b * part, v + b * part * dim);
-    });
-  };
-  return fit_multistep(velocity, rows, dim, y.data(), scale.data(), steps);
-}
-
 // The ratio of source to data scale, in units of a clock in the middle: what the grid by clock goes by.
 double grid_ratio(const FlowMatching& flow, const FlowMatching::Scales& s) { return s.source / s.data * flow.data_scale().typical(); }
-
-// What the network is told of the clocks that a method's own sampler draws for these rows: the same key gives the same ones.
-at::Tensor own_feature(const Model& model, Key key, int64_t first, int64_t rows) {
-  const PathFeature& feature = model.method().feature();
-  if (feature.size() == 0) return {};
-  const ClockSample clocks =
-      model.method().clock().sample(key.child("clock"), {.count = rows, .first = first, .paths = feature.needs_paths()});
-  return feature.standardised(feature(clocks), model.standardiser);
-}
 
 // What all blocks of a call share.
 struct Job {
@@ -87,103 +57,105 @@ struct BlockRun {
   int64_t rows = 0;
 };
 
-std::vector<BlockRun> run_on_host(const Job& job, const MultistepPlan& plan) {
-  const Model& model = job.model;
-  const int64_t n = job.options.n, dim = model.dim(), rows = model.network().evaluation_rows(), blocks = (n + rows - 1) / rows;
-  std::vector<BlockRun> runs(static_cast<size_t>(blocks));
+// Moves one block of samples from noise to data.
+SolverRun run_block(const Job& job, const MultistepPlan& plan, SampleStates& states, int64_t first, double* area) {
+  const int64_t number = job.options.first + first;
+  if (job.own) {
+    states.begin_bare(job.key, number);
+    return job.own->run(states, {job.key, number, job.options.solve.nfe, area});
+  }
+  states.begin(job.key, number, area);
+  if (job.angular) {
+    states.to_angular();
+    const SolverRun run = job.fitted ? run_multistep(plan, states) : job.solver->solve(states, angular_options(job, first));
+    states.from_angular();
+    return run;
+  }
+  SolverOptions solve = job.options.solve;
+  std::vector<double> ratio;
+  if (job.options.time_grid != TimeGrid::uniform) {
+    for (int64_t i = 0; i < states.rows(); ++i) ratio.push_back(grid_ratio(job.model.flow(), states.scales(i)));
+    solve.source_scale = ratio.data();
+  }
+  return job.solver->solve(states, solve);
+}
+
+// The plan of the fitted solver for a model, the same for every seed: fitted to trajectories that start in these blocks, one after the
+// other or, on the CPU, side by side.
+MultistepPlan calibrate(std::span<const std::unique_ptr<SampleStates>> blocks, int64_t dim, int64_t steps) {
+  const int64_t part = blocks[0]->rows(), parts = static_cast<int64_t>(blocks.size()), rows = part * parts;
+  std::vector<double> area(static_cast<size_t>(rows)), y(static_cast<size_t>(rows * dim)), scale(static_cast<size_t>(rows));
+  std::vector<int> velocity_register;
+  for (int64_t b = 0; b < parts; ++b) {
+    SampleStates& states = *blocks[b];
+    states.begin(Key(0).child("calibration"), b * part, area.data() + b * part);
+    states.to_angular();
+    states.download(0, y.data() + b * part * dim);
+    for (int64_t i = 0; i < part; ++i) scale[b * part + i] = states.scales(i).data;
+    velocity_register.push_back(states.add());
+  }
+  const Velocity velocity = [&](const double* at, const double* u, double* v) {
+    parallel_for(parts, [&](int64_t b) {
+      const SingleThreadGuard guard;
+      SampleStates& states = *blocks[b];
+      states.upload(0, at + b * part * dim);
+      states.evaluate(0, u + b * part, velocity_register[b]);
+      states.download(velocity_register[b], v + b * part * dim);
+    });
+  };
+  return fit_multistep(velocity, rows, dim, y.data(), in_median_units(std::move(scale)).data(), steps);
+}
+
+struct AllRuns {
+  std::vector<BlockRun> blocks;
+  MultistepPlan plan;  // of the fitted solver
+};
+
+// Blocks of a size that suits the caches, shared out to the threads.
+AllRuns run_on_cpu(const Job& job) {
+  const int64_t n = job.options.n, dim = job.model.dim(), rows = job.model.network().evaluation_rows(), blocks = (n + rows - 1) / rows;
+  const float* weights = job.weights.const_data_ptr<float>();
+  AllRuns out;
+  if (job.fitted) {
+    std::vector<std::unique_ptr<SampleStates>> states;
+    for (int64_t b = 0; b < kCalibrationRows / kCalibrationBlock; ++b)
+      states.push_back(std::make_unique<CpuStates>(job.model, weights, kCalibrationBlock));
+    out.plan = calibrate(states, dim, job.options.solve.nfe);
+  }
+  out.blocks.resize(static_cast<size_t>(blocks));
   parallel_for(blocks, [&](int64_t block) {
-    const OneThread alone;  // blocks are what is shared out
+    const SingleThreadGuard guard;
     const int64_t first = block * rows, count = std::min(rows, n - first);
-    double* state = job.x + first * dim;
-    if (job.own) {
-      const at::Tensor feature = own_feature(model, job.key, job.options.first + first, count);
-      NetworkRows network(model, job.weights.const_data_ptr<float>(), count, feature.defined() ? feature.const_data_ptr<float>() : nullptr);
-      const Velocity bare = std::ref(network);
-      HostStates states(bare, count, dim, state);
-      runs[static_cast<size_t>(block)] = {
-          job.own->run(states, {job.key, job.options.first + first, job.options.solve.nfe, job.area + first}), count};
-      job.done(count);
-      return;
-    }
-    Block own(model, job.weights.const_data_ptr<float>(), job.key, job.options.first + first, count, job.area + first, state);
-    SolverRun run;
-    if (job.angular) {
-      const Velocity angular = [&](const double* y, const double* u, double* v) { own.angular_velocity(y, u, v); };
-      own.to_angular(state);
-      run = job.fitted ? run_multistep(plan, angular, count, dim, state)
-                       : job.solver->run(angular, count, dim, angular_options(job, first), state);
-      own.from_angular(state);
-    } else {
-      SolverOptions solve = job.options.solve;
-      std::vector<double> ratio;
-      for (int64_t i = 0; i < count && job.options.time_grid != TimeGrid::uniform; ++i)
-        ratio.push_back(grid_ratio(model.flow(), own.scales(i)));
-      if (!ratio.empty()) solve.source_scale = ratio.data();
-      run = job.solver->run([&](const double* at, const double* t, double* v) { own.velocity(at, t, v); }, count, dim, solve, state);
-    }
-    runs[static_cast<size_t>(block)] = {run, count};
+    CpuStates states(job.model, weights, count);
+    states.set_angular(job.angular);
+    const SolverRun run = run_block(job, out.plan, states, first, job.area + first);
+    states.download(0, job.x + first * dim);
+    out.blocks[static_cast<size_t>(block)] = {run, count};
     job.done(count);
   });
-  return runs;
+  return out;
 }
 
-// The plan is fitted to the block's rows of another key.
-MultistepPlan calibrate_on_device(DeviceStates& states, int64_t dim, int64_t steps) {
-  const int64_t rows = states.rows();
-  std::vector<double> area(static_cast<size_t>(rows)), y(static_cast<size_t>(rows * dim)), scale(static_cast<size_t>(rows)), inverse(scale);
-  states.begin(Key(0).child("calibration"), 0, area.data());
-  for (int64_t i = 0; i < rows; ++i) inverse[i] = 1 / states.scales(i).source, scale[i] = states.scales(i).data;
-  states.scale(inverse);
-  states.download(0, y.data());
-  const int v = states.add();
-  return fit_multistep(
-      [&](const double* at, const double* u, double* out) {
-        states.upload(0, at);
-        states.evaluate(0, u, v);
-        states.download(v, out);
-      },
-      rows, dim, y.data(), in_median_units(std::move(scale)).data(), steps);
-}
-
-std::vector<BlockRun> run_on_device(const Job& job, MultistepPlan& plan) {
+// Blocks of one size, one after the other, since the network's pass over them is recorded; the rest of the last block is not looked at.
+AllRuns run_on_cuda(const Job& job) {
   const int64_t n = job.options.n, dim = job.model.dim(), rows = std::min(n, job.options.device_rows);
-  DeviceStates states(job.model, job.weights, rows, job.options.precision);
+  std::vector<std::unique_ptr<SampleStates>> block;
+  block.push_back(std::make_unique<CudaStates>(job.model, job.weights, rows, job.options.precision));
+  SampleStates& states = *block[0];
+  AllRuns out;
+  if (job.fitted) out.plan = calibrate(block, dim, job.options.solve.nfe);
   states.set_angular(job.angular);
-  if (job.fitted) plan = calibrate_on_device(states, dim, job.options.solve.nfe);
-  std::vector<BlockRun> runs;
-  std::vector<double> area(static_cast<size_t>(rows)), x(static_cast<size_t>(rows * dim)), factor(area), ratio(area);
+  std::vector<double> area(static_cast<size_t>(rows)), x(static_cast<size_t>(rows * dim));
   for (int64_t first = 0; first < n; first += rows) {
-    const int64_t count = std::min(rows, n - first);  // the rest of the last block is not looked at
-    const auto finish = [&](const SolverRun& run) {
-      states.download(0, x.data());
-      std::copy_n(x.data(), count * dim, job.x + first * dim);
-      std::copy_n(area.data(), count, job.area + first);
-      runs.push_back({run, count});
-      job.done(count);
-    };
-    if (job.own) {
-      states.begin_bare(own_feature(job.model, job.key, job.options.first + first, rows));
-      finish(job.own->run(states, {job.key, job.options.first + first, job.options.solve.nfe, area.data()}));
-      continue;
-    }
-    states.begin(job.key, job.options.first + first, area.data());
-    SolverOptions solve = job.options.solve;
-    if (job.angular) {
-      for (int64_t i = 0; i < rows; ++i) factor[i] = 1 / states.scales(i).source;
-      states.scale(factor);
-      solve = angular_options(job, first);
-    } else if (job.options.time_grid != TimeGrid::uniform) {
-      for (int64_t i = 0; i < rows; ++i) ratio[i] = grid_ratio(job.model.flow(), states.scales(i));
-      solve.source_scale = ratio.data();
-    }
-    const SolverRun run = job.fitted ? run_multistep(plan, states) : job.solver->solve(states, solve);
-    if (job.angular) {
-      for (int64_t i = 0; i < rows; ++i) factor[i] = states.scales(i).data;
-      states.scale(factor);
-    }
-    finish(run);
+    const int64_t count = std::min(rows, n - first);
+    const SolverRun run = run_block(job, out.plan, states, first, area.data());
+    states.download(0, x.data());
+    std::copy_n(x.data(), count * dim, job.x + first * dim);
+    std::copy_n(area.data(), count, job.area + first);
+    out.blocks.push_back({run, count});
+    job.done(count);
   }
-  return runs;
+  return out;
 }
 
 }  // namespace
@@ -227,7 +199,7 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   const int64_t n = options.n, dim = model.dim();
   if (model.config().path.learn && !options.averaged)
     throw InputError("[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); got raw");
-  const at::Tensor& weights = options.averaged ? model.weights() : model.state.parameters;
+  const at::Tensor& weights = options.averaged ? model.weights() : model.trained.parameters;
   const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular(), only_angular = solver && solver->angular;
   if (only_angular && !preconditioned)
     throw InputError("[sample.solver] expected precondition.enabled = true for the solver {}, got false", options.solver);
@@ -258,13 +230,11 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
                   std::lock_guard lock(report_mutex);
                   options.report(finished += count, n);
                 }};
-  MultistepPlan plan;
-  if (fitted && options.device.is_cpu()) plan = calibrate(model, weights.const_data_ptr<float>(), options.solve.nfe);
-  const std::vector<BlockRun> runs = options.device.is_cpu() ? run_on_host(job, plan) : run_on_device(job, plan);
-  result.plan_error = plan.error, result.plain_error = plan.plain_error;
+  const AllRuns runs = options.device.is_cpu() ? run_on_cpu(job) : run_on_cuda(job);
+  result.plan_error = runs.plan.error, result.plain_error = runs.plan.plain_error;
 
   double evaluations = 0;
-  for (const BlockRun& b : runs) {
+  for (const BlockRun& b : runs.blocks) {
     evaluations += static_cast<double>(b.run.evaluations * b.rows);
     result.most_evaluations = std::max(result.most_evaluations, b.run.evaluations);
     if (!b.run.complete) result.incomplete += b.rows;

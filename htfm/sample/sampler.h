@@ -2,7 +2,7 @@
 #pragma once
 
 #include "htfm/sample/solver.h"
-#include "htfm/train/model.h"
+#include "htfm/model/model.h"
 
 namespace htfm {
 

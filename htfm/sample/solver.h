@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "htfm/path/states.h"
+#include "htfm/method/states.h"
 
 namespace htfm {
 

@@ -44,15 +44,4 @@ std::vector<int64_t> clock_coordinates(int depth, Convention convention) {
   return basis.coordinates_with(clock_channels);
 }
 
-at::Tensor with_summaries(const at::Tensor& feature, const at::Tensor& terminal, const at::Tensor& area) {
-  if (!feature.defined() || feature.dim() != 2) throw InputError("[with_summaries] expected features n x p, got {}", describe(feature));
-  const int64_t n = feature.size(0);
-  const auto column = [&](const char* name, const at::Tensor& values) {
-    if (!values.defined() || values.numel() != n)
-      throw InputError("[with_summaries] expected {} values of {}, got {}", n, name, describe(values));
-    return values.reshape({n, 1}).to(feature.options());
-  };
-  return at::cat({feature, column("T_1", terminal), column("the area", area)}, 1);
-}
-
 }  // namespace htfm

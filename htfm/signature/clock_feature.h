@@ -19,7 +19,4 @@ const LyndonBasis& clock_basis(int depth, Convention convention = Convention::li
 /// Coordinates of the logsignature in which the clock appears, thus all but the increment of time.
 std::vector<int64_t> clock_coordinates(int depth, Convention convention = Convention::linear);
 
-/// The feature followed by T_1 and the area, n x (p + 2), in the feature's type.
-at::Tensor with_summaries(const at::Tensor& feature, const at::Tensor& terminal, const at::Tensor& area);
-
 }  // namespace htfm

@@ -75,7 +75,6 @@ RunningStandardiser::RunningStandardiser(int64_t size) {
 }
 
 void RunningStandardiser::update(const at::Tensor& features) {
-  if (frozen_) return;
   const at::Tensor batch = checked_features("RunningStandardiser", features, size()).to(at::kDouble);
   const int64_t n = batch.size(0), p = size();
   if (n == 0) return;

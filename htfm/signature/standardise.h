@@ -24,14 +24,10 @@ class RunningStandardiser {
   int64_t size() const { return static_cast<int64_t>(mean_.size()); }
   int64_t count() const { return count_; }
 
-  /// Adds a batch n x p, float32 or float64. A value that is not finite is an Error and changes nothing; while frozen nothing happens.
+  /// Adds a batch n x p, float32 or float64. A value that is not finite is an Error and changes nothing.
   void update(const at::Tensor& features);
   /// (x - mean) / standard deviation as float32. A coordinate that has not varied gives 0.
   at::Tensor apply(const at::Tensor& features) const;
-
-  /// Stops or resumes the collection.
-  void freeze(bool frozen = true) { frozen_ = frozen; }
-  bool frozen() const { return frozen_; }
 
   /// What a checkpoint holds: count (int64 scalar), mean and sum of squared deviations (float64, p each).
   struct State {
@@ -43,7 +39,6 @@ class RunningStandardiser {
  private:
   int64_t count_ = 0;
   std::vector<double> mean_, m2_;
-  bool frozen_ = false;
 };
 
 }  // namespace htfm

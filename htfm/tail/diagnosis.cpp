@@ -10,10 +10,10 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
-#include "htfm/metric/points.h"
-#include "htfm/metric/sort.h"
-#include "htfm/metric/tails.h"
-#include "htfm/tail/scatter.h"
+#include "htfm/stat/points.h"
+#include "htfm/stat/sort.h"
+#include "htfm/stat/order.h"
+#include "htfm/stat/scatter.h"
 
 namespace htfm {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "htfm/base/random.h"
-#include "htfm/tail/skewness.h"
-#include "htfm/tail/threshold.h"
+#include "htfm/stat/skewness.h"
+#include "htfm/stat/threshold.h"
 
 namespace htfm {
 

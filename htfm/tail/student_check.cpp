@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "htfm/base/parallel.h"
-#include "htfm/tail/maximise.h"
+#include "htfm/stat/maximise.h"
 
 namespace htfm {
 

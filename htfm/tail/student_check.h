@@ -4,8 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "htfm/base/random.h"
-#include "htfm/tail/estimators.h"
-#include "htfm/tail/student_t.h"
+#include "htfm/stat/estimators.h"
+#include "htfm/stat/student_t.h"
 
 namespace htfm {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "htfm/tail/threshold.h"
+#include "htfm/stat/threshold.h"
 
 namespace htfm {
 

@@ -26,13 +26,6 @@ struct DeviceTrainer::Slot {
   at::Tensor bytes, noise, rows;
 };
 
-DevicePrecision precision_by_name(const std::string& name) {
-  if (name == "bf16") return {at::kBFloat16, true};
-  if (name == "tf32") return {at::kFloat, true};
-  if (name == "float32") return {at::kFloat, false};
-  throw InputError("[train.precision] expected bf16, tf32 or float32; got '{}'", name);
-}
-
 DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
                              const TrainConfig& config, const LossSpec& loss, DeviceTraffic traffic)
     : layers_(*network.unet()),
@@ -60,7 +53,7 @@ DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state
     if (traffic.errors) errors_ = at::zeros({batch_}, options.dtype(at::kDouble));
     parameters_ = state.parameters.to(where), ema_ = state.ema.to(where);
     first_ = state.first_moment.to(where), second_ = state.second_moment.to(where);
-    shadow_ = precision_.type == at::kFloat ? at::Tensor() : parameters_.to(precision_.type);
+    bf16_parameters_ = precision_.type == at::kFloat ? at::Tensor() : parameters_.to(precision_.type);
     state_ = at::zeros({static_cast<int64_t>(sizeof(StepState))}, options.dtype(at::kByte));
     loss_partial_ = at::zeros({device_.loss_partials()}, options.dtype(at::kDouble));
     put(counters);
@@ -79,7 +72,7 @@ DeviceTrainer::~DeviceTrainer() { queue_->wait(); }
 
 UNetGradient DeviceTrainer::gradient() {
   const PairTensors pairs = device_.pairs(*ops_, data_, image_, step_tensors_, noise_);
-  UNetPass pass(layers_, *ops_, {parameters_, shadow_.defined() ? shadow_ : parameters_}, true);
+  UNetPass pass(layers_, *ops_, {parameters_, bf16_parameters_.defined() ? bf16_parameters_ : parameters_}, true);
   const at::Tensor out = pass.forward(pairs.input, pairs.time, feature_);
   if (traffic_.errors) errors_.copy_(out.sub(pairs.target).square_().mean({1, 2, 3}));
   return pass.backward(device_.loss_gradient(*ops_, loss_, {out, pairs.target}, step_tensors_, loss_partial_));
@@ -148,27 +141,27 @@ void DeviceTrainer::update() {
   constants.beta1 = static_cast<float>(config_.beta1), constants.beta2 = static_cast<float>(config_.beta2);
   constants.epsilon = static_cast<float>(config_.epsilon), constants.clip = static_cast<float>(config_.clip);
   constants.ema = static_cast<float>(config_.ema), constants.ema_warmup = config_.ema_warmup ? 1 : 0;
-  device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_, ema_, shadow_},
+  device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_, ema_, bf16_parameters_},
                  constants);
 }
 
-void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot) {
+void DeviceTrainer::fill(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot) {
   auto* bytes = static_cast<char*>(slot.bytes.mutable_data_ptr());
-  const auto count = static_cast<int64_t>(recipe.rows.size()), dim = data_.size(1), each = loss_.outer * loss_.inner;
+  const auto count = static_cast<int64_t>(plan.rows.size()), dim = data_.size(1), each = loss_.outer * loss_.inner;
   StepHeader header;
-  header.noise_key = recipe.noise.value(), header.lr = static_cast<float>(lr);
+  header.noise_key = plan.noise.value(), header.lr = static_cast<float>(lr);
   header.inverse_count = 1 / (static_cast<double>(count) * static_cast<double>(dim));
   std::memcpy(bytes, &header, sizeof header);
-  const double* area = recipe.source.area.const_data_ptr<double>();
+  const double* area = plan.source.area.const_data_ptr<double>();
   for (int64_t i = 0; i < batch_; ++i) {
     StepRow row;
     if (i < count) {
-      const RowRecipe& r = recipe.rows[i];
+      const PairCoefficients& r = plan.rows[i];
       const double scale = std::sqrt(2 * area[i]);
       row.index = static_cast<int32_t>(traffic_.rows ? i : index[i / each]), row.flip = flip.empty() ? 0 : flip[i / each];
       row.time = static_cast<float>(r.time), row.data_in = static_cast<float>(r.data_in),
       row.noise_in = static_cast<float>(r.source_in * scale);
-      if (std::isfinite(recipe.bound)) row.noise_bound = static_cast<float>(recipe.bound / scale);
+      if (std::isfinite(plan.bound)) row.noise_bound = static_cast<float>(plan.bound / scale);
       row.data_target = static_cast<float>(r.data_target), row.noise_target = static_cast<float>(r.source_target * scale);
     }
     std::memcpy(bytes + kHeaderBytes + i * static_cast<int64_t>(sizeof row), &row, sizeof row);
@@ -176,22 +169,22 @@ void DeviceTrainer::fill(const BatchRecipe& recipe, std::span<const int64_t> ind
   if (feature_.defined()) {
     char* to = bytes + kHeaderBytes + batch_ * static_cast<int64_t>(sizeof(StepRow));
     std::memset(to, 0, static_cast<size_t>(feature_.nbytes()));
-    std::memcpy(to, recipe.feature.const_data_ptr<float>(), recipe.feature.nbytes());
+    std::memcpy(to, plan.feature.const_data_ptr<float>(), plan.feature.nbytes());
   }
-  if (traffic_.rows) std::memcpy(slot.rows.mutable_data_ptr(), recipe.data.const_data_ptr(), recipe.data.nbytes());
+  if (traffic_.rows) std::memcpy(slot.rows.mutable_data_ptr(), plan.data.const_data_ptr(), plan.data.nbytes());
   if (!traffic_.noise) return;
   auto* z = slot.noise.mutable_data_ptr<float>();
-  const double* x0 = recipe.source.source.const_data_ptr<double>();
+  const double* x0 = plan.source.source.const_data_ptr<double>();
   for (int64_t k = 0; k < count * dim; ++k) z[k] = static_cast<float>(x0[k] / std::sqrt(2 * area[k / dim]));
 }
 
-void DeviceTrainer::step(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr) {
-  if (static_cast<int64_t>(recipe.rows.size()) > batch_)
-    throw Error("[train] expected a batch of at most {} rows, got {}", batch_, recipe.rows.size());
+void DeviceTrainer::step(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr) {
+  if (static_cast<int64_t>(plan.rows.size()) > batch_)
+    throw Error("[train] expected a batch of at most {} rows, got {}", batch_, plan.rows.size());
   const auto k = static_cast<size_t>(steps_++) % kSlots;
   queue_->wait_for(k);
   Slot& slot = slots_[k];
-  fill(recipe, index, flip, lr, slot);
+  fill(plan, index, flip, lr, slot);
   queue_->run([&] {
     step_.copy_(slot.bytes, true);
     if (traffic_.noise) noise_.copy_(slot.noise, true);
@@ -261,8 +254,8 @@ void DeviceTrainer::profile() {
 
 void DeviceTrainer::download(OptimiserState& state) {
   queue_->run([&] {
-    state.parameters = parameters_.cpu(), state.ema = ema_.cpu();
-    state.first_moment = first_.cpu(), state.second_moment = second_.cpu();
+    state.parameters.copy_(parameters_), state.ema.copy_(ema_);
+    state.first_moment.copy_(first_), state.second_moment.copy_(second_);
   });
   state.updates = counters().updates;
 }

@@ -2,24 +2,16 @@
 #pragma once
 
 #include "htfm/net/unet_pass.h"
-#include "htfm/path/flow_matching.h"
-#include "htfm/train/device.h"
+#include "htfm/method/flow_matching.h"
+#include "htfm/device/device.h"
 #include "htfm/train/optimiser.h"
 
 namespace htfm {
 
-/// How a device computes.
-struct DevicePrecision {
-  at::ScalarType type = at::kBFloat16;
-  bool tf32 = false;  ///< float32 products with 10 bits of mantissa
-};
-/// bf16, tf32 or float32.
-DevicePrecision precision_by_name(const std::string& name);
-
-/// What goes over with every step beside the recipes, and what comes back.
+/// What goes over with every step beside the plan, and what comes back.
 struct DeviceTraffic {
-  bool noise = false;   ///< the recipes' points, instead of noise that the device draws
-  bool rows = false;    ///< the recipes' data, instead of rows of the whole set
+  bool noise = false;   ///< the plan' points, instead of noise that the device draws
+  bool rows = false;    ///< the plan' data, instead of rows of the whole set
   bool errors = false;  ///< the rows' errors come back
 };
 
@@ -31,7 +23,7 @@ class DeviceTrainer {
   ~DeviceTrainer();
 
   /// Starts one step on these rows: flip[i] says whether row i is mirrored (empty: none). Returns before it is done.
-  void step(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr);
+  void step(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr);
   /// The mean squared error of each row of the last step, rows that were not there included; waits for it. Where DeviceTraffic says so.
   std::vector<double> row_errors();
   /// What the network with the averaged weights gives for these pairs, n x dim on the host.
@@ -51,7 +43,7 @@ class DeviceTrainer {
   struct Slot;
   void record();
   void put(const StepState& counters);
-  void fill(const BatchRecipe& recipe, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot);
+  void fill(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot);
   UNetGradient gradient();
   void find_places();  // takes a gradient and says where its parts lie
   void check_places() const;
@@ -69,7 +61,7 @@ class DeviceTrainer {
   std::unique_ptr<ImageOps> ops_;
   std::unique_ptr<DeviceQueue> queue_;
   DeviceTraffic traffic_;
-  at::Tensor data_, step_, noise_, errors_, parameters_, ema_, first_, second_, shadow_, state_, loss_partial_, norm_partial_, table_,
+  at::Tensor data_, step_, noise_, errors_, parameters_, ema_, first_, second_, bf16_parameters_, state_, loss_partial_, norm_partial_, table_,
       host_table_;
   StepTensors step_tensors_;
   at::Tensor feature_;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "htfm/net/network.h"
-#include "htfm/path/method.h"
+#include "htfm/method/method.h"
 
 namespace htfm {
 

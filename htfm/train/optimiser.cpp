@@ -1,6 +1,6 @@
 #include "htfm/train/optimiser.h"
 
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "htfm/base/parallel.h"
 #include "htfm/train/optimiser_kernels.h"
@@ -11,14 +11,9 @@ namespace {
 constexpr int64_t kGrain = 1 << 14;
 }
 
-OptimiserState OptimiserState::initial(const ParameterLayout& layout, Key key) {
-  OptimiserState s;
-  s.parameters = at::zeros({layout.size()}, at::kFloat);
-  layout.initialise(key, s.parameters.mutable_data_ptr<float>());
-  s.ema = s.parameters.clone();
-  s.first_moment = at::zeros({layout.size()}, at::kFloat);
-  s.second_moment = at::zeros({layout.size()}, at::kFloat);
-  return s;
+OptimiserState OptimiserState::initial(at::Tensor parameters, at::Tensor ema) {
+  const at::Tensor zero = at::zeros_like(parameters);
+  return {std::move(parameters), std::move(ema), zero, zero.clone(), 0};
 }
 
 Optimiser::Optimiser(const ParameterLayout& layout, const TrainConfig& config)

@@ -4,7 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "htfm/net/parameters.h"
-#include "htfm/train/config.h"
+#include "htfm/model/config.h"
 
 namespace htfm {
 
@@ -13,8 +13,8 @@ struct OptimiserState {
   at::Tensor parameters, ema, first_moment, second_moment;
   int64_t updates = 0;  ///< steps that changed the parameters
 
-  /// Initial values drawn from a key; the averages start there.
-  static OptimiserState initial(const ParameterLayout& layout, Key key);
+  /// Moments of zero beside these buffers, which stay shared.
+  static OptimiserState initial(at::Tensor parameters, at::Tensor ema);
 };
 
 class Optimiser {

@@ -13,9 +13,8 @@
 #include "htfm/io/file.h"
 #include "htfm/io/json_lines.h"
 #include "htfm/io/tensorboard.h"
-#include "htfm/train/engine.h"
+#include "htfm/train/backend.h"
 #include "htfm/train/loss.h"
-#include "htfm/train/optimiser.h"
 
 namespace htfm {
 
@@ -41,22 +40,22 @@ int64_t validation_rows(const RunConfig& config, int64_t rows) {
 // The loss on rows that are not trained on, over pairs that stay the same: each row meets several sources and times.
 class Validation {
  public:
-  Validation(const Model& model, const CoupledData& set, std::vector<int64_t> places)
+  Validation(const Model& model, const TrainingData& set, std::vector<int64_t> places)
       : method_(model.config().make_method(model.clock(), model.data_scale())),
         key_(Key(static_cast<uint64_t>(model.config().seed)).child("validation")) {
     std::map<std::string, at::Tensor> learned;  // what the model's method knows of the data, in the same bits
-    model.method().put(learned);
-    method_->take(learned, "validation");
-    method_->couple(set);
+    model.method().save_state(learned);
+    method_->load_state(learned, "validation");
+    method_->fit_to_data(set);
     const size_t pairs = std::min<size_t>(kPairs, kValues / static_cast<size_t>(set.rows.size(1))),
                  repeats = std::max<size_t>(1, pairs / places.size());
     for (size_t k = 0; k < repeats; ++k) index_.insert(index_.end(), places.begin(), places.end());
     rows_ = select_rows(set.rows, index_);
   }
-  double operator()(const Model& model, Engine& engine) const {
+  double operator()(const Model& model, TrainingBackend& backend) const {
     RunningStandardiser standardiser = model.standardiser;  // it must not learn from these rows
     const TrainingPairs pairs = method_->pairs(key_, {rows_, index_, 0}, standardiser);
-    return batch_loss(method_->loss(), engine.predict(model, pairs), pairs.target);
+    return batch_loss(method_->loss(), backend.predict(pairs), pairs.target);
   }
 
  private:
@@ -77,7 +76,7 @@ std::vector<uint8_t> flips(Key key, size_t rows) {
 // Whether validation has not become better for long enough.
 bool out_of_patience(const Model& model) {
   const TrainConfig& c = model.config().train;
-  return model.best.defined() && model.step - model.best_step >= c.patience * c.validate_steps;
+  return model.trained.best.defined() && model.step - model.best_step >= c.patience * c.validate_steps;
 }
 
 // The order of the rows: a permutation an epoch, a function of the seed, so that nothing of it needs saving.
@@ -107,10 +106,10 @@ class Batches {
   std::vector<int64_t> order_;
 };
 
-// What a run leaves on disk while it goes on.
-class Record {
+// What a run leaves on disk while it goes on: log.jsonl and events for TensorBoard.
+class RunLog {
  public:
-  Record(const RunFolder& folder, int64_t step) : events_(folder.events(), step), log_(folder.log()) {}
+  RunLog(const RunFolder& folder, int64_t step) : events_(folder.events(), step), log_(folder.log()) {}
   void write(const TrainProgress& p) {
     nlohmann::json line{{"step", p.step}, {"loss", p.loss},       {"grad_norm", p.norm},
                         {"lr", p.lr},     {"skipped", p.skipped}, {"seconds", p.seconds}};
@@ -132,27 +131,41 @@ class Record {
   JsonLines log_;
 };
 
-// The model to go on with: a new one, or the newest checkpoint after a check that it belongs to this configuration and data.
-Model start(const RunConfig& config, const Dataset& data, const RunFolder& folder) {
+// A training to go on with, and its data as it sees them.
+struct Started {
+  Training training;
+  TrainingData set;
+};
+
+Started create(const RunConfig& config, const Dataset& data) {
+  TrainingData set;
+  Model model(config, data, &set);
+  TrainingState state = TrainingState::initial(model);
+  return {{std::move(model), std::move(state)}, std::move(set)};
+}
+
+// A new training, or the newest checkpoint after a check that it belongs to this configuration and data.
+Started create_or_resume(const RunConfig& config, const Dataset& data, const RunFolder& folder) {
   const auto checkpoints = folder.list();
-  if (checkpoints.empty()) return Model(config, data);
-  Model model = [&] {
+  if (checkpoints.empty()) return create(config, data);
+  Training training = [&] {
     try {
-      return Model::load(checkpoints.back().path);
+      return load_checkpoint(checkpoints.back().path);
     } catch (const InputError& e) {
       if (checkpoints.size() == 1) throw;
       throw InputError("{}; the one before is {}: to go on from there, remove the newer file", e.what(),
                        checkpoints[checkpoints.size() - 2].path);
     }
   }();
+  Model& model = training.model;
   for (const std::string& key : config_differences(config, model.config()))
     if (!may_change_on_resume(key))
       throw InputError("[{}] expected the value of the run in {} on --resume, got another", key, folder.path());
   if (model.data_hash() != data.hash)
     throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(), data.origin);
   model.set_config(config);
-  model.couple(data);
-  return model;
+  TrainingData set = model.fit_to_data(data);
+  return {std::move(training), std::move(set)};
 }
 
 }  // namespace
@@ -165,82 +178,85 @@ int64_t total_steps(const RunConfig& config, int64_t rows) {
 namespace {
 
 // The training itself. The folder, where there is one, is this process's.
-Model run(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
+Training run(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
   const RunFolder folder(options.folder);
   const bool on_disk = !options.folder.empty();
-  Model model = on_disk ? start(config, data, folder) : Model(config, data);
-  std::optional<Record> record;
+  auto [training, set] = on_disk ? create_or_resume(config, data, folder) : create(config, data);
+  Model& model = training.model;
+  TrainingState& state = training.state;
+  std::optional<RunLog> log;
   if (on_disk) {
     JsonLines::keep(folder.log(), [&](const nlohmann::json& line) {
       return line.value("step", int64_t{0}) <= model.step && (model.step > 0 || !line.contains("explanation"));
     });
     atomic_write(folder.config(), format_config(config));
-    record.emplace(folder, model.step);
-    if (model.step == 0 && !model.clock_explanation().empty()) record->explain(model);
+    log.emplace(folder, model.step);
+    if (model.step == 0 && !model.clock_explanation().empty()) log->explain(model);
   }
   if (options.started) options.started(model);
 
   const Key key = Key(static_cast<uint64_t>(config.seed)).child("train");
-  const CoupledData set = model.coupled(data);
-  const int64_t rows = data.rows.size(0), apart = validation_rows(config, rows);
-  if (apart >= rows) throw InputError("[train.validation] expected at least two rows to set some apart, got {}", rows);
+  const int64_t rows = data.rows.size(0), held_back = validation_rows(config, rows);
+  if (held_back >= rows) throw InputError("[train.validation] expected at least two rows to set some apart, got {}", rows);
   std::vector<int64_t> places(static_cast<size_t>(rows));
   std::iota(places.begin(), places.end(), int64_t{0});
-  if (apart > 0) fill_permutation(key.child("apart"), rows, places.data());
+  if (held_back > 0) fill_permutation(key.child("apart"), rows, places.data());
   std::optional<Validation> validation;
-  if (apart > 0) validation.emplace(model, set, std::vector<int64_t>(places.end() - apart, places.end()));
-  places.resize(static_cast<size_t>(rows - apart));
+  if (held_back > 0) validation.emplace(model, set, std::vector<int64_t>(places.end() - held_back, places.end()));
+  places.resize(static_cast<size_t>(rows - held_back));
   Batches batches(key.child("order"), set.rows, std::move(places), config.train.batch);
   const int64_t steps = total_steps(config, rows), first_step = model.step;
   const Optimiser optimiser(model.network().layout(), config.train);  // for the learning rate
-  const std::unique_ptr<Engine> engine = make_engine(model, set, options.device);
+  const std::unique_ptr<TrainingBackend> backend = make_backend(training, set, options.device);
   const auto started = Stopwatch::now();
 
   while (model.step < steps && !out_of_patience(model)) {
     const int64_t step = model.step;
     const Key own = key.child(static_cast<uint64_t>(step));
     const DataBatch batch = batches.at_step(step);
-    engine->step(model, own, batch, config.data.flip ? flips(own.child("flip"), batch.index.size()) : std::vector<uint8_t>());
+    backend->step(own, batch, config.data.flip ? flips(own.child("flip"), batch.index.size()) : std::vector<uint8_t>());
     ++model.step;
 
     std::optional<double> validated;
     if (validation && (model.step == steps || model.step % config.train.validate_steps == 0)) {
-      validated = (*validation)(model, *engine);
-      if (*validated < model.best_loss || (!model.best.defined() && std::isfinite(*validated)))
-        engine->store(model), model.best = model.state.ema.clone(), model.best_loss = *validated, model.best_step = model.step;
+      validated = (*validation)(model, *backend);
+      if (*validated < model.best_loss || (!model.trained.best.defined() && std::isfinite(*validated))) {
+        backend->sync_weights();
+        model.trained.best = model.trained.ema.clone(), model.best_loss = *validated, model.best_step = model.step;
+      }
     }
-    const bool last = model.step == steps || out_of_patience(model), log = last || model.step % config.train.log_steps == 0,
+    const bool last = model.step == steps || out_of_patience(model), report = last || model.step % config.train.log_steps == 0,
                save = on_disk && (last || model.step % config.train.checkpoint_steps == 0);
-    if (log || save || options.device.is_cpu()) {
-      engine->count(model);
-      if (model.bad_in_a_row >= config.train.max_bad_steps)
+    if (report || save || options.device.is_cpu()) {
+      backend->sync_counters();
+      if (state.bad_in_a_row >= config.train.max_bad_steps)
         throw Error("[train] step {}: loss or gradient not finite in {} steps in a row; the last good checkpoint is {}", model.step,
-                    model.bad_in_a_row, on_disk && !folder.list().empty() ? folder.list().back().path : "none");
+                    state.bad_in_a_row, on_disk && !folder.list().empty() ? folder.list().back().path : "none");
     }
-    if (validated || log) {
+    if (validated || report) {
       const double seconds = std::chrono::duration<double>(Stopwatch::now() - started).count();
       const TrainProgress progress{model.step,
                                    steps,
-                                   model.loss_count > 0 ? model.loss_sum / static_cast<double>(model.loss_count) : std::nan(""),
-                                   engine->norm(),
+                                   state.loss_count > 0 ? state.loss_sum / static_cast<double>(state.loss_count) : std::nan(""),
+                                   backend->gradient_norm(),
                                    optimiser.learning_rate(step),
                                    model.skipped,
                                    seconds,
                                    static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
                                    last,
                                    validated};
-      engine->forget_loss(model);
-      if (record) record->write(progress);
+      backend->reset_loss();
+      if (log) log->write(progress);
       if (options.report) options.report(progress);
     }
-    if (last || save) engine->store(model);
+    if (last || save) backend->sync_weights();
     if (save) {
-      record->sync();
-      model.save(folder.checkpoint(model.step));
+      log->sync();
+      save_checkpoint(folder.checkpoint(model.step), model, state);
       folder.prune(config.train.keep, config.train.keep_every);
     }
   }
-  return model;
+  return std::move(training);
 }
 
 }  // namespace
@@ -248,6 +264,10 @@ Model run(const RunConfig& config, const Dataset& data, const TrainOptions& opti
 Model train(const RunConfig& config, const TrainOptions& options) { return train(config, load_dataset(config), options); }
 
 Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
+  return run_training(config, data, options).model;
+}
+
+Training run_training(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
   if (options.folder.empty()) return run(config, data, options);
   const RunFolder folder(options.folder);
   if (!options.resume && folder.exists())

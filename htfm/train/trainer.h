@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "htfm/train/model.h"
-#include "htfm/train/run_folder.h"
+#include "htfm/model/run_folder.h"
+#include "htfm/train/training_state.h"
 
 namespace htfm {
 
@@ -39,5 +39,7 @@ int64_t total_steps(const RunConfig& config, int64_t rows);
 Model train(const RunConfig& config, const TrainOptions& options = {});
 /// The same on a data set that is at hand.
 Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options = {});
+/// The same with the state that training ended in.
+Training run_training(const RunConfig& config, const Dataset& data, const TrainOptions& options = {});
 
 }  // namespace htfm

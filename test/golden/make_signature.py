@@ -1,4 +1,4 @@
-"""Makes signature/d<d>.npy: paths, signatures and logsignatures by iisignature, for test/signature_golden_test.cpp.
+"""Makes signature/d<d>.npy: paths, signatures and logsignatures by iisignature, for test/signature/golden_test.cpp.
 
     pip install numpy iisignature && python make_signature.py
 

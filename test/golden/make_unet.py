@@ -184,7 +184,7 @@ def ours(name):
 
 
 def scatter(n, k):
-    """Numbers of [-1, 1) without a pattern, as test/unet_golden.h makes them: a hash of place and parameter. (Sines have rank 2 as a matrix, and the gradients behind such matrices
+    """Numbers of [-1, 1) without a pattern, as test/net/unet_golden.h makes them: a hash of place and parameter. (Sines have rank 2 as a matrix, and the gradients behind such matrices
     vanish in rounding.)"""
     h = (np.arange(n, dtype=np.uint64) * 0x9E3779B1 + k * 0x85EBCA77) & 0xFFFFFFFF
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):

@@ -1,0 +1,17 @@
+# test/<module>/<what>_test.cpp: one program for each folder. ctest runs whole programs, since loading LibTorch takes longer than most cases;
+# `build/<module>_test --gtest_filter=...` runs some of them.
+file(GLOB test_folders CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/test ${CMAKE_SOURCE_DIR}/test/*)
+foreach(module IN LISTS test_folders)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/${module}/*_test.cpp)
+  if(NOT files)
+    continue()
+  endif()
+  add_executable(${module}_test ${files})
+  target_link_libraries(${module}_test PRIVATE htfm_options htfm_internal GTest::gtest_main)
+  target_compile_definitions(${module}_test PRIVATE HTFM_SOURCE="${CMAKE_SOURCE_DIR}")
+  target_precompile_headers(${module}_test REUSE_FROM htfm_pch)
+  add_test(NAME ${module} COMMAND ${module}_test)
+  set_tests_properties(${module} PROPERTIES TIMEOUT 900)
+endforeach()
+target_compile_definitions(app_test PRIVATE HTFM_PROGRAM="$<TARGET_FILE:htfm>")
+add_dependencies(app_test htfm htfm-experiment)

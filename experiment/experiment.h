@@ -1,0 +1,35 @@
+// Experiments of many cells: each cell trains and scores one model. A finished cell is kept in a file, so that a killed
+// experiment goes on where it was.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/common.h"
+#include "htfm/report/page.h"
+#include "htfm/model/config.h"
+
+namespace htfm::app {
+
+struct Cell {
+  std::string name;  ///< also its file's name
+  RunConfig config;
+};
+
+/// Runs the cells, as many at a time as there are threads unless `one_by_one`, and returns their results in order. Results lie in
+/// folder/cells; one that was made with the same configuration is read instead of computed. InputError where there are none.
+std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
+                            bool one_by_one = false);
+
+/// Writes NAME.html with the command at its foot, NAME.json and, where a figure is given, NAME.svg into the folder, and says so.
+void write_experiment(const std::string& folder, const std::string& name, report::Page& page, const Json& out,
+                      const report::Figure* figure = nullptr);
+
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+/// Mean and sample deviation.
+Spread mean_spread(const std::vector<double>& values);
+
+}  // namespace htfm::app

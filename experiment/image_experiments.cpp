@@ -1,0 +1,148 @@
+// The experiments on CIFAR10-LT: the paper's table, one long run, the baselines and the ablations. The same names in two experiments are
+// the same model, trained once where both write into one folder.
+#include <fmt/format.h>
+
+#include "experiment/image_experiment.h"
+
+namespace htfm::app {
+
+namespace {
+
+constexpr int64_t kEpochs = 160;  // 20,000 steps
+
+std::vector<std::string> stable(double alpha, std::vector<std::string> more) {
+  more.insert(more.begin(), {"clock.family=stable", fmt::format("clock.alpha={}", alpha)});
+  return more;
+}
+
+std::vector<std::string> student(const char* nu, std::vector<std::string> more) {
+  more.insert(more.begin(), {"clock.family=inverse-gamma", fmt::format("clock.nu={}", nu)});
+  return more;
+}
+
+std::vector<ImageRun> solvers(const std::vector<std::string>& names, const std::vector<int64_t>& budgets) {
+  std::vector<ImageRun> out;
+  for (const std::string& solver : names)
+    for (const int64_t nfe : budgets) out.push_back({solver, nfe});
+  return out;
+}
+
+// Our own algorithm on images: times by clock, drawn where they matter (doc/images.md).
+ImageVariant ours(std::string name, std::vector<std::string> clock, const std::vector<ImageRun>& runs) {
+  clock.insert(clock.end(), {"precondition.time=clock", "train.times=normal"});
+  return {"ours-" + std::move(name), std::move(clock), runs};
+}
+
+// As the paper prints it: config/published/cifar10lt.toml.
+ImageVariant published(std::string name, std::vector<std::string> clock, const std::vector<ImageRun>& runs) {
+  clock.insert(clock.end(), {"precondition.enabled=false", "feature.transform=per-path", "sample.time_grid=uniform"});
+  return {"published-" + std::move(name), std::move(clock), runs};
+}
+
+// The clocks of the paper's image table, heaviest first within a family.
+struct NamedClock {
+  std::string name;
+  std::vector<std::string> settings;
+};
+std::vector<NamedClock> paper_clocks() {
+  std::vector<NamedClock> out{{"G", {"clock.family=deterministic"}}};
+  for (const double alpha : {1.6, 1.7, 1.8, 1.9}) out.push_back({fmt::format("alpha-{}", alpha), stable(alpha, {})});
+  for (const char* nu : {"1.7", "2.0", "3.0"}) out.push_back({fmt::format("t-{}", nu), student(nu, {})});
+  return out;
+}
+
+NamedClock alpha_clock(double alpha) { return {fmt::format("alpha-{}", alpha), stable(alpha, {})}; }
+NamedClock student_clock(const char* nu) { return {fmt::format("t-{}", nu), student(nu, {})}; }
+
+// Order 1, the default, is the model of the table of clocks and has its name.
+ImageVariant of_order(bool as_published, NamedClock clock, int m, const std::vector<ImageRun>& runs) {
+  if (m != 1) clock.name += fmt::format("-m{}", m), clock.settings.push_back(fmt::format("feature.order={}", m));
+  return as_published ? published(clock.name, clock.settings, runs) : ours(clock.name, clock.settings, runs);
+}
+
+// A network of DLPM or of DLIM, whose losses differ. T = 4000 and the clamps are those of the baselines' images.
+ImageVariant levy(const std::string& method, double alpha, const std::vector<ImageRun>& runs) {
+  return {fmt::format("{}-{}", method, alpha),
+          stable(alpha, {"method=" + method, "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}), runs};
+}
+
+}  // namespace
+
+ImageExperiment image_equal_budget(bool as_published) {
+  ImageExperiment e{"cifar10lt", "CIFAR10-LT", "The paper's clocks at an equal budget.", kEpochs, {}};
+  for (const NamedClock& c : paper_clocks())
+    e.variants.push_back(as_published ? published(c.name, c.settings, solvers({"euler"}, {5, 10, 20, 50, 100, 200, 500}))
+                                      : ours(c.name, c.settings, solvers({"ab2", "euler", "stochastic"}, {5, 10, 20, 50, 100, 200, 500})));
+  return e;
+}
+
+ImageExperiment image_long_run(bool) {
+  ImageVariant model = ours("alpha-1.7", stable(1.7, {}), solvers({"euler", "ab2", "stochastic"}, {5, 10, 20, 50, 100}));
+  model.name += "-long";
+  return {
+      "cifar10lt-long", "CIFAR10-LT, a long run", "The Frechet distance against the evaluations of three solvers.", 5 * kEpochs, {model}};
+}
+
+// A sampler's own steps are as many as the evaluations.
+ImageExperiment image_baselines(bool as_published) {
+  const std::vector<int64_t> budgets{5, 10, 20, 50, 100, 200, 500};
+  ImageExperiment e{"baselines", "CIFAR10-LT: the baselines", "Methods with the same network and budget.", kEpochs, {}};
+  for (const double alpha : {1.6, 1.7, 1.8, 1.9}) {
+    e.variants.push_back(levy("dlpm", alpha, solvers({"dlpm", "dlim"}, budgets)));
+    e.variants.push_back(levy("dlim", alpha, solvers({"dlim"}, budgets)));
+    e.variants.push_back({fmt::format("lim-{}", alpha), stable(alpha, {"method=lim"}), solvers({"sde", "ode"}, budgets)});
+  }
+  for (const char* method : {"dlpm", "dlim"}) {
+    ImageVariant v =
+        levy(method, 2,
+             solvers(method == std::string("dlpm") ? std::vector<std::string>{"dlpm", "dlim"} : std::vector<std::string>{"dlim"}, budgets));
+    v.name = fmt::format("{}-G", method), v.settings[0] = "clock.family=deterministic", v.settings.erase(v.settings.begin() + 1);
+    e.variants.push_back(v);
+  }
+  e.variants.push_back({"tflow-3.0", student("3.0", {"method=tflow"}),
+                        solvers(as_published ? std::vector<std::string>{"euler"} : std::vector<std::string>{"heun", "euler"}, budgets)});
+  return e;
+}
+
+ImageExperiment image_flow_type(bool as_published) {
+  ImageExperiment e{"flow-type", "CIFAR10-LT: flow types", "The straight line and schedules that see the clock.", kEpochs, {}};
+  const std::vector<ImageRun> runs = solvers({"euler"}, {20, 100});
+  for (int m = 0; m < 3; ++m) e.variants.push_back(of_order(as_published, alpha_clock(1.7), m, runs));
+  for (int m = 0; m < 3; ++m) {
+    e.variants.push_back(of_order(as_published, alpha_clock(1.7), m, runs));
+    e.variants.back().name += "-ve-signature", e.variants.back().settings.emplace_back("path.schedule=ve-signature");
+  }
+  return e;
+}
+
+ImageExperiment image_signature_order(bool as_published) {
+  ImageExperiment e{"signature-order", "CIFAR10-LT: signature order", "What the network is told of the clock.", kEpochs, {}};
+  const std::vector<ImageRun> runs = solvers({"euler"}, {20, 100});
+  for (const double alpha : {1.6, 1.7, 1.8})
+    for (int m = 0; m < 4; ++m) e.variants.push_back(of_order(as_published, alpha_clock(alpha), m, runs));
+  for (const char* nu : {"1.7", "2.0", "3.0"})
+    for (int m = 0; m < 2; ++m) e.variants.push_back(of_order(as_published, student_clock(nu), m, runs));
+  return e;
+}
+
+ImageExperiment image_nfe(bool as_published) {
+  ImageExperiment e{"nfe", "CIFAR10-LT: network evaluations", "Quality against cost of three methods.", kEpochs, {}};
+  const std::vector<int64_t> budgets{5, 10, 20, 50, 100, 200};
+  for (const double alpha : {1.6, 1.7, 1.8}) {
+    e.variants.push_back(of_order(as_published, alpha_clock(alpha), 1, solvers({"euler"}, budgets)));
+    e.variants.push_back(levy("dlpm", alpha, solvers({"dlpm", "dlim"}, budgets)));
+  }
+  return e;
+}
+
+ImageExperiment image_solver(bool as_published) {
+  const std::vector<std::string> names = as_published ? std::vector<std::string>{"euler", "heun", "midpoint", "ab2"}
+                                                      : std::vector<std::string>{"euler", "heun", "midpoint", "ab2", "stochastic"};
+  return {"solver",
+          "CIFAR10-LT: solvers",
+          "Solvers at the evaluations really spent.",
+          kEpochs,
+          {of_order(as_published, alpha_clock(1.7), 1, solvers(names, {20, 50, 100}))}};
+}
+
+}  // namespace htfm::app

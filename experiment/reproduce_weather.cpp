@@ -1,0 +1,180 @@
+// Weather fields: clocks and couplings at an equal budget on a prepared set, scored against the part that is held out.
+#include <fmt/format.h>
+
+#include "app/field_eval.h"
+#include "app/field_sample.h"
+#include "app/progress.h"
+#include "experiment/reproduce.h"
+#include "htfm/base/error.h"
+#include "htfm/io/file.h"
+#include "htfm/io/png.h"
+#include "htfm/report/field_map.h"
+#include "htfm/report/figures.h"
+#include "htfm/report/page.h"
+
+namespace htfm::app {
+
+namespace {
+
+struct Variant {
+  const char* name;
+  std::vector<std::string> settings;
+};
+
+std::vector<Variant> variants() {
+  const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma", nu = "clock.nu=3";
+  const std::string by_clock = "precondition.time=clock";
+  // A field meets the source whose radius has the same level in its law as the field's in the set.
+  const std::string coupled = "coupling.kind=pool", size = "coupling.size=radius", scale = "precondition.scale=clock";
+  return {{"G", {"clock.family=deterministic"}},
+          {"alpha-1.7", {stable, alpha}},
+          {"t-3.0", {student, nu}},
+          {"by-clock-alpha-1.7", {stable, alpha, by_clock}},
+          {"by-clock-t-3.0", {student, nu, by_clock}},
+          {"coupled-alpha-1.7", {stable, alpha, coupled, size, scale}},
+          {"coupled-t-3.0", {student, nu, coupled, size, scale}}};
+}
+
+RunConfig cell_config(const Variant& v, uint64_t seed, const ReproduceOptions& o) {
+  // The paper's network and training for fields; 70 epochs of the twelve frames are 4,200 steps.
+  std::vector<std::string> settings{"net.kind=ncsnpp",
+                                    "unet.base=32",
+                                    "unet.multipliers=1,2,2,4,4",
+                                    "unet.blocks=4",
+                                    "unet.heads=4",
+                                    "unet.attention=16",
+                                    "data.kind=fields",
+                                    fmt::format("data.path={}", o.data),
+                                    "train.batch=128",
+                                    "train.lr=1e-4",
+                                    "train.warmup=1000",
+                                    "train.weight_decay=0",
+                                    "train.clip=5",
+                                    "train.ema=0.9999",
+                                    "train.ema_warmup=true",
+                                    "train.epochs=70",
+                                    "train.keep=1",
+                                    "train.checkpoint_steps=2000",
+                                    "train.log_steps=100",
+                                    "sample.solver=ab2",
+                                    "sample.nfe=50",
+                                    "sample.n=4000",
+                                    fmt::format("seed={}", seed)};
+  settings.insert(settings.end(), v.settings.begin(), v.settings.end());
+  settings.insert(settings.end(), o.settings.begin(), o.settings.end());
+  return parse_config("", "reproduce", settings);
+}
+
+Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) {
+  make_folder(o.folder + "/runs");
+  const Model model = train_with_status(cell.config, {.folder = o.folder + "/runs/" + cell.name, .device = device, .resume = true});
+  SampleOptions options = sample_options(cell.config);
+  options.device = device, options.precision = cell.config.train.precision;
+  const PassingFile samples{fmt::format("{}/{}.npy", o.folder, cell.name)};
+  const Json drawn = sample_fields(model, options, samples.path, "");
+  FieldEvalOptions eval;
+  eval.real = o.data, eval.fake = samples.path, eval.shown = 4, eval.maps = fmt::format("{}/{}.png", o.folder, cell.name);
+  Json j = eval_fields(eval, true, "").figures;
+  j["cell"] = cell.name, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
+  for (const char* key : {"diverged", "nfe", "seconds"}) j[key] = drawn[key];
+  say(fmt::format("{:<24} KR {:.3f}, SR {:.3f}, tail KS {:.3f}, share {:.3f}, spectrum {:.3f}, diverged {}", cell.name,
+                  j["kr"].get<double>(), j["sr"].get<double>(), j["tail_ks"].get<double>(), j["tail_share"].get<double>(),
+                  j["spectrum_distance"].get<double>(), j["diverged"].get<int64_t>()));
+  return j;
+}
+
+report::Figure exceedance(const std::vector<Json>& results) {
+  std::vector<report::Series> series;
+  const auto add = [&](const Json& r, const std::string& name, const char* side) {
+    report::Series s{.name = name};
+    for (size_t k = 0; k < r["exceedance"]["x"].size(); ++k) {
+      const Json& y = r["exceedance"][side][k];
+      if (!y.is_number() || y.get<double>() <= 0) continue;
+      s.x.push_back(r["exceedance"]["x"][k].get<double>()), s.y.push_back(y.get<double>());
+    }
+    series.push_back(std::move(s));
+  };
+  add(results.front(), "held out", "real");
+  series.front().color = report::Color::neutral;
+  for (const Json& r : results) add(r, r["cell"].get<std::string>(), "fake");
+  report::ChartOptions chart;
+  chart.label = "Share of values of at least x";
+  chart.x = {.label = "value", .scale = report::Scale::log}, chart.y = {.label = "P(X ≥ x)", .scale = report::Scale::log};
+  chart.markers = false;
+  return report::line_chart(series, chart);
+}
+
+}  // namespace
+
+Json reproduce_weather(const ReproduceOptions& o) {
+  if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
+  const at::Device device = o.common.network_device("ncsnpp");
+  std::vector<Cell> cells;
+  for (const Variant& v : variants())
+    if (o.wants(v.name))
+      for (int64_t k = 0; k < o.seeds; ++k) {
+        const auto seed = static_cast<uint64_t>(o.common.seed + k);
+        cells.push_back({fmt::format("{}-seed{}", v.name, seed), cell_config(v, seed, o)});
+      }
+  std::vector<Json> results = run_cells(
+      cells, o.folder, [&](const Cell& c) { return score_cell(c, o, device); }, true);
+  FieldEvalOptions yardstick;  // the training part in place of samples
+  yardstick.real = yardstick.fake = o.data;
+  Json train = eval_fields(yardstick, true, "").figures;
+  train["cell"] = "training part", train["diverged"] = 0;
+  results.push_back(train);
+
+  const std::vector<std::pair<const char*, const char*>> shown{{"KR", "kr"},
+                                                               {"SR", "sr"},
+                                                               {"tail KS", "tail_ks"},
+                                                               {"own cut", "tail_ks_own"},
+                                                               {"share beyond", "tail_share"},
+                                                               {"spectrum", "spectrum_distance"},
+                                                               {"wet", "wet_fake"},
+                                                               {"1 in 10", "return_level_10_fake"},
+                                                               {"1 in 100", "return_level_100_fake"},
+                                                               {"1 in 1000", "return_level_1000_fake"}};
+  report::Table table;
+  table.caption = fmt::format("Against the held-out part of {}; KS beyond the 99.9 % quantile.", o.data);
+  table.columns = {{"model"}};
+  std::string head = "| model |", line = "|---|";
+  for (const auto& [title, key] : shown) {
+    table.columns.push_back({title});
+    head += fmt::format(" {} |", title), line += "---|";
+  }
+  fmt::print("{}\n{}\n", head, line);
+  const auto add_row = [&](const Json& r, const std::string& name, bool real) {
+    std::vector<report::Cell> row{name};
+    std::string text = fmt::format("| {} |", name);
+    for (const auto& [title, key] : shown) {
+      std::string own = key;
+      const bool has_real = own.ends_with("_fake");
+      if (real && has_real) own = own.substr(0, own.size() - 4) + "real";
+      std::string value;
+      if ((!real || has_real) && r.contains(own) && r[own].is_number()) {
+        value = fmt::format("{:.3g}", r[own].get<double>());
+        if (r.contains(own + "_low") && r[own + "_low"].is_number())
+          value += fmt::format(" ({:.3g} to {:.3g})", r[own + "_low"].get<double>(), r[own + "_high"].get<double>());
+      }
+      row.emplace_back(value), text += fmt::format(" {} |", value);
+    }
+    table.add(std::move(row));
+    fmt::print("{}\n", text);
+  };
+  for (const Json& r : results) add_row(r, r["cell"].get<std::string>(), false);
+  add_row(results.front(), "held out", true);
+
+  report::Page page("Weather fields", "Clocks and couplings at an equal budget.");
+  const report::Figure curves = exceedance(results);
+  page.section("Scores").table(table).figure(curves, "How often a value is at least x. A power law is a straight line.");
+  auto& maps = page.section("Maps");
+  for (const Cell& c : cells)
+    maps.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Maps of " + c.name),
+                fmt::format("{}: real fields first, then samples, by the rank of their maximum.", c.name));
+  Json out{{"experiment", "weather"}, {"cells", results}};
+  page.provenance({{"set", train["data_hash"].get<std::string>()}});
+  write_experiment(o.folder, "weather", page, out, &curves);
+  return out;
+}
+
+}  // namespace htfm::app

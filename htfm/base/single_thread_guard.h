@@ -1,0 +1,19 @@
+// LibTorch's routines on the calling thread alone: their sums then do not depend on the number of cores, and tasks of parallel_for do not
+// start threads of their own.
+#pragma once
+
+namespace htfm {
+
+/// As long as it lives, what MKL and OpenMP do for calls from this thread stays on it. Without effect where LibTorch has other ones.
+class SingleThreadGuard {
+ public:
+  SingleThreadGuard();
+  ~SingleThreadGuard();
+  SingleThreadGuard(const SingleThreadGuard&) = delete;
+  SingleThreadGuard& operator=(const SingleThreadGuard&) = delete;
+
+ private:
+  int matrices_, loops_;  // threads before
+};
+
+}  // namespace htfm

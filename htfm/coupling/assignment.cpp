@@ -1,0 +1,157 @@
+#include "htfm/coupling/assignment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+#include "htfm/coupling/assignment_kernels.h"
+
+namespace htfm {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+size_t at(int64_t i) { return static_cast<size_t>(i); }
+
+// The shortest augmenting path method (Jonker and Volgenant). Its paths are short where it starts from good prices, so every second
+// row and column are solved first: their prices give each column the highest one that none of those rows objects to. Measured on
+// batches of 1,024 points that saves three quarters of the scans; an auction saves as much where tails are light and nothing where they
+// are heavy, and short lists of candidates cost more in branches than they save in arithmetic.
+class Solver {
+ public:
+  Solver(int64_t n, const double* cost)
+      : n_(n), cost_(cost), price_(at(n), kInfinity), column_(at(n), -1), owner_(at(n), -1), distance_(at(n)), from_(at(n)) {}
+
+  void solve() {
+    constexpr int64_t kSmall = 32;
+    if (n_ <= kSmall) {
+      for (int64_t i = 0; i < n_; ++i) kernels_.lower(n_, row(i), 0, price_.data());
+    } else {
+      price_by_half();
+    }
+    for (const int64_t i : take_best_columns()) augment(i);
+  }
+
+  Assignment result() && {
+    Assignment out{std::move(column_), std::vector<double>(at(n_)), std::move(price_)};
+    for (int64_t i = 0; i < n_; ++i) {
+      const int64_t j = out.column[at(i)];
+      out.row_price[at(i)] = row(i)[j] - out.column_price[at(j)];
+    }
+    return out;
+  }
+
+ private:
+  const double* row(int64_t i) const { return cost_ + i * n_; }
+
+  void price_by_half() {
+    const int64_t half = (n_ + 1) / 2;
+    std::vector<double> part(at(half * half));
+    for (int64_t i = 0; i < half; ++i)
+      for (int64_t j = 0; j < half; ++j) part[at(i * half + j)] = row(2 * i)[2 * j];
+    Solver solver(half, part.data());
+    solver.solve();
+    const Assignment solved = std::move(solver).result();
+    for (int64_t i = 0; i < half; ++i) kernels_.lower(n_, row(2 * i), solved.row_price[at(i)], price_.data());
+  }
+
+  // Each row takes its best column and lowers its price until the next best is as good; a row that had the column looks again,
+  // while the number of such turns is bounded. Returns the rows that are left.
+  std::vector<int64_t> take_best_columns() {
+    std::vector<int64_t> open(at(n_)), left;
+    for (int64_t i = 0; i < n_; ++i) open[at(i)] = n_ - 1 - i;
+    for (int64_t turns = n_; !open.empty();) {
+      const int64_t i = open.back();
+      open.pop_back();
+      const BestTwo best = kernels_.best_two(n_, row(i), price_.data());
+      const double fall = n_ > 1 ? best.second - best.best : 0;
+      const int64_t before = owner_[at(best.at)];
+      if (before >= 0 && (!(fall > 0) || --turns < 0)) {
+        left.push_back(i);
+        continue;
+      }
+      price_[at(best.at)] -= fall;
+      owner_[at(best.at)] = i;
+      column_[at(i)] = best.at;
+      if (before < 0) continue;
+      column_[at(before)] = -1;
+      open.push_back(before);
+    }
+    return left;
+  }
+
+  // Dijkstra over reduced costs from a free row to a free column; lowers prices so that the pairs along the path are tight.
+  void augment(int64_t start) {
+    open_price_ = price_;
+    std::fill(distance_.begin(), distance_.end(), kInfinity);
+    done_.clear();
+    int64_t i = start;
+    double offset = 0;
+    Nearest nearest;
+    for (;;) {
+      nearest = kernels_.relax(n_, row(i), open_price_.data(), offset, static_cast<double>(i), distance_.data(), from_.data());
+      const int64_t j = nearest.at;
+      if (owner_[at(j)] < 0) break;
+      done_.push_back({nearest.distance, j});
+      distance_[at(j)] = kInfinity;
+      open_price_[at(j)] = -kInfinity;  // so that it is never reached again
+      i = owner_[at(j)];
+      offset = nearest.distance - (row(i)[j] - price_[at(j)]);
+    }
+    for (const Nearest& column : done_) price_[at(column.at)] += column.distance - nearest.distance;
+    for (int64_t j = nearest.at;;) {
+      const auto before = static_cast<int64_t>(from_[at(j)]);
+      owner_[at(j)] = before;
+      std::swap(j, column_[at(before)]);
+      if (before == start) break;
+    }
+  }
+
+  const AssignmentKernels& kernels_ = kernels<AssignmentKernels>();
+  int64_t n_;
+  const double* cost_;
+  std::vector<double> price_;            // of the columns
+  std::vector<int64_t> column_, owner_;  // of a row, of a column; -1 for none
+  std::vector<double> open_price_, distance_, from_;
+  std::vector<Nearest> done_;  // columns in the order in which a search reached them
+};
+
+Assignment solve(int64_t n, const double* cost) {
+  Solver solver(n, cost);
+  solver.solve();
+  return std::move(solver).result();
+}
+
+}  // namespace
+
+Assignment assign_costs(int64_t n, const double* cost) {
+  if (n < 0) throw InputError("[assign] expected a size of at least 0, got {}", n);
+  for (int64_t i = 0; i < n * n; ++i)
+    if (!std::isfinite(cost[i])) throw InputError("[assign] expected finite costs, got {} in row {}", cost[i], i / n);
+  return solve(n, cost);
+}
+
+Assignment assign_points(int64_t n, const double* x0, const double* x1, int64_t dim, double p) {
+  if (!(p >= 1 && p <= 2)) throw InputError("[assign] expected a power p in [1, 2], got {}", p);
+  if (n < 0 || dim < 1) throw InputError("[assign] expected points of at least one dimension, got {} x {}", n, dim);
+  constexpr double kLargest = 1e150;  // its square is finite
+  std::vector<double> columns(at(n * dim)), cost(at(n * n));
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t d = 0; d < dim; ++d) {
+      for (const double x : {x0[i * dim + d], x1[i * dim + d]})
+        if (!(std::abs(x) < kLargest)) throw InputError("[assign] expected finite points below {}, got {} in row {}", kLargest, x, i);
+      columns[at(d * n + i)] = x0[i * dim + d];
+    }
+  parallel_ranges(n, 32, [&](int64_t a, int64_t b) {
+    for (int64_t i = a; i < b; ++i) kernels<AssignmentKernels>().cost_row(n, dim, x1 + i * dim, columns.data(), p, cost.data() + i * n);
+  });
+  return solve(n, cost.data());
+}
+
+std::vector<int64_t> assign(int64_t n, const double* x0, const double* x1, int64_t dim, double p) {
+  return assign_points(n, x0, x1, dim, p).column;
+}
+
+}  // namespace htfm

@@ -1,0 +1,123 @@
+#include "htfm/method/flow_matching.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include "htfm/base/error.h"
+#include "htfm/base/registry.h"
+#include "htfm/stat/scatter.h"
+
+namespace htfm {
+
+namespace {
+
+// Pairs that the data scale is fitted to; fewer of long rows.
+constexpr int64_t kScalePairs = 1 << 18, kFewestScalePairs = 1 << 14, kScaleValues = 1 << 30;
+
+}  // namespace
+
+FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
+    : Method(spec.clock, spec.feature, DataScale(1)),
+      schedule_(make_schedule(spec.schedule)),
+      learned_(schedule_->learned()),
+      schedule_feature_(*clock_, *schedule_, spec.precondition || spec.clock_time || spec.times.normal),
+      coupling_spec_(spec.coupling),
+      covariance_spec_(spec.covariance),
+      source_(*clock_, feature_, &schedule_feature_, SourceMean(spec.source)),
+      precondition_(spec.precondition),
+      clock_time_(spec.clock_time),
+      pareto_tail_(spec.pareto_tail),
+      times_(spec.times) {
+  if (learned_ && (!precondition_ || clock_time_))
+    throw InputError("[path.learn] expected precondition.enabled = true and precondition.time = path, got {} and {}", precondition_,
+                     clock_time_ ? "clock" : "path");
+  if (learned_ && times_.normal)
+    throw InputError("[path.learn] expected train.times = uniform: the curves say where times are, got normal");
+  set_data_scale(std::move(data_scale));
+  find_named(couplings(), spec.coupling.kind, "coupling.kind");
+  find_named(source_covariances(), spec.covariance.kind, "source.covariance");
+  find_named(size_statistics(), spec.coupling.size.kind, "coupling.size");
+}
+
+void FlowMatching::fit_to_data(const TrainingData& data) {
+  source_.mean().check(data.rows.size(1));
+  if (source_.covariance().identity()) source_.set_covariance(SourceCovariance::fit(covariance_spec_, data.rows));
+  sizes_ = std::make_unique<MagnitudeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows);
+  if (pareto_tail_) sizes_->fit_tail(tail_exponent());
+  coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key});
+}
+
+DataScale FlowMatching::fit_scale(const TrainingData& data) const {
+  if (std::optional<DataScale> known = coupling_->data_scale(*sizes_)) return std::move(*known);
+  const int64_t n = data.rows.size(0), dim = data.rows.size(1), batch = std::min<int64_t>(n, 1024),
+                pairs = std::clamp(kScaleValues / dim, kFewestScalePairs, kScalePairs), rounds = (pairs + batch - 1) / batch;
+  const at::Tensor& centre = sizes_->centre();
+  const Key key = data.key.child("scale");
+  std::vector<int64_t> order(static_cast<size_t>(n)), index(static_cast<size_t>(batch));
+  std::vector<double> areas, paired;
+  fill_permutation(key, n, order.data());
+  for (int64_t round = 0; round < rounds; ++round) {
+    for (int64_t i = 0; i < batch; ++i) index[i] = order[(round * batch + i) % n];
+    const DataBatch rows{data.rows.index_select(0, at::from_blob(index.data(), {batch}, at::kLong)), index, round * batch};
+    const Key own = key.child(static_cast<uint64_t>(round));
+    const std::vector<double> level = sizes_->levels(own.child("level"), rows);
+    const at::Tensor stretched = sizes_->stretch(rows, level);
+    const SourceBatch source = coupling_->pair(own, {stretched, index, rows.position}, level, false);
+    const at::Tensor from_centre = distances(stretched, centre);
+    const double* area = source.area.const_data_ptr<double>();
+    const double* distance = from_centre.const_data_ptr<double>();
+    areas.insert(areas.end(), area, area + batch);
+    paired.insert(paired.end(), distance, distance + batch);
+  }
+  return htfm::fit_data_scale(areas, paired, dim, coupling_spec_.kind == "independent" ? 0 : tail_slope(*clock_, *sizes_));
+}
+
+PairPlan FlowMatching::plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
+  if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
+  const int64_t n = data.rows.size(0);
+  const std::vector<double> level = sizes_->levels(key.child("level"), data);
+  PairPlan out;
+  out.data = sizes_->stretch(data, level), out.data_changed = pareto_tail_;
+  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, needs_points());
+  out.noise = key.child("source");
+  if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
+  std::vector<double> times(static_cast<size_t>(n));
+  if (times_.normal)
+    fill_normal(key.child("time"), 0, n, times.data());
+  else
+    fill_uniform(key.child("time"), 0, n, times.data());
+  const double* area = out.source.area.const_data_ptr<double>();
+  out.rows.reserve(static_cast<size_t>(n));
+  if (learned_) out.path_time = times;
+  for (int64_t i = 0; i < n; ++i) {
+    const Scales own = scales(area[i], ScheduleFeature::row(out.source.coordinates, i));
+    const double t = training_time(times[i], own);
+    const Coefficients c = schedule_->at(t, own.coordinates);
+    const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
+    // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
+    out.rows.push_back({clock_time_ && !times_.normal ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta,
+                        (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out});
+  }
+  return out;
+}
+
+double FlowMatching::curve_loss(const PairPlan& plan, std::span<const double> errors, std::vector<double>& gradient) const {
+  std::vector<double> sums(static_cast<size_t>(learned_->size()), 0.0);
+  const double* area = plan.source.area.const_data_ptr<double>();
+  double total = 0;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    const Scales own = scales(area[i], ScheduleFeature::row(plan.source.coordinates, row));
+    const double t = plan.path_time[i], ratio = own.data / own.source;
+    const Coefficients c = schedule_->at(t, own.coordinates);
+    // tan(angle) = ratio alpha / beta.
+    const double turning = ratio * (c.dalpha * c.beta - c.alpha * c.dbeta) / (c.beta * c.beta + ratio * ratio * c.alpha * c.alpha);
+    const double weight = errors[i] * turning * turning;
+    total += weight;
+    learned_->add_speed_gradient(weight, t, own.coordinates, sums);
+  }
+  gradient = learned_->in_parameters(sums);
+  for (double& g : gradient) g /= total;
+  return std::log(total / static_cast<double>(errors.size()));
+}
+
+}  // namespace htfm

@@ -1,0 +1,50 @@
+#include "htfm/method/method.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace htfm {
+
+void Method::load_state(const std::map<std::string, at::Tensor>&, const std::string&) {}
+
+at::Tensor Method::seen(const at::Tensor& raw, RunningStandardiser& standardiser) const {
+  // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
+  const double* values = raw.const_data_ptr<double>();
+  if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
+  return feature_.standardised(raw, standardiser);
+}
+
+at::Tensor PairPlan::points() const {
+  if (source.source.defined()) return source.source;
+  at::Tensor x = sample_source(noise, source.area, data.size(1));
+  if (std::isfinite(bound)) x.clamp_(-bound, bound);
+  return x;
+}
+
+TrainingPairs Method::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
+  return pairs(plan_pairs(key, data, standardiser));
+}
+
+TrainingPairs Method::pairs(const PairPlan& plan) {
+  const int64_t n = plan.data.size(0), dim = plan.data.size(1);
+  TrainingPairs out{at::empty({n, dim}, at::kFloat), at::empty({n}, at::kFloat), plan.feature, at::empty({n, dim}, at::kFloat)};
+  const float* x1 = plan.data.const_data_ptr<float>();
+  const at::Tensor points = plan.points();
+  const double* x0 = points.const_data_ptr<double>();
+  float* x = out.x.mutable_data_ptr<float>();
+  float* t = out.t.mutable_data_ptr<float>();
+  float* target = out.target.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < n; ++i) {
+    const PairCoefficients& r = plan.rows[i];
+    t[i] = static_cast<float>(r.time);
+    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) {
+      x[k] = static_cast<float>(r.data_in * x1[k] + r.source_in * x0[k]);
+      target[k] = static_cast<float>(r.data_target * x1[k] + r.source_target * x0[k]);
+    }
+  }
+  return out;
+}
+
+}  // namespace htfm

@@ -1,0 +1,127 @@
+// A method: how a training pair is made, what the network predicts, the loss, and how samples are drawn. Flow matching under a
+// clock is one (flow_matching.h), the baselines (htfm/baseline/) are others; trainer, networks and scores are the same for all.
+#pragma once
+
+#include <map>
+
+#include "htfm/clock/feature.h"
+#include "htfm/schedule/precondition.h"
+#include "htfm/coupling/magnitude_law.h"
+#include "htfm/source/source.h"
+#include "htfm/method/states.h"
+#include "htfm/signature/standardise.h"
+
+namespace htfm {
+
+/// What a network is trained on: input, time, standardised feature and the output it should give. float32, n rows.
+struct TrainingPairs {
+  at::Tensor x, t, feature, target;
+};
+
+/// The coefficients of one training pair: the network sees data_in x_1 + source_in x_0 at this time and should give data_target x_1 +
+/// source_target x_0.
+struct PairCoefficients {
+  double time, data_in, source_in, data_target, source_target;
+};
+
+/// The plan of a batch: which data meet which sources, and how.
+struct PairPlan {
+  std::vector<PairCoefficients> rows;
+  at::Tensor data;                                         ///< x_1, n x dim float32
+  bool data_changed = false;                               ///< x_1 may differ from the rows that the plan was made for
+  SourceBatch source;                                      ///< its points are left out where they are sqrt(2A) z
+  at::Tensor feature;                                      ///< standardised, float32; undefined where the network sees none
+  Key noise = Key(0);                                      ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
+  double bound = std::numeric_limits<double>::infinity();  ///< of each element of x_0
+  std::vector<double> path_time;                           ///< t of each row, where the schedule's curves are learned
+
+  /// x_0, n x dim float64: drawn now where it was left out.
+  at::Tensor points() const;
+};
+
+/// What a run knows of its data set before it makes pairs.
+struct TrainingData {
+  at::Tensor rows;                 ///< n x dim, float32: the whole set
+  std::vector<std::string> names;  ///< of the columns; may be empty
+  Key key = Key(0);                ///< of what is drawn once for many batches
+};
+
+/// How far outputs are from their targets, with d their difference.
+enum class LossKind {
+  squared,    ///< mean of d^2 over all elements
+  root,       ///< mean over samples of the root of the mean of d^2
+  smooth_l1,  ///< mean over all elements of d^2/2, |d| - 1/2 beyond 1
+  median      ///< mean over data rows of the median over `outer` groups of the mean of d^2 over `inner` rows each
+};
+struct LossSpec {
+  LossKind kind = LossKind::squared;
+  int64_t outer = 1, inner = 1;  ///< median: rows of a batch are data row by data row, and group by group inside
+};
+
+/// What a method's own sampler is asked for: samples first.. of a key, one for each row of the states.
+struct SampleRequest {
+  Key key;
+  int64_t first = 0;
+  int64_t nfe = 1;  ///< network evaluations, at the most
+  double* area;     ///< rows: gets the clocks' areas of the noise that the samples start from
+};
+
+/// One sampler of a method that has its own. `run` fills register 0 with samples; evaluate() of the states is the bare network.
+struct MethodSampler {
+  std::string name, summary;
+  int64_t least_nfe;
+  std::function<SolverRun(States& states, const SampleRequest& request)> run;
+};
+
+class FlowMatching;
+class LearnedSchedule;
+
+class Method {
+ public:
+  /// `source`: the clock of x_0. `data_scale`: s_d of a preconditioning.
+  Method(const ClockSpec& source, const FeatureSpec& feature, DataScale data_scale)
+      : clock_(make_clock(source)), feature_(*clock_, feature), data_scale_(std::move(data_scale)) {}
+  virtual ~Method() = default;
+  const Clock& clock() const { return *clock_; }
+  /// What the network is told of the clock.
+  const PathFeature& feature() const { return feature_; }
+  const DataScale& data_scale() const { return data_scale_; }
+  /// Polynomial tail exponent of the source, infinity for a light tail.
+  virtual double tail_exponent() const { return clock_->tail_exponent(); }
+  virtual LossSpec loss() const { return {}; }
+  /// Options that change what is computed, for logs: "T = 100, loss root"; may be empty.
+  virtual std::string describe() const { return {}; }
+
+  /// Learns what it must know of the data set; before pairs.
+  virtual void fit_to_data(const TrainingData& data) = 0;
+  /// What fit_to_data() learned and sampling needs, for a checkpoint.
+  virtual void save_state(std::map<std::string, at::Tensor>&) const {}
+  virtual void load_state(const std::map<std::string, at::Tensor>&, const std::string& path);
+
+  /// What pairs() works from: a function of the key, the data, their position and the standardiser's state, which sees the features.
+  virtual PairPlan plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const = 0;
+  /// Training pairs.
+  TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
+  /// Those of a plan.
+  static TrainingPairs pairs(const PairPlan& plan);
+
+  /// Fits the data scale by clock to the data set, where the method has one; after fit_to_data().
+  virtual void fit_data_scale(const TrainingData&) {}
+  /// The flow, where the network's output is its velocity; null for methods with samplers of their own.
+  virtual const FlowMatching* flow() const { return nullptr; }
+  /// The schedule whose curves are learned; null where there is none.
+  virtual LearnedSchedule* learned_schedule() { return nullptr; }
+
+  /// Its own samplers, the default first. None: the output is a velocity, for the solvers of htfm/sample.
+  virtual std::span<const MethodSampler> samplers() const { return {}; }
+
+ protected:
+  /// Raw features as the network is given them, after the standardiser has seen them.
+  at::Tensor seen(const at::Tensor& raw, RunningStandardiser& standardiser) const;
+
+  std::unique_ptr<Clock> clock_;
+  PathFeature feature_;
+  DataScale data_scale_;
+};
+
+}  // namespace htfm

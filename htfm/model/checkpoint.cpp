@@ -1,0 +1,159 @@
+#include "htfm/model/checkpoint.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <cstring>
+
+#include "htfm/base/error.h"
+#include "htfm/io/dtype.h"
+
+namespace htfm {
+
+namespace {
+
+constexpr const char* kFormat = "htfm.checkpoint/2";
+
+at::Tensor vector_tensor(const std::vector<double>& v) {
+  at::Tensor t = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
+  std::copy(v.begin(), v.end(), t.mutable_data_ptr<double>());
+  return t;
+}
+
+std::vector<double> tensor_vector(const at::Tensor& t) {
+  if (t.scalar_type() != at::kDouble) throw InputError("[checkpoint] expected float64, got {}", dtype_name(t.scalar_type()));
+  const double* p = t.const_data_ptr<double>();
+  return {p, p + t.numel()};
+}
+
+const std::string& metadata(const Checkpoint& file, const char* key) {
+  const auto found = file.content.metadata.find(key);
+  if (found == file.content.metadata.end())
+    throw InputError("[checkpoint] {}: expected an htfm checkpoint, got no '{}' in its metadata", file.path, key);
+  return found->second;
+}
+
+}  // namespace
+
+Checkpoint Checkpoint::read(const std::string& path) {
+  Checkpoint file{path, read_safetensors(path)};
+  if (const std::string& format = metadata(file, "format"); format != kFormat)
+    throw InputError("[checkpoint] {}: expected format {}, got {}", path, kFormat, format);
+  if (!file.content.hashed)
+    throw InputError(
+        "[checkpoint] {}: expected the hashes that htfm writes into a checkpoint, got none: the file was changed or made by another program",
+        path);
+  file.record = nlohmann::json::parse(metadata(file, "info"), nullptr, false);
+  if (!file.record.is_object()) throw InputError("[checkpoint] {}: expected a JSON object as 'info' in its metadata, got another", path);
+  return file;
+}
+
+void Checkpoint::write() const {
+  SafeTensors out = content;
+  out.metadata["format"] = kFormat;
+  out.metadata["info"] = record.dump();
+  write_safetensors(path, out);
+}
+
+const at::Tensor& Checkpoint::tensor(const std::string& name) const {
+  const auto found = content.tensors.find(name);
+  if (found == content.tensors.end()) throw InputError("[checkpoint] {}: expected the tensor '{}', got none", path, name);
+  return found->second;
+}
+
+void save_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix, Checkpoint& file) {
+  for (const ParameterInfo& p : layout.list()) file.content.tensors[prefix + p.name] = flat.narrow(0, p.offset, p.size).view(p.shape);
+}
+
+at::Tensor load_parameters(const ParameterLayout& layout, const std::string& prefix, const Checkpoint& file) {
+  at::Tensor flat = at::zeros({layout.size()}, at::kFloat);
+  for (const ParameterInfo& p : layout.list()) {
+    const at::Tensor& t = file.tensor(prefix + p.name);
+    if (t.scalar_type() != at::kFloat || t.sizes() != at::IntArrayRef(p.shape))
+      throw InputError("[checkpoint] {}: expected '{}' in float32 of shape {}, got {} of shape {}", file.path, prefix + p.name,
+                       shape_text(p.shape), dtype_name(t.scalar_type()), shape_text(t.sizes()));
+    std::memcpy(flat.mutable_data_ptr<float>() + p.offset, t.const_data_ptr<float>(), static_cast<size_t>(p.size) * sizeof(float));
+  }
+  return flat;
+}
+
+void save_model(const Model& m, Checkpoint& file) {
+  std::map<std::string, at::Tensor>& tensors = file.content.tensors;
+  const ParameterLayout& layout = m.network_->layout();
+  save_parameters(layout, m.trained.parameters, "model.", file);
+  save_parameters(layout, m.trained.ema, "ema.", file);
+  if (m.trained.best.defined()) save_parameters(layout, m.trained.best, "best.", file);
+  if (m.config_.path.learn) {
+    save_parameters(m.curve_layout_, m.curves.parameters, "schedule.model.", file);
+    save_parameters(m.curve_layout_, m.curves.ema, "schedule.ema.", file);
+  }
+  const RunningStandardiser::State statistics = m.standardiser.state();
+  tensors["standardiser.count"] = statistics.count;
+  tensors["standardiser.mean"] = statistics.mean;
+  tensors["standardiser.m2"] = statistics.m2;
+  m.transform_.save_state(tensors);
+  if (!m.clock().table.empty()) tensors["clock.table"] = vector_tensor(m.clock().table);
+  tensors["data_scale.log_source"] = vector_tensor(m.data_scale().log_source());
+  tensors["data_scale.log_scale"] = vector_tensor(m.data_scale().log_scale());
+  m.method_->save_state(tensors);
+  file.content.metadata["config"] = format_config(m.config_);
+  nlohmann::json& record = file.record;
+  record["step"] = m.step, record["skipped"] = m.skipped;
+  record["best_loss"] = m.best_loss, record["best_step"] = m.best_step;
+  record["dim"] = m.dim_, record["columns"] = m.names_;
+  record["data_hash"] = m.data_hash_, record["data_origin"] = m.data_origin_;
+  record["clock"] = {{"family", m.clock().family}, {"parameters", m.clock().parameters}, {"grid", m.clock().grid}};
+  record["clock_explanation"] = m.clock_explanation();
+  if (m.image_) record["image"] = {m.image_->channels, m.image_->height, m.image_->width};
+  if (m.field_) record["field"] = *m.field_;
+}
+
+Model load_model(const Checkpoint& file) {
+  Model m;
+  m.config_ = parse_saved_config(metadata(file, "config"), file.path);
+  try {
+    const nlohmann::json& record = file.record;
+    m.step = record.at("step");
+    m.skipped = record.at("skipped");
+    m.best_loss = record.at("best_loss");
+    m.best_step = record.at("best_step");
+    m.dim_ = record.at("dim");
+    m.data_hash_ = record.at("data_hash");
+    m.data_origin_ = record.at("data_origin");
+    m.names_ = record.at("columns").get<std::vector<std::string>>();
+    if (record.contains("image")) {
+      const auto shape = record.at("image").get<std::array<int64_t, 3>>();
+      m.image_ = ImageShape{shape[0], shape[1], shape[2]};
+    }
+    if (record.contains("field")) m.field_ = record.at("field").get<FieldTransform>();
+    m.clock_.spec = m.config_.clock;
+    if (record.contains("clock")) {
+      const nlohmann::json& clock = record.at("clock");
+      m.clock_.spec.family = clock.at("family");
+      m.clock_.spec.parameters = clock.at("parameters").get<std::map<std::string, double>>();
+      m.clock_.spec.grid = clock.at("grid");
+      m.clock_.explanation = record.at("clock_explanation");
+    }
+  } catch (const nlohmann::json::exception& e) {
+    throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", file.path, e.what());
+  }
+  if (file.has("clock.table")) m.clock_.spec.table = tensor_vector(file.tensor("clock.table"));
+  if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", file.path, m.dim_);
+  m.build(DataScale(tensor_vector(file.tensor("data_scale.log_source")), tensor_vector(file.tensor("data_scale.log_scale"))));
+  m.method_->load_state(file.content.tensors, file.path);
+  const ParameterLayout& layout = m.network_->layout();
+  m.trained = {load_parameters(layout, "model.", file), load_parameters(layout, "ema.", file), {}};
+  if (m.best_step > 0) m.trained.best = load_parameters(layout, "best.", file);
+  if (m.config_.path.learn) {
+    m.curves = {load_parameters(m.curve_layout_, "schedule.model.", file), load_parameters(m.curve_layout_, "schedule.ema.", file), {}};
+    m.use_curves(true);
+  }
+  m.standardiser = RunningStandardiser(m.method_->feature().size());
+  m.standardiser.load({file.tensor("standardiser.count"), file.tensor("standardiser.mean"), file.tensor("standardiser.m2")});
+  m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
+  if (m.transform_.dim() != m.dim_)
+    throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
+  return m;
+}
+
+}  // namespace htfm

@@ -1,0 +1,90 @@
+#include "htfm/model/choose_clock.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "htfm/stat/sort.h"
+#include "htfm/stat/mixing_law.h"
+#include "htfm/stat/scatter.h"
+
+namespace htfm {
+
+namespace {
+
+/// Two digits: more would claim what the interval does not.
+double rounded(double x) {
+  const double unit = std::pow(10.0, std::floor(std::log10(x)) - 1);
+  return std::round(x / unit) * unit;
+}
+
+/// Distances of the rows from their coordinate-wise median, ascending.
+std::vector<double> sorted_radii(const at::Tensor& rows) {
+  const at::Tensor distance = distances(rows, median_centre(rows));
+  const double* r = distance.const_data_ptr<double>();
+  std::vector<double> radii(r, r + distance.numel());
+  sort_values(radii);
+  return radii;
+}
+
+ChosenClock fit_clock(const ClockSpec& asked, const at::Tensor& rows) {
+  ChosenClock chosen{asked};
+  const TailReport tail = diagnose_tail("radius", sorted_radii(rows));
+  const MixingLaw law = fit_mixing_law(sorted_radii(rows), rows.size(1), tail.choice, tail.verdict == TailVerdict::heavy);
+  chosen.spec.table = law.law.numbers();
+  chosen.explanation = fmt::format(
+      "The clock is the law of V that makes sqrt(V) times a normal vector as long as the rows are, by smoothed maximum likelihood: half of "
+      "all V lie between {:.3g} and {:.3g}. The tail of the radius is {}",
+      std::exp(law.law.log_upper_quantile(0.75)), std::exp(law.law.log_upper_quantile(0.25)), tail.sentence);
+  if (law.join > 0)
+    chosen.explanation +=
+        fmt::format(" So V has a Pareto tail of exponent {:.3g}, half that index, for radii beyond {:.3g}.", law.law.exponent(), law.join);
+  else
+    chosen.explanation += " So V is bounded by what the data show.";
+  return chosen;
+}
+
+}  // namespace
+
+ChosenClock choose_clock(const ClockSpec& asked, const at::Tensor& rows) {
+  // What the registry marks as from_data; nothing else depends on a name.
+  if (asked.family == "fitted") return fit_clock(asked, rows);
+  if (asked.family != "auto") return {asked};
+  DiagnosisOptions options;
+  options.directions = 0;
+  return suggest_clock(diagnose(rows, {}, options), asked.grid);
+}
+
+ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid) {
+  ChosenClock chosen;
+  chosen.spec.grid = grid;
+  const TailReport& by = *diagnosis.decisive();
+  const TailChoice& tail = by.choice;
+  const Interval index = tail.index_interval();
+  const std::string seen = fmt::format("The tail of the {} is {}", by.name, by.sentence);
+  if (diagnosis.verdict == TailVerdict::light) {
+    chosen.explanation = seen + " So the clock is deterministic: a Gaussian source.";
+  } else if (diagnosis.verdict == TailVerdict::heavy) {
+    chosen.spec.family = "inverse-gamma";
+    chosen.spec.parameters["nu"] = rounded(std::clamp(tail.index(), 0.3, 30.0));
+    chosen.explanation =
+        seen + fmt::format(" So the clock is inverse-gamma with nu = {:.2g}: a Student-t source whose tail has the data's index.",
+                           chosen.spec.parameters["nu"]);
+    if (std::isinf(index.upper) || index.upper > 1.5 * index.lower)
+      chosen.explanation += fmt::format(" The index is known only to lie {}; more rows would narrow it.",
+                                        std::isinf(index.upper) ? fmt::format("over {:.2g}", index.lower)
+                                                                : fmt::format("between {:.2g} and {:.2g}", index.lower, index.upper));
+  } else if (tail.k > 0 && tail.gamma > 0.1) {
+    // Between the two mistakes a source that is a little too heavy costs less: a light one cannot reach far at all.
+    chosen.spec.family = "inverse-gamma";
+    chosen.spec.parameters["nu"] = rounded(std::clamp(tail.index(), 0.3, 30.0));
+    chosen.explanation = seen + fmt::format(
+                                    " The estimate is an index of {:.2g}, and a source that is too heavy costs less than one that is too "
+                                    "light: so the clock is inverse-gamma with nu = {:.2g}.",
+                                    tail.index(), chosen.spec.parameters["nu"]);
+  } else {
+    chosen.explanation = seen + " Nothing speaks for heavy tails, so the clock is deterministic: a Gaussian source.";
+  }
+  return chosen;
+}
+
+}  // namespace htfm

@@ -1,0 +1,548 @@
+#include "htfm/model/config.h"
+
+#include <toml++/toml.h>
+
+#include <charconv>
+#include <limits>
+#include <set>
+
+#include "htfm/base/registry.h"
+#include "htfm/data/synthetic.h"
+#include "htfm/io/file.h"
+
+namespace htfm {
+
+namespace {
+
+// A key bound to a member of one RunConfig.
+struct Binding {
+  ConfigKey key;
+  std::function<void(const toml::node&)> set;
+  std::function<void(const std::string&)> set_text;
+  std::function<std::string()> text;  // as TOML; empty: leave the key out
+};
+
+std::string toml_number(double v) {
+  std::string s = fmt::format("{}", v);
+  if (s.find_first_of(".einf") == std::string::npos) s += ".0";
+  return s;
+}
+
+std::string toml_string(const std::string& v) {
+  std::string out = "\"";
+  for (const char c : v) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+std::string type_name(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::string: return fmt::format("'{}'", node.as_string()->get());
+    case toml::node_type::integer: return fmt::format("{}", node.as_integer()->get());
+    case toml::node_type::floating_point: return fmt::format("{}", node.as_floating_point()->get());
+    case toml::node_type::boolean: return node.as_boolean()->get() ? "true" : "false";
+    case toml::node_type::array: return "an array";
+    case toml::node_type::table: return "a table";
+    default: return "a date or time";
+  }
+}
+
+template <class T>
+T parse_number(const std::string& name, const std::string& text, const char* what) {
+  T v{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (error != std::errc{} || end != text.data() + text.size()) throw InputError("[{}] expected {}, got '{}'", name, what, text);
+  return v;
+}
+
+std::vector<int64_t> parse_list(const std::string& name, const std::string& text) {
+  std::vector<int64_t> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    out.push_back(parse_number<int64_t>(name, text.substr(at, comma - at), "whole numbers with commas between"));
+    at = comma + 1;
+  }
+  return out;
+}
+
+template <class Registry>
+std::string join_names(const Registry& registry) {
+  std::string out;
+  for (const auto& entry : registry) out += (out.empty() ? "" : ", ") + entry.name;
+  return out;
+}
+
+class Bindings {
+ public:
+  explicit Bindings(RunConfig& c);
+  std::vector<Binding> list;
+
+ private:
+  void add(std::string name, std::string& v, std::string meaning) {
+    list.push_back({{name, "text", toml_string(v), std::move(meaning)},
+                    [name, &v](const toml::node& n) {
+                      if (!n.is_string()) throw InputError("[{}] expected text, got {}", name, type_name(n));
+                      v = n.as_string()->get();
+                    },
+                    [&v](const std::string& s) { v = s; },
+                    [&v] { return toml_string(v); }});
+  }
+  void add(std::string name, bool& v, std::string meaning) {
+    list.push_back({{name, "true or false", v ? "true" : "false", std::move(meaning)},
+                    [name, &v](const toml::node& n) {
+                      if (!n.is_boolean()) throw InputError("[{}] expected true or false, got {}", name, type_name(n));
+                      v = n.as_boolean()->get();
+                    },
+                    [name, &v](const std::string& s) {
+                      if (s != "true" && s != "false" && s != "on" && s != "off")
+                        throw InputError("[{}] expected true or false, got '{}'", name, s);
+                      v = s == "true" || s == "on";
+                    },
+                    [&v] { return v ? "true" : "false"; }});
+  }
+  void add(std::string name, int64_t& v, int64_t lowest, int64_t highest, std::string meaning) {
+    const auto check = [name, lowest, highest](int64_t x) {
+      if (x < lowest || x > highest) throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
+      return x;
+    };
+    list.push_back({{name, "whole number", fmt::format("{}", v), std::move(meaning)},
+                    [name, &v, check](const toml::node& n) {
+                      if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
+                      v = check(n.as_integer()->get());
+                    },
+                    [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
+                    [&v] { return fmt::format("{}", v); }});
+  }
+  void add(std::string name, int& v, int lowest, int highest, std::string meaning) {
+    const auto check = [name, lowest, highest](int64_t x) {
+      if (x < lowest || x > highest) throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
+      return static_cast<int>(x);
+    };
+    list.push_back({{name, "whole number", fmt::format("{}", v), std::move(meaning)},
+                    [name, &v, check](const toml::node& n) {
+                      if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
+                      v = check(n.as_integer()->get());
+                    },
+                    [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
+                    [&v] { return fmt::format("{}", v); }});
+  }
+  void add(std::string name, double& v, double lowest, double highest, std::string meaning) {
+    const auto check = [name, lowest, highest](double x) {
+      if (!(x >= lowest && x <= highest)) throw InputError("[{}] expected a number from {} to {}, got {}", name, lowest, highest, x);
+      return x;
+    };
+    list.push_back({{name, "number", fmt::format("{}", v), std::move(meaning)},
+                    [name, &v, check](const toml::node& n) {
+                      if (!n.is_number()) throw InputError("[{}] expected a number, got {}", name, type_name(n));
+                      v = check(*n.value<double>());
+                    },
+                    [name, &v, check](const std::string& s) { v = check(parse_number<double>(name, s, "a number")); },
+                    [&v] { return toml_number(v); }});
+  }
+  // A clock's parameter, absent until it is given. Its range belongs to the family.
+  void add_clock_parameter(const ClockParameter& p, ClockSpec& clock) {
+    const std::string name = "clock." + p.name, own = p.name;
+    list.push_back({{name, "number", "", p.meaning},
+                    [name, own, &clock](const toml::node& n) {
+                      if (!n.is_number()) throw InputError("[{}] expected a number, got {}", name, type_name(n));
+                      clock.parameters[own] = *n.value<double>();
+                    },
+                    [name, own, &clock](const std::string& s) { clock.parameters[own] = parse_number<double>(name, s, "a number"); },
+                    [own, &clock] {
+                      const auto found = clock.parameters.find(own);
+                      return found == clock.parameters.end() ? std::string() : toml_number(found->second);
+                    }});
+  }
+};
+
+Bindings::Bindings(RunConfig& c) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  constexpr int64_t many = int64_t{1} << 40;
+  add("seed", c.seed, 0, std::numeric_limits<int64_t>::max(), "seed of everything that is drawn");
+  add("method", c.method, join_names(methods()));
+  add("data.name", c.data.name, "synthetic set: " + join_names(synthetic_sets()));
+  add("data.alpha", c.data.alpha, 1e-3, 2, "mixture2d: stability index of the components");
+  add("data.dim", c.data.dim, 1, 1 << 20, "student, clusters: dimension");
+  add("data.nu", c.data.nu, 1e-3, 1e9, "student, clusters: degrees of freedom");
+  add("data.n", c.data.n, 1, many, "points drawn from a synthetic set");
+  add("data.path", c.data.path,
+      "instead of a synthetic set: an .npy, .csv, .tsv or .parquet file, CIFAR-10 batches (a file or folder), a folder of PNG files");
+  add("data.kind", c.data.kind,
+      "what the path holds: auto (by its name and content), table, cifar10, png, images (.npy), fields (what `htfm prepare` wrote)");
+  add("data.subset", c.data.subset,
+      "of images with labels: all, or long-tail (the first int(5000 imbalance^(c / (classes - 1))) of class c)");
+  add("data.imbalance", c.data.imbalance, 1e-6, 1, "long tail: size of the last class over that of the first");
+  add("data.flip", c.data.flip, "mirror images from left to right, each time at random");
+  add("data.columns", c.data.columns, "columns of the file, by name or number, comma-separated; all when empty");
+  add("data.drop", c.data.drop, "columns of the file to leave out");
+  add("data.missing", c.data.missing, "rows of the file with missing values: refuse or drop");
+  add("data.log_returns", c.data.log_returns, "rows become log(x_i / x_(i-1))");
+  add("data.holdout", c.data.holdout, 0, 0.9, "share of the file's rows that is set apart, at random, to be compared with");
+  add("data.normalise", c.data.normalise,
+      "none, zscore, robust (median and interquartile range) or table (each column by its kind), column by column");
+  add("data.whiten", c.data.whiten, "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
+  add("data.tail_index", c.data.tail_index, 0, 1000,
+      "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
+  add("data.tail", c.data.tail,
+      "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
+  std::string families;
+  for (const ClockFamily& family : clock_families()) families += (families.empty() ? "" : ", ") + family.name;
+  add("clock.family", c.clock.family, families + "; fitted and auto come from the data");
+  std::set<std::string> seen;
+  for (const ClockFamily& family : clock_families())
+    for (const ClockParameter& p : family.parameters)
+      if (seen.insert(p.name).second) add_clock_parameter(p, c.clock);
+  add("clock.grid", c.clock.grid, 1, 1'000'000, "steps of the clock's grid on [0,1]");
+  add("clock.scale", c.clock.scale, 1e-100, 1e100, "what the source is multiplied by");
+  add("source.law", c.source_law, "a named skewed source, which sets the clock's family: " + join_names(skewed_sources()) + "; or empty");
+  add("source.skew", c.source.skew,
+      "given the clock, the source's mean is shift + skew 2A: one number, or one for each column with commas between");
+  add("source.shift", c.source.shift, "the other part of the mean, in the same form");
+  add("source.covariance", c.covariance.kind,
+      "given the clock, the source's covariance is 2A Sigma, Sigma of trace the number of columns: " + join_names(source_covariances()) +
+          "; the last two are fitted to the training rows");
+  add("source.rank", c.covariance.rank, 1, 1024, "low-rank: factors beside the diagonal");
+  add("feature.kind", c.feature.kind, "auto, none, log_slope, logsignature, signature");
+  add("feature.order", c.feature.order, 0, kMaxDepth, "truncation of the signature; 0 hides the clock from the network");
+  add("feature.basis", c.feature.basis, "words or brackets");
+  add("feature.transform", c.feature.transform, "log1p (signed, of clock coordinates), raw, per-path");
+  add("feature.standardise", c.feature.standardise,
+      "running (mean and deviation collected in training), or none: the coordinates as they are");
+  add("feature.convention", c.feature.convention, "linear, jump, leadlag, constant");
+  add("feature.end", c.feature.end, "join T_1");
+  add("feature.area", c.feature_area, "join the logarithm of the area: on, off, or auto (where a coupling makes the data depend on it)");
+  add("feature.saturate", c.feature_saturate,
+      "show clocks beyond the 0.9995 quantile of the area shrunk to it: on, off, or auto (where they are coupled and the data scale "
+      "follows them)");
+  add("feature.squash", c.feature_squash,
+      "grow like a square root beyond a deviation: on, off, or auto (where a coupling makes the largest clocks matter)");
+  add("path.schedule", c.path.name, join_names(schedules()));
+  add("path.gamma", c.path.gamma, 1, 16, "power of the polynomial schedule");
+  add("path.ratio", c.path.ratio, 1, 1e6, "ratio of noise levels of the ve schedule");
+  add("path.lambda_alpha", c.path.lambda_alpha, -16, 16, "ve-signature: how far the clock's shape bends alpha");
+  add("path.lambda_beta", c.path.lambda_beta, -1, 1, "ve-signature: how far it bends beta; between -1 and 1");
+  add("path.lambda", c.path.lambda, "near-linear, time-warp: lambda_t as coefficients of 1, t, t^2, ..., the first 0");
+  add("path.a", c.path.a,
+      "signature-linear, near-linear: the curve a(t), as 'word: coefficients of 1, t, ...; ...' over words of the letters t and c, or 1; "
+      "empty: that of ve-signature with 1/4");
+  add("path.b", c.path.b, "signature-linear, near-linear: the curve b(t)");
+  add("path.c", c.path.c, "time-warp: the curve c(t)");
+  add("path.coordinates", c.path.coordinates, "schedules with curves: the signature of the clock normalised (T / T_1) or raw");
+  add("path.learn", c.path.learn, "near-linear, time-warp: the curves start with the straight line and train with the network");
+  add("path.learn_words", c.path.learn_words, "learned curves: their words, with spaces between");
+  add("path.learn_degree", c.path.learn_degree, 2, 12, "learned curves: degree of alpha and beta in t");
+  add("coupling.kind", c.coupling.kind, join_names(couplings()));
+  add("coupling.size", c.coupling.size.kind, "what is ranked: " + join_names(size_statistics()));
+  add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
+  add("coupling.size_path", c.coupling.size.path, "size = file: one number for each row (.npy or .csv)");
+  add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
+  add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is |x_0 - x_1|^power");
+  add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6, "ot: entropic regularisation in units of the median cost; 0: exact");
+  add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
+  add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
+  add("precondition.time", c.time,
+      "the time that the network is told and that training draws uniformly: path (t), or clock (that of an ordinary clock with the same "
+      "ratio of noise to signal)");
+  add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
+  add("baseline.loss", c.method_options.loss,
+      "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");
+  add("baseline.sampler", c.method_options.sampler,
+      "auto (the first), dlpm and dlim: dlpm, dlim; lim: sde, ode; tflow and tedm: heun, euler; clock-diffusion: mixed-flow, mixed, "
+      "kernel, "
+      "flow, sde");
+  add("baseline.steps", c.method_options.steps, 2, 1'000'000, "dlpm, dlim: T of training");
+  add("baseline.eta", c.method_options.eta, 0, 1, "dlim: share of the noise that is drawn anew in each step");
+  add("baseline.clamp_a", c.method_options.clamp_a, 0, inf, "largest mixing variable A of the noise sqrt(A) z; 0: none");
+  add("baseline.clamp_eps", c.method_options.clamp_eps, 0, inf, "largest element of the noise; 0: none");
+  add("baseline.outer", c.method_options.outer, 1, 1024, "median: mixing variables a data row");
+  add("baseline.inner", c.method_options.inner, 1, 1024, "median: noises for each of them");
+  DiffusionOptions& d = c.method_options.diffusion;
+  add("diffusion.dynamics", d.dynamics, "clock-diffusion: vp (f = -beta x / 2) or ve (f = 0), noise in units of the data's scale");
+  add("diffusion.beta_min", d.beta_min, 0, 1000, "vp: beta at t = 0, linear in t");
+  add("diffusion.beta_max", d.beta_max, 0, 1000, "vp: beta at t = 1");
+  add("diffusion.sigma_min", d.sigma_min, 0, 1000, "ve: deviation of the noise at t = 0, geometric in t");
+  add("diffusion.sigma_max", d.sigma_max, 0, 1000, "ve: that at t = 1");
+  add("diffusion.grid", d.grid, "steps of the samplers: angle (each clock at its own levels of noise) or time (the same times for all)");
+  add("diffusion.threshold", d.threshold, 0, 1,
+      "mixed samplers: an increment of the clock is a jump where it brings more than this share of the noise (mixed), or turns the angle "
+      "by more "
+      "than this share of 45 degrees (mixed-flow)");
+  add("net.kind", c.net.kind,
+      "mlp; for images unet, or ncsnpp (the same with filtered changes of size in residual blocks, rescaled sums, progressive input)");
+  add("net.width", c.net.mlp.width, 1, 4096, "channels");
+  add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
+  add("net.groups", c.net.mlp.groups, 1, 4096, "groups of each norm");
+  add("net.time_embedding", c.net.mlp.time_embedding, 1, 4096, "size of the time embedding");
+  add("net.path_embedding", c.net.mlp.path_embedding, 1, 4096, "size of the path embedding");
+  add("net.film", c.net.mlp.film, "also modulate the middle block by the path embedding");
+  add("unet.base", c.net.unet.base, 8, 4096, "U-Net: channels at full size");
+  add("unet.multipliers", c.net.multipliers, "U-Net: of the channels, size by size; each size is half the one before");
+  add("unet.blocks", c.net.unet.blocks, 1, 64, "U-Net: residual blocks a size");
+  add("unet.heads", c.net.unet.heads, 1, 64, "U-Net: heads of the attention");
+  add("unet.attention", c.net.attention, "U-Net: image heights at which blocks are followed by attention, comma-separated");
+  add("unet.groups", c.net.unet.groups, 1, 4096, "U-Net: groups of each norm; NCSN++: at the most, and of at least 4 channels");
+  add("unet.progressive", c.net.progressive, "NCSN++: the image is fed in again at every size");
+  add("train.lr", c.train.lr, 0, 100, "learning rate");
+  add("train.weight_decay", c.train.weight_decay, 0, 100, "AdamW's weight decay, not on norms, biases, embeddings");
+  add("train.beta1", c.train.beta1, 0, 0.999999, "AdamW");
+  add("train.beta2", c.train.beta2, 0, 0.999999999, "AdamW");
+  add("train.epsilon", c.train.epsilon, 0, 1, "AdamW");
+  add("train.clip", c.train.clip, 0, inf, "largest gradient norm; 0: none");
+  add("train.ema", c.train.ema, 0, 1, "decay of the averaged weights");
+  add("train.ema_warmup", c.train.ema_warmup, "after k steps the decay is at most (1 + k) / (10 + k)");
+  add("train.times", c.train.times,
+      "times of htfm's pairs: uniform, or normal: the logarithm of signal to noise is, whatever the clock, so that less training goes to "
+      "noise in which nothing can be seen");
+  add("train.times_centre", c.train.times_centre, -20, 20, "normal: its mean");
+  add("train.times_spread", c.train.times_spread, 0.01, 20, "normal: its deviation");
+  add("train.precision", c.train.precision, "on a device: bf16 (with float32 master weights), tf32 or float32");
+  add("train.graph", c.train.graph, "on a device: the step recorded once and replayed; false: its kernels started one by one");
+  add("train.deterministic", c.train.deterministic, "on a device: algorithms that give the same bits in every run");
+  add("train.batch", c.train.batch, 1, 1 << 24, "rows a step");
+  add("train.epochs", c.train.epochs, 1, many, "passes over the data");
+  add("train.warmup", c.train.warmup, 0, many, "steps of linear warm-up");
+  add("train.lr_decay", c.train.lr_decay, 1e-6, 1, "StepLR: factor");
+  add("train.lr_decay_steps", c.train.lr_decay_steps, 1, many, "StepLR: steps between factors");
+  add("train.max_bad_steps", c.train.max_bad_steps, 1, many, "steps in a row that may be skipped as not finite");
+  add("train.checkpoint_steps", c.train.checkpoint_steps, 1, many, "steps between checkpoints");
+  add("train.keep", c.train.keep, 1, 1'000'000, "newest checkpoints kept");
+  add("train.keep_every", c.train.keep_every, 0, many, "checkpoints at multiples of so many steps are kept for good; 0: none");
+  add("train.log_steps", c.train.log_steps, 1, many, "steps between log lines");
+  add("train.validation", c.train.validation, 0, 0.9,
+      "share of the rows that is not trained on; the averaged weights with the least loss there are kept");
+  add("train.validate_steps", c.train.validate_steps, 1, many, "steps between validations");
+  add("train.patience", c.train.patience, 1, many, "validations without a better one before training ends");
+  add("sample.solver", c.sample.solver,
+      "auto (fitted; ab2 for images, fields and without preconditioning), euler, heun, heun-euler, midpoint, ab2, fitted (grid and weights "
+      "fitted to the model before sampling), stochastic (a part of the noise drawn anew in every step), dopri5");
+  add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
+  add("sample.time_grid", c.sample.time_grid,
+      "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to signal), or uniform: "
+      "auto (angle; clock for images and fields), angle, clock, uniform");
+  add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid 1 - (1-u)^power");
+  add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
+  add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
+  add("sample.eta", c.sample.eta, 0, 1, "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion");
+  add("sample.eta_from", c.sample.eta_from, 0, 1,
+      "stochastic: where this begins, as a share of the way in angle; near 1 it mends the body and spares the tail");
+  add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+Binding& find_key(Bindings& keys, std::string name, const std::string& where) {
+  if (name == "precondition") name = "precondition.enabled";  // the short form of the command line
+  Binding* nearest = nullptr;
+  size_t best = std::numeric_limits<size_t>::max();
+  for (Binding& b : keys.list) {
+    if (b.key.name == name) return b;
+    if (const size_t d = edit_distance(name, b.key.name); d < best) best = d, nearest = &b;
+  }
+  throw InputError("{}[{}] expected a known key, perhaps '{}'", where, name, nearest->key.name);
+}
+
+// Keys of earlier versions. With the value that they had by default they may stand in a file.
+struct RetiredKey {
+  std::string_view name, value, advice;
+};
+constexpr RetiredKey kRetired[] = {
+    {"data.python", "python3", "set the variable HTFM_PARQUET_PYTHON, or give --python to fit and tails: no file may name a program"}};
+
+bool is_retired(const std::string& name, const toml::node& node, const std::string& where, bool saved) {
+  for (const RetiredKey& key : kRetired) {
+    if (key.name != name) continue;
+    if (!saved && node.value_or(std::string()) != key.value)
+      throw InputError("{}[{}] expected no such key any more, got {} ({})", where, name, type_name(node), key.advice);
+    return true;
+  }
+  return false;
+}
+
+// `saved`: out of a checkpoint.
+void walk(Bindings& keys, const toml::table& table, const std::string& prefix, const std::string& origin, bool saved) {
+  for (const auto& [k, node] : table) {
+    const std::string name = prefix.empty() ? std::string(k.str()) : prefix + "." + std::string(k.str());
+    const std::string where = fmt::format("{}:{}: ", origin, node.source().begin.line);
+    if (node.is_table()) {
+      walk(keys, *node.as_table(), name, origin, saved);
+      continue;
+    }
+    if (is_retired(name, node, where, saved)) continue;
+    Binding& key = find_key(keys, name, where);
+    try {
+      key.set(node);
+    } catch (const InputError& e) {
+      throw InputError("{}{}", where, e.what());
+    }
+  }
+}
+
+// What no single key can tell: names in registries and parameters that belong together.
+void validate(RunConfig& c) {
+  if (!c.source_law.empty()) {
+    const SkewedSource& law = find_named(skewed_sources(), c.source_law, "source.law");
+    if (c.clock.family != "deterministic" && c.clock.family != law.family)
+      throw InputError("[clock.family] expected {} for source.law = {}, got {}", law.family, law.name, c.clock.family);
+    c.clock.family = law.family;
+  }
+  // Parameters of other families may stand in a file, so that one line changes the tail; they are not used.
+  const ClockFamily& family = find_named(clock_families(), c.clock.family, "clock.family");
+  std::map<std::string, double> own;
+  for (const ClockParameter& p : family.parameters)
+    if (const auto found = c.clock.parameters.find(p.name); found != c.clock.parameters.end()) own.insert(*found);
+  c.clock.parameters = std::move(own);
+  const auto one_of = [](const char* key, const std::string& value, std::initializer_list<const char*> names) {
+    std::string known;
+    for (const char* n : names) {
+      if (value == n) return;
+      known += (known.empty() ? "" : ", ") + std::string(n);
+    }
+    throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
+  };
+  one_of("net.kind", c.net.kind, {"mlp", "unet", "ncsnpp"});
+  one_of("train.times", c.train.times, {"uniform", "normal"});
+  if (c.train.times != "uniform" && c.method != "htfm") throw InputError("[train.times] expected uniform for method = {}", c.method);
+  one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
+  one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
+  one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
+  one_of("data.missing", c.data.missing, {"refuse", "drop"});
+  one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images", "fields"});
+  one_of("data.subset", c.data.subset, {"all", "long-tail"});
+  one_of("data.tail", c.data.tail, {"empirical", "pareto"});
+  one_of("precondition.scale", c.scale, {"constant", "clock"});
+  one_of("precondition.time", c.time, {"path", "clock"});
+  one_of("feature.area", c.feature_area, {"auto", "on", "off"});
+  one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
+  one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
+  if (c.path.learn && c.method != "htfm") throw InputError("[path.learn] expected method = htfm, got {}", c.method);
+  if (c.path.learn && c.train.validation > 0)
+    throw InputError("[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
+                     c.train.validation);
+  // Throws where method, clock, feature, schedule or coupling are wrong.
+  c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
+  c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding, c.net.unet.film = c.net.mlp.film;
+  if (c.net.kind == "ncsnpp")
+    c.net.unet.filtered = c.net.unet.rescale = true, c.net.unet.group_channels = 4, c.net.unet.progressive = c.net.progressive;
+  c.net.unet.multipliers = parse_list("unet.multipliers", c.net.multipliers);
+  c.net.unet.attention = parse_list("unet.attention", c.net.attention);
+}
+
+}  // namespace
+
+FlowMatchingSpec RunConfig::flow() const {
+  FlowMatchingSpec spec{.clock = clock,
+                        .feature = feature,
+                        .schedule = path,
+                        .coupling = coupling,
+                        .source = source,
+                        .covariance = covariance,
+                        .precondition = precondition,
+                        .clock_time = time == "clock",
+                        .pareto_tail = data.tail == "pareto",
+                        .times = {train.times == "normal", train.times_centre, train.times_spread}};
+  // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
+  const bool coupled = coupling.kind != "independent";
+  spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);
+  spec.feature.squash = feature_squash == "on" || (feature_squash == "auto" && coupled);
+  spec.feature.saturate = feature_saturate == "on" || (feature_saturate == "auto" && coupled && scale == "clock" && precondition);
+  return spec;
+}
+
+ClockSpec RunConfig::provisional_clock() const {
+  const bool later =
+      find_named(clock_families(), clock.family, "clock.family").from_data && find_named(methods(), method, "method").any_clock;
+  return later ? ClockSpec{"inverse-gamma", {{"nu", 2.0}}, clock.grid} : clock;
+}
+
+std::unique_ptr<Method> RunConfig::make_method(const ClockSpec& chosen, DataScale own_scale) const {
+  FlowMatchingSpec spec = flow();
+  spec.clock = chosen;
+  return htfm::make_method(method, spec, method_options, std::move(own_scale));
+}
+
+std::vector<ConfigKey> config_keys() {
+  RunConfig c;
+  std::vector<ConfigKey> out;
+  for (const Binding& b : Bindings(c).list) out.push_back(b.key);
+  return out;
+}
+
+namespace {
+
+RunConfig parse(const std::string& text, const std::string& origin, const std::vector<std::string>& settings, bool saved) {
+  RunConfig c;
+  Bindings keys(c);
+  try {
+    walk(keys, toml::parse(text, origin), "", origin, saved);
+  } catch (const toml::parse_error& e) {
+    throw InputError("{}:{}: expected TOML, got: {}", origin, e.source().begin.line, e.description());
+  }
+  for (const std::string& setting : settings) {
+    const size_t eq = setting.find('=');
+    if (eq == std::string::npos || eq == 0) throw InputError("[--set] expected key=value, got '{}'", setting);
+    find_key(keys, setting.substr(0, eq), "--set ").set_text(setting.substr(eq + 1));
+  }
+  validate(c);
+  return c;
+}
+
+}  // namespace
+
+RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings) {
+  return parse(text, origin, settings, false);
+}
+
+RunConfig parse_saved_config(const std::string& text, const std::string& origin) { return parse(text, origin, {}, true); }
+
+RunConfig load_config(const std::string& path, const std::vector<std::string>& settings) {
+  return parse_config(read_file(path), path, settings);
+}
+
+std::string format_config(const RunConfig& config) {
+  RunConfig c = config;
+  std::string out, section;
+  for (const Binding& b : Bindings(c).list) {
+    const std::string value = b.text();
+    if (value.empty()) continue;
+    const size_t dot = b.key.name.find('.');
+    const std::string own = dot == std::string::npos ? "" : b.key.name.substr(0, dot);
+    if (own != section) out += fmt::format("\n[{}]\n", own), section = own;
+    out += fmt::format("{} = {}\n", dot == std::string::npos ? b.key.name : b.key.name.substr(dot + 1), value);
+  }
+  return out;
+}
+
+std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
+  RunConfig x = a, y = b;
+  const Bindings p(x), q(y);
+  std::vector<std::string> out;
+  for (size_t i = 0; i < p.list.size(); ++i)
+    if (p.list[i].text() != q.list[i].text()) out.push_back(p.list[i].key.name);
+  return out;
+}
+
+bool may_change_on_resume(const std::string& key) {
+  return key == "train.epochs" || key == "train.checkpoint_steps" || key == "train.keep" || key == "train.keep_every" ||
+         key == "train.log_steps" || key == "train.max_bad_steps" || key.starts_with("sample.") || key == "baseline.sampler" ||
+         key == "baseline.eta" || key == "diffusion.grid" || key == "diffusion.threshold";
+}
+
+}  // namespace htfm

@@ -1,0 +1,113 @@
+#include "htfm/model/model.h"
+
+#include "htfm/base/error.h"
+#include "htfm/io/hash.h"
+#include "htfm/model/checkpoint.h"
+
+namespace htfm {
+
+std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
+  const Key key(static_cast<uint64_t>(c.seed));
+  if (c.data.path.empty()) return {load_dataset(c), {}};
+  const DataConfig& d = c.data;
+  if ((d.kind == "auto" ? image_kind(d.path) : d.kind) == "fields") {
+    if (d.holdout > 0)
+      throw InputError("[data.holdout] expected 0 for prepared fields, which have their own part held out, got {}", d.holdout);
+    return {field_dataset(d.path, false), {}};  // those held out are scored as they stream
+  }
+  return split_rows(file_dataset({d.path, d.columns, d.drop, d.missing, d.log_returns, {}, d.kind, d.subset, d.imbalance}), d.holdout,
+                    key.child("holdout"));
+}
+
+Dataset load_dataset(const RunConfig& c) {
+  if (!c.data.path.empty()) return load_split(c).first;
+  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"), {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, c.data.n);
+}
+
+Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
+  if (!c.data.path.empty()) throw InputError("[data] expected a synthetic set to draw fresh points from, got the file {}", c.data.path);
+  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("held out").child(k),
+                           {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, n);
+}
+
+Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
+    : config_(config), names_(data.names), image_(data.image), field_(data.field), data_hash_(data.hash), data_origin_(data.origin) {
+  transform_ = TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"),
+                                   config.data.whiten, config.data.tail_index);
+  if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
+  TrainingData set = training_data(data);
+  dim_ = set.rows.size(1);
+  clock_ = choose_clock(config.clock, set.rows);
+  // Prepared fields have deviation 1; most of them may be dry, and the robust scale that of the dry ones.
+  build(DataScale(config.data_scale > 0 ? config.data_scale : field_ ? 1 : robust_scale(set.rows)));
+  method_->fit_to_data(set);
+  if (config.scale == "clock") method_->fit_data_scale(set);
+  const auto initial = [](const ParameterLayout& layout, Key key) {
+    const at::Tensor parameters = layout.initial(key);
+    return TrainedWeights{parameters, parameters.clone(), {}};
+  };
+  trained = initial(network_->layout(), Key(static_cast<uint64_t>(config.seed)).child("weights"));
+  if (config.path.learn) curves = initial(curve_layout_, Key(0));
+  standardiser = RunningStandardiser(method_->feature().size());
+  if (seen) *seen = std::move(set);
+}
+
+TrainingData Model::training_data(const Dataset& data) const {
+  const Key key(static_cast<uint64_t>(config_.seed));
+  return {transform_.apply(data.rows, key.child("spread")), transform_.seen_names(data.names), key.child("coupling")};
+}
+
+TrainingData Model::fit_to_data(const Dataset& data) {
+  TrainingData set = training_data(data);
+  method_->fit_to_data(set);
+  return set;
+}
+
+void Model::use_curves(bool averaged) {
+  const at::Tensor& from = averaged ? curves.ema : curves.parameters;
+  const float* theta = from.const_data_ptr<float>();
+  LearnedSchedule* learned = method_->learned_schedule();
+  learned->set(std::vector<double>(theta, theta + learned->size()));
+}
+
+void Model::build(DataScale scale) {
+  method_ = config_.make_method(clock_.spec, std::move(scale));
+  if (config_.path.learn) {
+    const auto shape = method_->learned_schedule()->shape();
+    curve_layout_.add("curves", {shape.begin(), shape.end()}, false, 0);
+  }
+  if (config_.net.kind != "mlp") {
+    if (!image_ || image_->size() != dim_)
+      throw InputError("[net.kind] expected images for {}, got rows of {} values", config_.net.kind, dim_);
+    UNetOptions options = config_.net.unet;
+    options.channels = image_->channels, options.height = image_->height, options.width = image_->width;
+    options.feature = method_->feature().size();
+    network_ = make_unet(options);
+    return;
+  }
+  MlpOptions options = config_.net.mlp;
+  options.dim = dim_;
+  options.feature = method_->feature().size();
+  network_ = make_mlp(options);
+}
+
+void Model::save(const std::string& path) const {
+  Checkpoint file{path, {}};
+  save_model(*this, file);
+  file.write();
+}
+
+Model Model::load(const std::string& path) { return load_model(Checkpoint::read(path)); }
+
+at::Tensor Model::to_data(const at::Tensor& rows) const {
+  const at::Tensor seen = transform_.invert(rows);
+  return field_ ? field_->invert(seen) : seen;
+}
+
+std::string Model::weights_hash() const {
+  Xxh64 hash;
+  hash.update(weights().const_data_ptr(), weights().nbytes());
+  return hash.hex();
+}
+
+}  // namespace htfm

@@ -1,0 +1,54 @@
+// Clock preconditioning: the velocity is c_skip x + c_out F(c_in x, t, feature), so that for every clock the network F sees
+// inputs and targets of order one.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "htfm/schedule/schedule.h"
+
+namespace htfm {
+
+/// Coefficients of the network at one time and clock.
+struct Scaling {
+  double skip = 0, in = 1, out = 1;
+};
+
+/// With x_1 of scale s_d and x_0 of scale s_0 = sqrt(2A): c_skip x is the best linear guess of the velocity from x, c_out the
+/// deviation of what is left, c_in the inverse deviation of x.
+Scaling clock_scaling(const Coefficients& c, double data_scale, double source_scale);
+
+/// The data scale s_d as a function of the clock: constant, or log s_d piecewise linear in log s_0, continued with its outermost slopes.
+class DataScale {
+ public:
+  explicit DataScale(double constant = 1) : log_scale_{std::log(constant)} {}
+  /// Knots ascend in log s_0; one knot is a constant.
+  DataScale(std::vector<double> log_source, std::vector<double> log_scale);
+  /// s_d for a clock with this area.
+  double at(double area) const;
+  const std::vector<double>& log_source() const { return log_source_; }
+  const std::vector<double>& log_scale() const { return log_scale_; }
+  /// The scale of a clock in the middle.
+  double typical() const { return std::exp(log_scale_[log_scale_.size() / 2]); }
+  /// "1.3", or "0.4 to 812 (9 knots)": one line for logs.
+  std::string describe() const;
+
+ private:
+  std::vector<double> log_source_, log_scale_;
+};
+
+/// A robust scale of a data set (n x dim float32): median distance from the coordinate-wise median, over that of a standard normal vector.
+double robust_scale(const at::Tensor& rows);
+
+/// Levels of the area at which the knots of a data scale stand.
+std::span<const double> scale_levels();
+
+/// The data scale from paired areas and distances of the data from their centre: at quantiles of the area the median distance over that of
+/// a standard normal vector of dimension dim. `tail_slope`: of log s_d in log s_0 beyond the last knot; 0: that of the last piece.
+DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim, double tail_slope = 0);
+
+}  // namespace htfm

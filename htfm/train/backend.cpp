@@ -1,0 +1,158 @@
+#include "htfm/train/backend.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "htfm/base/error.h"
+#include "htfm/method/flow_matching.h"
+#include "htfm/train/device_trainer.h"
+#include "htfm/train/loss.h"
+
+namespace htfm {
+
+namespace {
+
+// Mirrors images (rows of channels x height x width) from left to right.
+void mirror(at::Tensor& rows, const ImageShape& shape, std::span<const uint8_t> flip) {
+  float* x = rows.mutable_data_ptr<float>();
+  for (size_t i = 0; i < flip.size(); ++i)
+    for (int64_t line = 0; flip[i] != 0 && line < shape.channels * shape.height; ++line) {
+      float* from = x + static_cast<int64_t>(i) * shape.size() + line * shape.width;
+      std::reverse(from, from + shape.width);
+    }
+}
+
+// Trains the curves of a schedule beside the network.
+class CurveTrainer {
+ public:
+  explicit CurveTrainer(const Model& model) : optimiser_(model.curve_layout(), model.config().train) {}
+  void step(Training& training, const PairPlan& plan, std::span<const double> errors) {
+    const Model& model = training.model;
+    std::vector<double> exact;
+    model.method().flow()->curve_loss(plan, errors, exact);
+    std::vector<float> gradient(static_cast<size_t>(model.curve_layout().size()), 0.0F);
+    std::copy(exact.begin(), exact.end(), gradient.begin());
+    if (const double norm = optimiser_.norm(gradient.data()); std::isfinite(norm))
+      optimiser_.update(model.step, gradient.data(), norm, training.state.curves);
+  }
+
+ private:
+  Optimiser optimiser_;
+};
+
+class CpuBackend final : public TrainingBackend {
+ public:
+  explicit CpuBackend(Training& training)
+      : model_(training.model),
+        state_(training.state),
+        training_(training),
+        optimiser_(model_.network().layout(), model_.config().train),
+        gradient_(static_cast<size_t>(model_.network().layout().size())) {
+    if (model_.config().path.learn) curves_.emplace(model_);
+  }
+
+  void step(Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
+    at::Tensor rows = batch.rows;
+    if (!flip.empty()) mirror(rows = rows.clone(), *model_.image(), flip);
+    if (curves_) model_.use_curves(false);
+    const PairPlan plan = model_.method().plan_pairs(key, {rows, batch.index, batch.position}, model_.standardiser);
+    std::vector<double> errors(curves_ ? plan.rows.size() : 0);
+    const double loss = batch_gradient(model_.method().loss(), model_.network(), state_.network.parameters.const_data_ptr<float>(),
+                                       Method::pairs(plan), gradient_.data(), errors);
+    gradient_norm_ = optimiser_.norm(gradient_.data());
+    if (std::isfinite(loss) && std::isfinite(gradient_norm_)) {
+      optimiser_.update(model_.step, gradient_.data(), gradient_norm_, state_.network);
+      if (curves_) curves_->step(training_, plan, errors);
+      state_.loss_sum += loss, ++state_.loss_count, state_.bad_in_a_row = 0;
+    } else {
+      ++model_.skipped, ++state_.bad_in_a_row;
+    }
+    if (curves_) model_.use_curves(true);
+  }
+  void sync_counters() override {}
+  void sync_weights() override {}
+  void reset_loss() override { state_.loss_sum = 0, state_.loss_count = 0; }
+  at::Tensor predict(const TrainingPairs& pairs) override {
+    return model_.network().forward(state_.network.ema.const_data_ptr<float>(), {pairs.x, pairs.t, pairs.feature});
+  }
+
+ private:
+  Model& model_;
+  TrainingState& state_;
+  Training& training_;
+  Optimiser optimiser_;
+  std::optional<CurveTrainer> curves_;  // where they are learned
+  std::vector<float> gradient_;
+};
+
+// What the plans of this training hold that a device cannot make itself, as a plan of its first rows shows.
+DeviceTraffic traffic_of(const Model& model, const TrainingData& set) {
+  const int64_t rows = std::min(model.config().train.batch, set.rows.size(0));
+  std::vector<int64_t> index(static_cast<size_t>(rows));
+  std::iota(index.begin(), index.end(), int64_t{0});
+  RunningStandardiser standardiser = model.standardiser;  // it must not learn from this plan
+  const PairPlan plan = model.method().plan_pairs(Key(0), {set.rows.narrow(0, 0, rows), index, 0}, standardiser);
+  const bool points = plan.source.source.defined();
+  // A coupling that looks at the points must see the rows as the network does.
+  return {.noise = points, .rows = plan.data_changed || (points && model.config().data.flip), .errors = model.config().path.learn};
+}
+
+class CudaBackend final : public TrainingBackend {
+ public:
+  CudaBackend(Training& training, const TrainingData& set)
+      : model_(training.model),
+        state_(training.state),
+        training_(training),
+        optimiser_(model_.network().layout(), model_.config().train),
+        traffic_(traffic_of(model_, set)) {
+    StepState counters;
+    counters.updates = state_.network.updates, counters.skipped = model_.skipped, counters.bad_in_a_row = state_.bad_in_a_row;
+    counters.loss_sum = state_.loss_sum, counters.loss_count = state_.loss_count;
+    if (model_.config().path.learn) curves_.emplace(model_);
+    trainer_ = std::make_unique<DeviceTrainer>(model_.network(), state_.network, counters, set.rows, model_.config().train,
+                                               model_.method().loss(), traffic_);
+  }
+  void step(Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
+    at::Tensor rows = batch.rows;
+    if (traffic_.rows && !flip.empty()) mirror(rows = rows.clone(), *model_.image(), flip), flip = {};
+    if (curves_) model_.use_curves(false);
+    const PairPlan plan = model_.method().plan_pairs(key, {rows, batch.index, batch.position}, model_.standardiser);
+    trainer_->step(plan, batch.index, flip, optimiser_.learning_rate(model_.step));
+    if (!curves_) return;
+    // The next plan needs the curves of this step, so the host does not run ahead.
+    const std::vector<double> errors = trainer_->row_errors();
+    if (trainer_->counters().bad_in_a_row == 0) curves_->step(training_, plan, std::span(errors).first(plan.rows.size()));
+    model_.use_curves(true);
+  }
+  void sync_counters() override {
+    const StepState s = trainer_->counters();
+    model_.skipped = s.skipped, state_.bad_in_a_row = s.bad_in_a_row, state_.loss_sum = s.loss_sum, state_.loss_count = s.loss_count;
+    gradient_norm_ = s.norm;
+  }
+  void sync_weights() override { trainer_->download(state_.network); }
+  void reset_loss() override {
+    trainer_->reset_loss();
+    state_.loss_sum = 0, state_.loss_count = 0;
+  }
+  at::Tensor predict(const TrainingPairs& pairs) override { return trainer_->predict(pairs); }
+
+ private:
+  Model& model_;
+  TrainingState& state_;
+  Training& training_;
+  Optimiser optimiser_;
+  DeviceTraffic traffic_;
+  std::optional<CurveTrainer> curves_;
+  std::unique_ptr<DeviceTrainer> trainer_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingBackend> make_backend(Training& training, const TrainingData& set, at::Device device) {
+  if (device.is_cpu()) return std::make_unique<CpuBackend>(training);
+  if (!training.model.network().unet())
+    throw InputError("[--device] expected cpu for net.kind = {}, got cuda", training.model.config().net.kind);
+  return std::make_unique<CudaBackend>(training, set);
+}
+
+}  // namespace htfm

@@ -1,0 +1,124 @@
+// Fields as a user meets them: prepared, trained on, sampled, scored, shown.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "test/app/support.h"
+#include "test/field/support.h"
+#include "htfm/io/npy.h"
+#include "htfm/io/png.h"
+
+namespace htfm {
+namespace {
+
+using nlohmann::json;
+
+class Fields : public testing::Test {
+ protected:
+  Fields() {
+    for (long frame = 0; frame < 8; ++frame) {
+      test::GribSpec s{.grid = "regular_ll", .width = 48, .height = 32, .discipline = 209, .category = 6, .number = 1, .surface = 102};
+      s.packing = "grid_png", s.decimals = 1, s.time = 6 * frame;
+      s.value = [frame](long j, long i) {
+        const double wave = std::sin(0.7 * static_cast<double>(i + frame)) * std::cos(0.5 * static_cast<double>(j - frame));
+        return i < 3 ? -3.0 : std::round(10 * std::max(0.0, std::exp(3 * wave) - 4)) / 10;
+      };
+      test::write_grib(place_ / ("frame" + std::to_string(frame) + ".grib2"), s);
+    }
+  }
+  void expect_refusal(const std::string& arguments, const std::string& part) const {
+    const Outcome r = place_.run(arguments);
+    EXPECT_EQ(r.code, 2) << arguments << "\n" << r.err;
+    EXPECT_NE(r.err.find(part), std::string::npos) << r.err;
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    EXPECT_TRUE(r.err.starts_with("htfm: ")) << r.err;
+  }
+  Workplace place_;
+  const std::string prepare_ = "prepare . --recipe mrms --size 8 --tiles 8 -o rain.fields ";
+};
+
+TEST_F(Fields, ArePreparedTrainedSampledAndScored) {
+  Outcome r = place_.run(prepare_ + "--json --transform log1p --dequantise 0.1");
+  ASSERT_EQ(r.code, 0) << r.err;
+  json j = json::parse(r.out);
+  EXPECT_EQ(j.at("frames"), 8);
+  EXPECT_EQ(j.at("windows"), 24);
+  EXPECT_EQ(j.at("windows_covered"), 20);
+  EXPECT_EQ(j.at("train"), 6 * 20);
+  EXPECT_EQ(j.at("test"), 2 * 20);
+
+  place_.write("c.toml", "[data]\nkind = \"fields\"\npath = \"rain.fields\"\n[net]\nwidth = 16\n[train]\nepochs = 2\nbatch = 60\n");
+  r = place_.run("train c.toml -o run");
+  ASSERT_EQ(r.code, 0) << r.err;
+  r = place_.run("sample run -n 50 --nfe 4 --solver euler -o s.npy --area a.npy --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const at::Tensor samples = read_npy(place_ / "s.npy");
+  ASSERT_EQ(samples.sizes(), at::IntArrayRef({50, 1, 8, 8}));
+  // In the field's own units: never negative, and either dry or at least the threshold.
+  EXPECT_TRUE(samples.eq(0).logical_or(samples.ge(0.0999)).all().item<bool>());
+  r = place_.run("eval --real rain.fields --fake s.npy --json --maps m.png --page p.html --bootstrap 20 --shown 3");
+  ASSERT_EQ(r.code, 0) << r.err;
+  j = json::parse(r.out);
+  EXPECT_EQ(j.at("n_real"), 40);
+  EXPECT_EQ(j.at("n_fake"), 50);
+  for (const char* key : {"kr", "sr", "tail_share", "wet_real", "wet_fake", "spectrum_distance", "return_level_10_real", "wet_fake_high"})
+    EXPECT_TRUE(j.contains(key)) << key;
+  EXPECT_DOUBLE_EQ(j.at("wet_threshold"), 0.1);
+  EXPECT_EQ(read_png(place_ / "m.png").size(0), 3);
+  EXPECT_NE(slurp(place_ / "p.html").find("Radial power spectrum"), std::string::npos);
+  // Training fields against those held out: a yardstick.
+  r = place_.run("eval --real rain.fields --fake rain.fields --json --bootstrap 0");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(json::parse(r.out).at("n_fake"), 120);
+  r = place_.run("report run -n 30 -o r.html");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(slurp(place_ / "r.html").find("data:image/png"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(place_ / "r.html.samples.npy"));
+  expect_refusal("train c.toml --set data.holdout=0.1 -o other", "[data.holdout]");
+  write_npy(place_ / "small.npy", samples.narrow(2, 0, 4));
+  expect_refusal("eval --real rain.fields --fake small.npy", "small.npy: expected fields of 1 x 8 x 8 = 64 numbers, got 32");
+}
+
+TEST_F(Fields, OptionsMayStandInAFile) {
+  place_.write("p.toml", "recipe = \"mrms\"\nsize = [8, 16]\ntiles = 16\ntest = \"0.5\"\nmask_below = 0\n");
+  const Outcome r = place_.run("prepare . --config p.toml --tiles 8 -o s.fields --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json j = json::parse(r.out);
+  EXPECT_EQ(j.at("shape"), json({1, 8, 16}));
+  EXPECT_EQ(j.at("windows"), 4 * 5);
+  EXPECT_EQ(j.at("test"), j.at("train"));
+  place_.write("bad.toml", "colour = 3\n");
+  expect_refusal("prepare . --config bad.toml -o s2.fields", "[colour] expected an option of htfm prepare");
+}
+
+TEST_F(Fields, WhatIsWrongIsSaidInOneLineAndNothingIsLeft) {
+  const std::string bytes = slurp(place_ / "frame0.grib2");
+  place_.write("cut.bin", bytes.substr(0, bytes.size() / 2));
+  const std::string mrms = " --recipe mrms --size 8 --tiles 8 -o bad.fields";
+  expect_refusal("prepare cut.bin" + mrms, "cut.bin: message 1: truncated or damaged");
+  test::write_grib(place_ / "old.bin", {.grid = "regular_ll", .width = 8, .height = 8, .edition = 1});
+  expect_refusal("prepare old.bin" + mrms, "old.bin: message 1: expected GRIB edition 2, got edition 1");
+  expect_refusal("prepare frame0.grib2 --recipe hrrr-vil -o bad.fields",
+                 "frame0.grib2: expected 0/15/3, level type 10, step 0, got unknown (209/6/1)");
+  expect_refusal("prepare frame0.grib2 --variable tp -o bad.fields", "frame0.grib2: expected tp, got unknown (209/6/1)");
+  test::write_grib(place_ / "grid.bin",
+                   {.grid = "regular_ll", .width = 40, .height = 32, .discipline = 209, .category = 6, .number = 1, .time = 2300});
+  expect_refusal("prepare frame0.grib2 grid.bin" + mrms,
+                 "grid.bin: expected the grid of frame0.grib2 (regular_ll, 32 x 48), got regular_ll, 32 x 40");
+  test::write_netcdf(place_ / "a.nc");
+  expect_refusal("prepare a.nc --variable snow -o bad.fields", "a.nc: expected the variable 'snow', got rain(time 4, lat 6, lon 8)");
+  expect_refusal("prepare frame0.grib2 --train 1999" + mrms,
+                 "expected fields to train on (1999), got none: times run from 2019-06-10 00:00");
+  expect_refusal("prepare frame0.grib2 -o bad.fields", "[variable]");
+  expect_refusal("prepare frame0.grib2 --code 1/2 -o bad.fields", "[code] expected discipline/category/number");
+  expect_refusal("prepare frame0.grib2 --recipe none -o bad.fields", "[recipe] expected one of hrrr-vil, mrms; got 'none'");
+  expect_refusal("prepare absent --recipe mrms -o bad.fields", "absent");
+  expect_refusal("prepare frame0.grib2 -o nowhere/bad.fields" + std::string(" --recipe mrms --size 8"), "nowhere");
+  EXPECT_FALSE(std::filesystem::exists(place_ / "bad.fields"));
+  for (const auto& entry : std::filesystem::directory_iterator(place_ / "."))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".htfm")) << entry.path();
+}
+
+}  // namespace
+}  // namespace htfm

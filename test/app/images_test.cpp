@@ -1,0 +1,133 @@
+// Image scores and grids as a user meets them.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "test/app/support.h"
+#include "htfm/base/random.h"
+#include "htfm/data/image_set.h"
+#include "htfm/io/npy.h"
+#include "htfm/io/png.h"
+#include "test/data.h"
+
+namespace htfm {
+namespace {
+
+using nlohmann::json;
+
+/// A folder with 60 records in data_batch_1.bin, one colour a class plus noise, and the same images as samples in s.npy.
+class Images : public testing::Test {
+ protected:
+  Images() {
+    const Key key(1);
+    for (int64_t i = 0; i < kCount; ++i) {
+      records_.push_back(static_cast<char>(i % 3));
+      for (int64_t k = 0; k < 3072; ++k)
+        records_.push_back(static_cast<char>(60 * (i % 3) + static_cast<int64_t>(key.below(60, static_cast<uint64_t>(i * 3072 + k)))));
+    }
+    place_.write("a.bin", records_);
+    samples_ = at::empty({kCount, 3072}, at::kFloat);
+    for (int64_t i = 0; i < kCount * 3072; ++i)
+      samples_.mutable_data_ptr<float>()[i] =
+          static_cast<float>(static_cast<unsigned char>(records_[static_cast<size_t>(i / 3072 * 3073 + 1 + i % 3072)])) / 127.5F - 1;
+    write_npy(place_ / "s.npy", samples_);
+  }
+  static std::string network(const char* name) { return "'" + test::golden_file("metric/") + name + "'"; }
+  void expect_refusal(const std::string& arguments, const std::string& part) const {
+    const Outcome r = place_.run(arguments);
+    EXPECT_EQ(r.code, 2) << arguments << "\n" << r.err;
+    EXPECT_NE(r.err.find(part), std::string::npos) << r.err;
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+  }
+
+  static constexpr int64_t kCount = 60;
+  Workplace place_;
+  std::string records_;
+  at::Tensor samples_;
+};
+
+TEST_F(Images, EvalScoresSamplesAndKeepsTheReference) {
+  const std::string command = "eval --real a.bin --fake s.npy --features " + network("patches.pt") + " --reference-cache r.safetensors";
+  for (int round = 0; round < 2; ++round) {
+    const Outcome r = place_.run(command + " --json");
+    ASSERT_EQ(r.code, 0) << r.err;
+    const json j = json::parse(r.out);
+    EXPECT_EQ(j.at("fd_name"), "FD[patches]");
+    EXPECT_NEAR(j.at("fd").get<double>(), 0, 1e-5);
+    EXPECT_EQ(j.at("precision"), 1.0);
+    EXPECT_EQ(j.at("recall"), 1.0);
+    EXPECT_EQ(j.at("n_real"), kCount);
+    EXPECT_EQ(j.at("n_fake"), kCount);
+    EXPECT_EQ(j.at("k"), 3);
+    EXPECT_EQ(j.at("features_sha256").get<std::string>().size(), 64U);
+    EXPECT_EQ(j.at("classes").at("bird").at("fake"), 20);
+    EXPECT_EQ(j.at("classes").at("truck").at("fake"), 0);
+    EXPECT_TRUE(std::filesystem::exists(place_ / "r.safetensors"));
+  }
+  place_.write("about.json", R"({"solver": "euler", "nfe": 20})");
+  const Outcome text = place_.run(command + " --about about.json -k 5");
+  ASSERT_EQ(text.code, 0) << text.err;
+  for (const char* part : {"FD[patches]", "features_sha256", "n_real", "split", "train", "euler", "real     20  fake     20"})
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+}
+
+TEST_F(Images, EvalCountsWhatDivergedAndWhatWasClipped) {
+  samples_.mutable_data_ptr<float>()[5 * 3072 + 7] = std::numeric_limits<float>::infinity();
+  samples_.mutable_data_ptr<float>()[6 * 3072] = 3;
+  write_npy(place_ / "d.npy", samples_.view({kCount, 3, 32, 32}));
+  const Outcome r = place_.run("eval --real a.bin --fake d.npy --json --features " + network("patches.pt"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json j = json::parse(r.out);
+  EXPECT_EQ(j.at("nonfinite"), 1);
+  EXPECT_EQ(j.at("n_fake"), kCount - 1);
+  EXPECT_NEAR(j.at("clipped_share").get<double>(), 1.0 / (59 * 3072), 1e-12);
+}
+
+TEST_F(Images, EvalSaysInOneLineWhatIsWrong) {
+  const std::string eval = "eval --real a.bin --fake s.npy --features ";
+  expect_refusal(eval + network("weights.pt"), "weights.pt: expected a TorchScript file");
+  expect_refusal(eval + network("maps.pt"), "maps.pt: expected a network that gives floats of shape");
+  expect_refusal(eval + "absent.pt", "absent.pt");
+  expect_refusal(eval + network("patches.pt") + " --metrics mmd", "[--metrics]");
+  place_.write("cut.bin", records_.substr(0, 5000));
+  expect_refusal("eval --real cut.bin --fake s.npy --features " + network("patches.pt"), "cut.bin: truncated");
+  expect_refusal("eval --real absent --fake s.npy --features " + network("patches.pt"), "absent");
+  write_npy(place_ / "small.npy", samples_.narrow(1, 0, 100));
+  expect_refusal("eval --real a.bin --fake small.npy --features " + network("patches.pt"),
+                 "expected rows of 3 x 32 x 32 = 3072 numbers, got 100");
+  place_.write("r.safetensors", "damaged");
+  expect_refusal(eval + network("patches.pt") + " --reference-cache r.safetensors", "r.safetensors");
+}
+
+TEST_F(Images, GridDrawsSamplesAndClasses) {
+  ASSERT_EQ(place_.run("grid s.npy -o g.png --columns 8 --rows 2").code, 0);
+  const at::Tensor grid = read_png(place_ / "g.png");
+  ASSERT_EQ(grid.sizes(), at::IntArrayRef({3, 2 * 34 + 2, 8 * 34 + 2}));
+  EXPECT_TRUE(grid.narrow(1, 36, 32).narrow(2, 2 + 34, 32).equal(to_bytes(samples_).pixels.select(0, 9).view({3, 32, 32})));
+  const Outcome r = place_.run("grid s.npy -o c.png --rows 4 --real a.bin --features " + network("patches.pt"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  const at::Tensor classes = read_png(place_ / "c.png");
+  ASSERT_EQ(classes.sizes(), at::IntArrayRef({3, 4 * 34 + 2, 10 * 34 + 2}));
+  // Colour c of the first three columns; the other classes have no image.
+  for (int64_t c = 0; c < 10; ++c) {
+    const double mean = classes.narrow(1, 2, 32).narrow(2, 2 + 34 * c, 32).to(at::kFloat).mean().item<double>();
+    EXPECT_NEAR(mean, c < 3 ? 60.0 * static_cast<double>(c) + 29.5 : 255.0, 2) << c;
+  }
+  expect_refusal("grid s.npy -o g.jpg", "expected a file that ends in .png");
+  expect_refusal("grid s.npy -o g.png --real a.bin", "[--features]");
+  expect_refusal("grid absent.npy -o g.png", "absent.npy");
+}
+
+TEST_F(Images, AreDataToTrainOn) {
+  place_.write("c.toml", "[data]\npath = \"a.bin\"\n[train]\nepochs = 1\nbatch = 60\n");
+  const Outcome r = place_.run("train c.toml -o run");
+  ASSERT_EQ(r.code, 0) << r.err;
+  expect_refusal("train c.toml --set data.kind=png -o other", "a.bin: expected a folder of PNG files");
+  expect_refusal("train c.toml --set data.subset=long-tail -o other", "expected at least 5000 images of class 0 (airplane)");
+}
+
+}  // namespace
+}  // namespace htfm

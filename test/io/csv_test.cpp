@@ -1,0 +1,306 @@
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <cstring>
+
+#include "htfm/base/random.h"
+#include "htfm/io/csv.h"
+#include "htfm/io/npy.h"
+#include "htfm/io/table.h"
+#include "test/io/support.h"
+
+namespace htfm {
+namespace {
+
+using test::golden;
+using test::input_error;
+using test::TemporaryFolder;
+using Names = std::vector<std::string>;
+
+Table parse(std::string_view text, const ColumnChoice& choice = {}) { return parse_csv(text, "t.csv", choice); }
+
+std::string refusal(std::string_view text, const ColumnChoice& choice = {}) {
+  return input_error([&] { parse(text, choice); });
+}
+
+void expect_rows(const Table& table, const std::vector<std::vector<double>>& rows) {
+  ASSERT_EQ(table.values.dim(), 2);
+  ASSERT_EQ(table.values.scalar_type(), at::kDouble);
+  ASSERT_EQ(table.values.size(0), static_cast<int64_t>(rows.size()));
+  ASSERT_EQ(table.values.size(1), static_cast<int64_t>(rows[0].size()));
+  const double* values = table.values.const_data_ptr<double>();
+  for (const auto& row : rows) {
+    for (const double expected : row) EXPECT_EQ(*values++, expected);
+  }
+}
+
+TEST(Csv, ReadsPlainTables) {
+  expect_rows(parse("1,2\n3,4\n"), {{1, 2}, {3, 4}});
+  expect_rows(parse("1,2\n3,4"), {{1, 2}, {3, 4}});
+  expect_rows(parse("7"), {{7}});
+  expect_rows(parse("1\n2\n3\n"), {{1}, {2}, {3}});
+  EXPECT_TRUE(parse("1,2\n").names.empty());
+}
+
+TEST(Csv, ReadsNumbersInEveryForm) {
+  expect_rows(parse("-1.5,+2,.5,5.,1e3,1E-2,-0,1e-400,4.9e-324"), {{-1.5, 2, 0.5, 5, 1000, 0.01, -0.0, 0, 4.9e-324}});
+  expect_rows(parse(" 1 ,  2  , 3\n"), {{1, 2, 3}});
+  expect_rows(parse("0.1,123456789.123456789"), {{0.1, 123456789.123456789}});
+}
+
+TEST(Csv, FindsTheHeader) {
+  const Table table = parse("x, y ,\"a \"\"z\"\", too\"\n1,2,3\n");
+  EXPECT_EQ(table.names, (Names{"x", "y", "a \"z\", too"}));
+  expect_rows(table, {{1, 2, 3}});
+  EXPECT_EQ(parse("2019,total\n1,2\n").names, (Names{"2019", "total"}));
+  EXPECT_EQ(parse(",a\n1,2\n").names, (Names{"", "a"}));
+}
+
+TEST(Csv, FindsTheSeparator) {
+  expect_rows(parse("a;b\n1;2\n"), {{1, 2}});
+  expect_rows(parse("a\tb\n1\t2\n"), {{1, 2}});
+  expect_rows(parse("\"a;b\",c\n1,2\n"), {{1, 2}});
+  EXPECT_MENTIONS(refusal("a;b\n1,5;2,5\n"), "row 2, column 1 (a): expected a number, got '1,5' (a decimal comma?");
+}
+
+TEST(Csv, ReadsWhatSpreadsheetsWrite) {
+  expect_rows(parse("\xEF\xBB\xBFx,y\r\n\"1\",\"2.5\"\r\n3,4\r\n\r\n"), {{1, 2.5}, {3, 4}});
+  EXPECT_EQ(parse("\xEF\xBB\xBFx,y\r\n1,2\r\n").names, (Names{"x", "y"}));
+  expect_rows(parse("1,2\n3,4\n\n  \n\n"), {{1, 2}, {3, 4}});
+  expect_rows(parse("1 , \"2\" \n"), {{1, 2}});
+}
+
+TEST(Csv, ReadsOtherEncodings) {
+  EXPECT_EQ(parse("gr\xf6\xdf"
+                  "e,b\n1,2\n")
+                .names,
+            (Names{"größe", "b"}));
+  EXPECT_EQ(parse("größe,日本,😀\n1,2,3\n").names, (Names{"größe", "日本", "😀"}));
+  EXPECT_EQ(refusal(std::string("\xff\xfe"
+                                "a\0\n\0",
+                                6)),
+            "[csv] t.csv: expected text in UTF-8, got UTF-16 (save it as CSV UTF-8)");
+  EXPECT_MENTIONS(refusal("a,b\n1,\xf6\n"), "got '\\xf6'");
+}
+
+TEST(Csv, NamesTheCellThatIsNotANumber) {
+  EXPECT_EQ(refusal("x,y\n1,2\n3,abc\n"), "[csv] t.csv: row 3, column 2 (y): expected a number, got 'abc'");
+  EXPECT_EQ(refusal("1,2\n3,abc\n"), "[csv] t.csv: row 2, column 2: expected a number, got 'abc'");
+  EXPECT_MENTIONS(refusal("1,2\n3,4 5\n"), "row 2, column 2: expected a number, got '4 5' (several numbers?");
+  EXPECT_MENTIONS(refusal("1\n0x10\n"), "got '0x10'");
+  EXPECT_MENTIONS(refusal("1\n1e\n"), "got '1e'");
+  EXPECT_MENTIONS(refusal("1\n--1\n"), "got '--1'");
+  EXPECT_MENTIONS(refusal("1\n+-1\n"), "got '+-1'");
+  EXPECT_MENTIONS(refusal("1\n# a remark\n"), "got '# a remark'");
+  EXPECT_MENTIONS(refusal("1,2\n3,\"1,000\"\n"), "got '1,000'");
+  EXPECT_MENTIONS(refusal(std::string("1\na\0b\x1b[31m\n", 11)), "got 'a\\x00b\\x1b[31m'");
+  EXPECT_MENTIONS(refusal("a\x1b,b\n1,2\nx,4\n"), "column 1 (a\\x1b): expected a number, got 'x'");
+  // Cut between characters, never inside one.
+  EXPECT_MENTIONS(refusal("1\nz" + std::string(39, 'z').replace(38, 1, "\u00e9") + "zz\n"), "zz...'");
+  EXPECT_MENTIONS(refusal("1\n" + std::string(1000, 'z') + "\n"), "got '" + std::string(40, 'z') + "...'");
+}
+
+TEST(Csv, RefusesMissingAndInfiniteValues) {
+  for (const char* missing : {"", " ", "NA", "nan", "NaN", "null", "\"\""}) {
+    const std::string text = refusal(std::string("x,y,z\n1,2,3\n4,") + missing + ",6\n");
+    EXPECT_MENTIONS(text, "row 3, column 2 (y): expected a number, got '");
+    EXPECT_MENTIONS(text, "(a missing value)");
+  }
+  EXPECT_MENTIONS(refusal("x,y\n1,\n"), "row 2, column 2 (y): expected a number, got '' (a missing value)");
+  EXPECT_MENTIONS(refusal("x\n1\n\n2\n"), "row 3, column 1 (x): expected a number, got '' (a missing value)");
+  EXPECT_MENTIONS(refusal("x\n1\ninf\n"), "row 3, column 1 (x): expected a finite number, got 'inf'");
+  EXPECT_MENTIONS(refusal("x\n-Infinity\n"), "expected a finite number, got '-Infinity'");
+  EXPECT_MENTIONS(refusal("x\n1e999\n"), "expected a finite number, got '1e999'");
+  // A first row with a gap is not taken for a header.
+  EXPECT_MENTIONS(refusal("1,NA,3\n4,5,6\n"), "row 1, column 2: expected a number, got 'NA' (a missing value)");
+  EXPECT_MENTIONS(refusal("nan,1\n2,3\n"), "row 1, column 1: expected a number, got 'nan' (a missing value)");
+}
+
+TEST(Csv, LenientReadingTakesMissingValues) {
+  const ReadRules rules{.lenient = true, .advice = "drop it"};
+  const auto lenient = [&](std::string_view text) { return parse_csv(text, "t.csv", {}, rules); };
+  const Table table = lenient("x,y\n1,NA\n\n,4\n5,6\n");
+  ASSERT_EQ(table.values.sizes(), (at::IntArrayRef{4, 2}));
+  const double* v = table.values.const_data_ptr<double>();
+  for (const int k : {1, 2, 3, 4}) EXPECT_TRUE(std::isnan(v[k])) << k;
+  for (const int k : {0, 5, 6, 7}) EXPECT_FALSE(std::isnan(v[k])) << k;
+  const auto refused = [&](std::string_view text) { return input_error([&] { lenient(text); }); };
+  EXPECT_MENTIONS(refused("x,city\n1,Paris\n"), "row 2, column 2 (city): expected a number, got 'Paris' (text; drop it)");
+  EXPECT_MENTIONS(refused("day,x\n2020-01-31,1\n"), "column 1 (day): expected a number, got '2020-01-31' (a date; drop it)");
+  EXPECT_MENTIONS(refused("day,x\n12:30:00,1\n"), "(a date; drop it)");
+  EXPECT_MENTIONS(refused("x\n1\ninf\n"), "expected a finite number, got 'inf'");
+  EXPECT_MENTIONS(refused("x,y\n1\n"), "row 2: expected 2 columns, got 1");
+}
+
+TEST(Csv, HeaderByOrder) {
+  const Table table = parse_csv("0,1\n2,3\n", "t.csv", {}, {.header = true});
+  EXPECT_EQ(table.names, (Names{"0", "1"}));
+  expect_rows(table, {{2, 3}});
+}
+
+TEST(Csv, QuotedCellsMayTakeSeveralLines) {
+  const std::string text = "\"a\nb\",\"c,\r\nd\"\n1,\"say \"\"hi\"\"\n\n2\"\n\n3,x\n";
+  EXPECT_EQ(parse(text.substr(0, text.find("\"say")) + "2\n").names, (Names{"a\nb", "c,\r\nd"}));
+  // Rows are counted by the lines of the file.
+  EXPECT_MENTIONS(refusal("x,note\n1,\"two\nlines\"\nz,4\n", {.columns = {"x"}, .drop = {}}),
+                  "row 4, column 1 (x): expected a number, got 'z'");
+  expect_rows(parse("x,note\n1,\"two\nlines\"\n2,5\" pipe\n3,\"a\"\"\n\"\"b\"\n", {.columns = {"x"}, .drop = {}}), {{1}, {2}, {3}});
+  expect_rows(parse("\"a\nb\";c\n1;2\n"), {{1, 2}});
+}
+
+TEST(Csv, RefusesRaggedRows) {
+  EXPECT_EQ(refusal("x,y\n1,2\n3\n"), "[csv] t.csv: row 3: expected 2 columns, got 1");
+  EXPECT_MENTIONS(refusal("1,2\n3,4,5\n"), "row 2: expected 2 columns, got 3");
+  EXPECT_MENTIONS(refusal("1,2\n3,4,\n"), "row 2: expected 2 columns, got 3");
+  EXPECT_MENTIONS(refusal("1,2\n\n3,4\n"), "row 2: expected 2 columns, got an empty line");
+  EXPECT_MENTIONS(refusal("1\t2\n3\t\n"), "row 2, column 2: expected a number, got '' (a missing value)");
+}
+
+TEST(Csv, RefusesEmptyFilesAndLooseQuotes) {
+  for (const char* empty : {"", "\n", "\r\n\r\n", "  \n\t\n", "\xEF\xBB\xBF"}) EXPECT_MENTIONS(refusal(empty), "got an empty file");
+  EXPECT_MENTIONS(refusal("x,y\n"), "expected rows of numbers, got only a header");
+  EXPECT_MENTIONS(refusal("1,2\n3,\"4\n"), "row 2, column 2: expected a closing quote");
+  EXPECT_MENTIONS(refusal("1,2\n\"3\"4,5\n"), "row 2, column 1: expected a separator after the closing quote, got '4,5'");
+}
+
+TEST(Csv, ChoosesColumns) {
+  const std::string text = "id,x,y,z\nanna,1,2,3\nbert,4,5,6\n";
+  EXPECT_MENTIONS(refusal(text), "row 2, column 1 (id): expected a number, got 'anna'");
+  const Table table = parse(text, {.columns = {"z", "x"}, .drop = {}});
+  EXPECT_EQ(table.names, (Names{"z", "x"}));
+  expect_rows(table, {{3, 1}, {6, 4}});
+  expect_rows(parse(text, {.columns = {"4", "2"}, .drop = {}}), {{3, 1}, {6, 4}});
+  expect_rows(parse(text, {.columns = {}, .drop = {"id", "y"}}), {{1, 3}, {4, 6}});
+  expect_rows(parse(text, {.columns = {}, .drop = {"1"}}), {{1, 2, 3}, {4, 5, 6}});
+  // Names in a column that is not read do not make a header; a missing value there does not matter.
+  expect_rows(parse("\"an, na\",1\nbert,2\n,3\n", {.columns = {}, .drop = {"1"}}), {{1}, {2}, {3}});
+  // A number that is no column can only be a name.
+  expect_rows(parse("2019,2020\n1,2\n", {.columns = {"2020"}, .drop = {}}), {{2}});
+}
+
+TEST(Csv, RefusesColumnsThatAreNotThere) {
+  const std::string text = "x,y,x\n1,2,3\n";
+  EXPECT_MENTIONS(refusal(text, {.columns = {"w"}, .drop = {}}), "expected a column (a number from 1 to 3 or one of x, y, x), got 'w'");
+  EXPECT_MENTIONS(refusal(text, {.columns = {"4"}, .drop = {}}), "got '4'");
+  EXPECT_MENTIONS(refusal(text, {.columns = {"0"}, .drop = {}}), "got '0'");
+  EXPECT_MENTIONS(refusal(text, {.columns = {"x"}, .drop = {}}), "expected one column named 'x', got several");
+  EXPECT_MENTIONS(refusal(text, {.columns = {"y", "2"}, .drop = {}}), "named twice");
+  EXPECT_MENTIONS(refusal(text, {.columns = {"y"}, .drop = {"1"}}), "got both");
+  EXPECT_MENTIONS(refusal(text, {.columns = {}, .drop = {"1", "2", "3"}}), "got all 3 dropped");
+}
+
+TEST(Csv, RoundTripsEveryNumberExactly) {
+  const TemporaryFolder folder;
+  at::Tensor values = at::zeros({500, 4}, at::TensorOptions().dtype(at::kDouble));
+  double* at = values.mutable_data_ptr<double>();
+  const Key key(7);
+  for (int64_t k = 0; k < values.numel(); ++k) {
+    const uint64_t bits = key.bits(static_cast<uint64_t>(k));  // any exponent: numbers of every size
+    std::memcpy(at + k, &bits, sizeof bits);
+    if (!std::isfinite(at[k])) at[k] = 0;
+  }
+  const Names names = {"plain", "with space", "with,comma", "with \"quotes\""};
+  write_csv(folder / "t.csv", values, names);
+  const Table table = read_csv(folder / "t.csv");
+  EXPECT_EQ(table.names, names);
+  ASSERT_EQ(table.values.sizes(), values.sizes());
+  EXPECT_EQ(std::memcmp(table.values.data_ptr(), values.data_ptr(), values.nbytes()), 0);
+  const at::Tensor single = values.slice(0, 0, 3).clamp(-1e30, 1e30).to(at::kFloat);
+  EXPECT_TRUE(at::equal(parse(format_csv(single)).values.to(at::kFloat), single));
+  EXPECT_EQ(format_csv(at::tensor({1, -2}, at::TensorOptions().dtype(at::kLong)).view({1, 2})), "1,-2\n");
+  EXPECT_EQ(format_csv(at::tensor({0.1f}).view({1, 1})), "0.1\n");
+  EXPECT_EQ(folder.count(), 1);
+}
+
+TEST(Csv, WritesSoManyDigits) {
+  const at::Tensor values = at::tensor({1.0 / 3, 1234567890123.0, -0.0, 1e-20 / 3}, at::TensorOptions().dtype(at::kDouble)).view({2, 2});
+  EXPECT_EQ(format_csv(values, {"a", ""}, {7, 7}), "a,\"\"\n0.3333333,1234567890123\n0,3.333333e-21\n");
+  // Many blocks, formatted in parallel, stand in order.
+  const at::Tensor many = at::arange(0, 40000, at::TensorOptions().dtype(at::kLong)).view({-1, 2});
+  EXPECT_TRUE(at::equal(parse(format_csv(many)).values, many.to(at::kDouble)));
+}
+
+TEST(Csv, RefusesToWriteWhatIsNoTable) {
+  EXPECT_MENTIONS(input_error([] { format_csv(at::zeros({3})); }), "expected a matrix n x d to write, got shape (3,)");
+  EXPECT_MENTIONS(input_error([] { format_csv(at::zeros({3, 2}), {"x"}); }), "expected 2 column names, got 1");
+}
+
+TEST(Table, IsReadByExtension) {
+  const TemporaryFolder folder;
+  const at::Tensor values = at::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, at::TensorOptions().dtype(at::kDouble)).view({3, 2});
+  write_npy(folder / "t.npy", values);
+  write_npy(folder / "T.NPY", values.to(at::kFloat));
+  write_csv(folder / "t.csv", values, {"x", "y"});
+  EXPECT_TRUE(at::equal(read_table(folder / "t.npy").values, values));
+  EXPECT_EQ(read_table(folder / "T.NPY").values.scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::equal(read_table(folder / "t.csv").values, values));
+  EXPECT_EQ(read_table(folder / "t.csv").names, (Names{"x", "y"}));
+  EXPECT_TRUE(at::equal(read_table(folder / "t.npy", {.columns = {"2"}, .drop = {}}).values, values.slice(1, 1, 2)));
+  EXPECT_TRUE(at::equal(read_table(folder / "t.npy", {.columns = {}, .drop = {"2"}}).values, values.slice(1, 0, 1)));
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.npy", {.columns = {"x"}, .drop = {}}); }),
+                  "expected a column (a number from 1 to 2)");
+}
+
+TEST(Table, LenientReadingTakesVectorsAndWholeNumbers) {
+  const ReadRules rules{.lenient = true};
+  EXPECT_EQ(read_table(golden("vector.npy"), {}, rules).values.size(1), 1);
+  EXPECT_EQ(read_table(golden("i8.npy"), {}, rules).values.scalar_type(), at::kDouble);
+  // Its nan passes, its inf does not.
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy"), {}, rules); }),
+                  "row 3, column 0 (counted from 0): expected a finite number, got inf");
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("fortran.npy"), {}, rules); }), "expected C order");
+}
+
+// A stand-in for Python: the table comes as CSV with a header, whatever the names are.
+TEST(Table, ParquetComesThroughAnInterpreter) {
+  const TemporaryFolder folder;
+  test::spill(folder / "t.parquet", "PAR1");
+  const auto interpreter = [&](const std::string& body) {
+    const std::string path = folder / "python";
+    test::spill(path, "#!/bin/sh\n" + body + "\n");
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return ReadRules{.lenient = true, .python = path};
+  };
+  const Table table =
+      read_table(folder / "t.parquet", {.columns = {}, .drop = {"city"}}, interpreter("printf '\"1\",city\\n5,\"a b\"\\n,c\\n'"));
+  EXPECT_EQ(table.names, (Names{"1"}));
+  EXPECT_EQ(table.values.const_data_ptr<double>()[0], 5);
+  EXPECT_TRUE(std::isnan(table.values.const_data_ptr<double>()[1]));
+  const auto refused = [&](const std::string& body) {
+    return input_error([&] { read_table(folder / "t.parquet", {}, interpreter(body)); });
+  };
+  EXPECT_MENTIONS(refused("exit 3"), "expected a Python with pyarrow");
+  EXPECT_MENTIONS(refused("echo not one >&2; exit 4"), "expected a Parquet file, got: not one");
+  EXPECT_MENTIONS(refused("printf 'a\\nb\\n' >&2; exit 1"), "got: b");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.parquet", {}, {.python = "no-such-program"}); }), "No such file");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.parquet"); }), "none.parquet");
+}
+
+// Python is started isolated: a file of the working folder that is called like a package is not imported.
+TEST(Table, ParquetRunsNothingOfTheWorkingFolder) {
+  const TemporaryFolder folder;
+  const std::string mark = folder / "mark", before = std::filesystem::current_path();
+  for (const char* name : {"pyarrow.py", "site.py", "sitecustomize.py"}) test::spill(folder / name, "open('" + mark + "', 'w')\n");
+  test::spill(folder / "t.parquet", "PAR1");
+  std::filesystem::current_path(folder.path());
+  EXPECT_THROW(read_table(folder / "t.parquet"), InputError);  // without pyarrow, or since it is no Parquet
+  std::filesystem::current_path(before);
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
+TEST(Table, RefusesEverythingElse) {
+  const TemporaryFolder folder;
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.xlsx"); }), "expected a file named .npy, .csv, .tsv or .parquet, got '.xlsx'");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "a.b/table"); }), "got a name without an extension");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.csv"); }), "No such file");
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("vector.npy")); }), "expected a matrix n x d");
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("no_rows.npy")); }), "got shape (0, 3)");
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy")); }), "row 2, column 1 (counted from 0): expected a finite number");
+  EXPECT_NO_THROW(read_table(golden("nan.npy"), {.columns = {"3"}, .drop = {}}));
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy"), {.columns = {"3", "2"}, .drop = {}}); }), "row 2, column 1 (");
+}
+
+}  // namespace
+}  // namespace htfm

@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include "htfm/base/error.h"
+#include "htfm/io/file.h"
+#include "htfm/model/config.h"
+#include "test/data.h"
+
+namespace htfm {
+namespace {
+
+std::string message(const std::string& text, const std::vector<std::string>& settings = {}) {
+  try {
+    parse_config(text, "run.toml", settings);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+testing::AssertionResult contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+TEST(Config, FormatParsesBackToTheSame) {
+  const RunConfig a = parse_config("[clock]\nfamily = \"stable\"\nalpha = 1.7\n[train]\nlr = 3e-4\n", "t",
+                                   {"data.columns=a,\"b\"", "feature.order=2", "net.film=true", "precondition=off"});
+  const RunConfig b = parse_config(format_config(a), "again");
+  EXPECT_TRUE(config_differences(a, b).empty());
+  EXPECT_EQ(format_config(a), format_config(b));
+  EXPECT_FALSE(b.precondition);
+  EXPECT_EQ(b.data.columns, "a,\"b\"");
+  EXPECT_EQ(b.train.lr, 3e-4);
+}
+
+TEST(Config, UnknownKeyNamesTheNearest) {
+  EXPECT_TRUE(contains(message("[clock]\nfamliy = \"stable\"\n"), "clock.family"));
+  EXPECT_TRUE(contains(message("[clock]\nfamliy = \"stable\"\n"), "run.toml:2"));
+  EXPECT_TRUE(contains(message("", {"train.lrr=1"}), "train.lr"));
+}
+
+TEST(Config, WrongTypeAndRangeNameTheKeyAndLine) {
+  EXPECT_TRUE(contains(message("[train]\nbatch = \"many\"\n"), "run.toml:2: [train.batch] expected a whole number, got 'many'"));
+  EXPECT_TRUE(contains(message("[train]\nbatch = 0\n"), "[train.batch]"));
+  EXPECT_TRUE(contains(message("[train]\nlr = true\n"), "expected a number, got true"));
+  EXPECT_TRUE(contains(message("", {"train.times=normal", "method=dlpm"}), "[train.times] expected uniform for method = dlpm"));
+  EXPECT_TRUE(contains(message("", {"train.times=normal", "path.schedule=time-warp", "path.learn=true"}), "train.times = uniform"));
+  EXPECT_TRUE(contains(message("", {"train.times=late"}), "[train.times] expected one of uniform, normal; got 'late'"));
+  EXPECT_TRUE(contains(message("", {"train.ema=1.5"}), "[train.ema] expected a number from 0 to 1, got 1.5"));
+  EXPECT_TRUE(contains(message("", {"train.batch=12x"}), "[train.batch]"));
+  EXPECT_TRUE(contains(message("", {"precondition=maybe"}), "precondition"));
+  EXPECT_TRUE(contains(message("", {"nonsense"}), "key=value"));
+  EXPECT_TRUE(contains(message("seed = \n"), "run.toml:1"));
+}
+
+TEST(Config, ClockParametersAreChecked) {
+  EXPECT_TRUE(contains(message("", {"clock.family=stable"}), "clock.alpha"));
+  EXPECT_TRUE(contains(message("", {"clock.family=stable", "clock.alpha=2"}), "clock.alpha"));
+  EXPECT_TRUE(contains(message("", {"clock.family=stabel"}), "stable"));
+  EXPECT_TRUE(contains(message("", {"feature.order=7"}), "feature.order"));
+  EXPECT_TRUE(contains(message("", {"feature.kind=sig"}), "feature.kind"));
+  EXPECT_TRUE(contains(message("", {"coupling.kind=none"}), "coupling.kind"));
+  EXPECT_TRUE(contains(message("", {"net.kind=unet2"}), "net.kind"));
+  EXPECT_TRUE(contains(message("", {"method=ddpm"}), "method"));
+}
+
+// One line of a file changes the tail: what belongs to other families may stand there.
+TEST(Config, ParametersOfOtherFamiliesMayStandInAFile) {
+  const std::string text = "[clock]\nfamily = \"inverse-gamma\"\nalpha = 1.7\nnu = 3.0\n";
+  EXPECT_EQ(parse_config(text, "t").clock.describe(), "inverse-gamma(nu=3), grid 200");
+  EXPECT_EQ(parse_config(text, "t", {"clock.family=stable"}).clock.describe(), "stable(alpha=1.7), grid 200");
+  EXPECT_EQ(parse_config(text, "t", {"clock.family=deterministic"}).clock.describe(), "deterministic, grid 200");
+}
+
+// A configuration may come from somebody else: it names no program. Files of earlier versions stay readable.
+TEST(Config, NamesNoProgram) {
+  EXPECT_EQ(message("[data]\npython = \"python3\"\n"), "no error");
+  EXPECT_TRUE(contains(message("[data]\npython = \"./evil\"\n"), "run.toml:2: [data.python] expected no such key any more, got './evil'"));
+  EXPECT_TRUE(contains(message("", {"data.python=./evil"}), "data.python"));
+  EXPECT_NO_THROW(parse_saved_config("[data]\npython = \"./evil\"\n", "checkpoint"));
+  for (const ConfigKey& k : config_keys()) EXPECT_EQ(k.name.find("python"), std::string::npos);
+}
+
+TEST(Config, EveryKeyIsDescribed) {
+  for (const ConfigKey& k : config_keys()) {
+    EXPECT_FALSE(k.meaning.empty()) << k.name;
+    EXPECT_FALSE(k.type.empty()) << k.name;
+  }
+}
+
+// `htfm train --keys` prints these rows.
+TEST(Config, TheDocumentListsEveryKey) {
+  const std::string text = read_file(test::source_file("doc/configuration.md"));
+  const size_t from = text.find("| key | type | default | meaning |\n|---|---|---|---|\n");
+  ASSERT_NE(from, std::string::npos);
+  std::string rows = "| key | type | default | meaning |\n|---|---|---|---|\n";
+  for (const ConfigKey& k : config_keys()) {
+    const std::string row =
+        fmt::format("| `{}` | {} | {} | {} |\n", k.name, k.type, k.default_value.empty() ? "" : "`" + k.default_value + "`", k.meaning);
+    EXPECT_NE(text.find(row), std::string::npos) << "not in doc/configuration.md: " << row;
+    rows += row;
+  }
+  EXPECT_EQ(text.substr(from), rows) << "expected the table of htfm train --keys, and nothing after it";
+}
+
+TEST(Config, NamedSkewedSourcesSetTheClock) {
+  EXPECT_EQ(parse_config("", "t", {"source.law=variance-gamma", "clock.shape=2", "source.skew=0.5"}).clock.family, "gamma");
+  EXPECT_TRUE(
+      contains(message("", {"source.law=variance-gamma", "clock.family=stable", "clock.alpha=1.5"}), "[clock.family] expected gamma"));
+  EXPECT_TRUE(contains(message("", {"source.law=skewed"}), "[source.law]"));
+  EXPECT_TRUE(contains(message("", {"source.skew=a"}), "[source.skew]"));
+  EXPECT_TRUE(contains(message("", {"method=clock-diffusion", "source.skew=1"}), "[source]"));
+}
+
+TEST(Config, SchedulesByTheClock) {
+  for (const char* name : {"ve-signature", "signature-linear", "near-linear", "time-warp"})
+    EXPECT_EQ(parse_config("", "t", {std::string("path.schedule=") + name}).path.name, name);
+  EXPECT_TRUE(contains(message("", {"path.schedule=near-linear", "path.b=cx: 1"}), "[path.b]"));
+  EXPECT_TRUE(contains(message("", {"path.schedule=ve-signature", "path.lambda_beta=1"}), "[path.lambda_beta]"));
+}
+
+}  // namespace
+}  // namespace htfm
