@@ -14,7 +14,8 @@ struct Drawn {
 Drawn draw(const Method& method, int64_t n) {
   RunningStandardiser none(0);
   const PairPlan r = method.plan_pairs(Key(11), {at::empty({n, 2}, at::kFloat).zero_(), {}, 0}, none);
-  const double *x = r.points().const_data_ptr<double>(), *a = r.source.area.const_data_ptr<double>();
+  const at::Tensor points = r.points();
+  const double *x = points.const_data_ptr<double>(), *a = r.source.area.const_data_ptr<double>();
   Drawn out{{x, x + 2 * n}, {a, a + n}};
   for (double& v : out.mixing) v *= 2;
   return out;
@@ -102,6 +103,7 @@ TEST(BaselineRecipe, MixesDataAndNoiseAsDefined) {
     const PairPlan r = method->plan_pairs(Key(4), {data, {}, 0}, none);
     const TrainingPairs p = method->pairs(Key(4), {data, {}, 0}, none);
     EXPECT_FALSE(p.feature.defined());
+    const at::Tensor points = r.points();
     for (int64_t i = 0; i < n; ++i) {
       const PairCoefficients& row = r.rows[static_cast<size_t>(i)];
       const test::Mixing m = test::mixing_of(name, parameter, row.time);
@@ -109,7 +111,7 @@ TEST(BaselineRecipe, MixesDataAndNoiseAsDefined) {
       EXPECT_NEAR(row.source_in, m.b, 1e-9) << name;
       EXPECT_NEAR(row.data_target, m.data_target, 1e-9 * (1 + std::abs(m.data_target))) << name;
       EXPECT_NEAR(row.source_target, m.source_target, 1e-9) << name;
-      const double y = data.const_data_ptr<float>()[2 * i], e = r.points().const_data_ptr<double>()[2 * i];
+      const double y = data.const_data_ptr<float>()[2 * i], e = points.const_data_ptr<double>()[2 * i];
       EXPECT_NEAR(p.x.const_data_ptr<float>()[2 * i], m.a * y + m.b * e, 1e-6 * (1 + std::abs(y) + std::abs(e))) << name;
       EXPECT_NEAR(p.target.const_data_ptr<float>()[2 * i], m.data_target * y + m.source_target * e, 1e-5 * (1 + std::abs(y) + std::abs(e)));
     }
@@ -143,7 +145,8 @@ TEST(BaselineRecipe, GroupsOfTheMedianLoss) {
   RunningStandardiser none(0);
   const PairPlan r = test::method_for("dlpm", 1.7, o)->plan_pairs(Key(4), {data, {}, 0}, none);
   ASSERT_EQ(r.data.size(0), 300);
-  const double *area = r.source.area.const_data_ptr<double>(), *x = r.points().const_data_ptr<double>();
+  const at::Tensor points = r.points();
+  const double *area = r.source.area.const_data_ptr<double>(), *x = points.const_data_ptr<double>();
   for (int64_t i = 0; i < 300; ++i) {
     EXPECT_EQ(r.data.const_data_ptr<float>()[2 * i], data.const_data_ptr<float>()[i / 6 * 2]);
     EXPECT_EQ(r.rows[static_cast<size_t>(i)].time, r.rows[static_cast<size_t>(i / 6 * 6)].time);

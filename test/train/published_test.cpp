@@ -142,7 +142,7 @@ TEST(Published, FilesSayWhatThePaperPrints) {
     };
     expect(prefix + "lim", own + baseline("lim", "sde"));
     expect(prefix + "dlpm", own + levy + baseline("dlpm", "dlpm"));
-    expect(prefix + "dlim", own + levy + baseline("dlim", "dlim"));
+    expect(prefix + "dlim", own + levy + baseline("dlpm", "dlim"));  // E.2: one network for both
     expect(prefix + "tflow", own + baseline("tflow", "euler"));  // E.6: Euler for the baselines
   }
 }
@@ -160,7 +160,8 @@ TEST(Published, PairsAreTheStraightLineAndItsVelocity) {
     const TrainingPairs pairs = Method::pairs(plan);
     const float *x1 = rows.const_data_ptr<float>(), *x = pairs.x.const_data_ptr<float>(), *u = pairs.target.const_data_ptr<float>(),
                 *t = pairs.t.const_data_ptr<float>();
-    const double* x0 = plan.points().const_data_ptr<double>();
+    const at::Tensor points = plan.points();
+    const double* x0 = points.const_data_ptr<double>();
     double mean_time = 0;
     for (int64_t k = 0; k < 1024; ++k) {
       const double time = t[k / 2], size = 1 + std::abs(x0[k]) + std::abs(static_cast<double>(x1[k]));
