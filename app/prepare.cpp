@@ -161,7 +161,7 @@ void add_prepare(CLI::App& app) {
            {"hash", set.hash},
            {"channels", set.channels},
            {"shape", {set.fields.size(1), set.fields.size(2), set.fields.size(3)}},
-           {"grid", set.provenance.at("grid")},
+           {"grid", Json::parse(set.provenance).at("grid")},
            {"files", s.files},
            {"frames", s.frames},
            {"windows", s.windows},

@@ -3,8 +3,10 @@
 #include <ATen/ops/empty.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "htfm/base/error.h"
+#include "htfm/field/transform_json.h"
 #include "htfm/io/dtype.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/mapped_file.h"
@@ -39,7 +41,7 @@ void write_field_set(const std::string& path, const FieldSet& set) {
   file.tensors = {{"fields", set.fields}, {"time", set.time}, {"held_out", set.held_out}, {"place", set.place}, {"corners", set.corners}};
   file.metadata["format"] = kFormat;
   file.metadata["transform"] = nlohmann::json(set.transform).dump();
-  file.metadata["provenance"] = set.provenance.dump();
+  file.metadata["provenance"] = set.provenance;
   file.metadata["about"] = nlohmann::json{{"channels", set.channels}, {"units", set.units}, {"south_first", set.south_first}}.dump();
   write_safetensors(path, file);
 }
@@ -84,7 +86,7 @@ FieldSet open_field_set(const std::string& path) {
     throw InputError("[fields] {}: expected a time, a part and a place for each of at least one field, got {} fields", path, n);
   try {
     set.transform = nlohmann::json::parse(word("transform")).get<FieldTransform>();
-    set.provenance = nlohmann::json::parse(word("provenance"));
+    set.provenance = nlohmann::json::parse(word("provenance")).dump();
     const nlohmann::json about = nlohmann::json::parse(word("about"));
     set.channels = about.at("channels").get<std::vector<std::string>>(), set.units = about.at("units").get<std::vector<std::string>>();
     set.south_first = about.at("south_first");

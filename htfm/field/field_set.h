@@ -4,7 +4,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -22,7 +21,7 @@ struct FieldSet {
   std::vector<std::string> channels = {};  ///< names of the variables
   std::vector<std::string> units = {};     ///< their units, as far as they are known
   bool south_first = false;                ///< the first row is the southern one
-  nlohmann::json provenance = {};          ///< settings, files, what was dropped
+  std::string provenance = "{}";           ///< settings, files, what was dropped: a JSON object
   std::string hash = {};                   ///< XXH64 of the data; set on reading
 
   int64_t size() const { return fields.size(0); }

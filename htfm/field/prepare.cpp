@@ -268,7 +268,7 @@ class Preparation {
   }
 
   void describe() {
-    json& p = set_.provenance;
+    json p;
     p["recipe"] = spec_.recipe;
     p["fields"] = texts_;
     p["grid"] = grid_->text();
@@ -279,6 +279,7 @@ class Preparation {
     p["train"] = spec_.train, p["test"] = spec_.test;
     p["dropped_missing"] = summary_.missing, p["dropped_incomplete"] = summary_.incomplete, p["dropped_neither"] = summary_.neither;
     p["files"] = files_;
+    set_.provenance = p.dump();
   }
 
   const PrepareSpec& spec_;

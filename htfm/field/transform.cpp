@@ -8,6 +8,7 @@
 
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
+#include "htfm/field/transform_json.h"
 
 namespace htfm {
 namespace {

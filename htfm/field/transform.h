@@ -3,7 +3,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +40,5 @@ struct FieldTransform {
  private:
   double dry(double u) const;  ///< what a dry value becomes, in the field's own unit; u uniform
 };
-
-void to_json(nlohmann::json& j, const FieldTransform& t);
-void from_json(const nlohmann::json& j, FieldTransform& t);
 
 }  // namespace htfm

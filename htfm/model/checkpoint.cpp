@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "htfm/base/error.h"
+#include "htfm/field/transform_json.h"
 #include "htfm/io/dtype.h"
 
 namespace htfm {

@@ -2,6 +2,8 @@
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 
 #include "test/field/support.h"
@@ -80,8 +82,9 @@ TEST(Prepare, RadarRecipeCutsWindowsInsideTheCoverageAndHoldsTheLastFramesOut) {
   EXPECT_GE(set.fields.min().item<double>(), 0);
   EXPECT_EQ(set.channels, std::vector<std::string>{"PrecipRate"});
   EXPECT_EQ(set.units, std::vector<std::string>{"mm/h"});
-  EXPECT_EQ(set.provenance.at("dropped_missing"), 1);
-  EXPECT_EQ(set.provenance.at("files").size(), 4U);
+  const auto provenance = nlohmann::json::parse(set.provenance);
+  EXPECT_EQ(provenance.at("dropped_missing"), 1);
+  EXPECT_EQ(provenance.at("files").size(), 4U);
   // What a network sees of the training part has mean 0 and deviation 1, however dry values are spread.
   for (const double depth : {0.0, 0.5}) {
     spec.transform.quantum = 0.1, spec.transform.depth = depth;
