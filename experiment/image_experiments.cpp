@@ -77,10 +77,11 @@ ImageExperiment image_equal_budget(bool as_published) {
 }
 
 ImageExperiment image_long_run(bool) {
-  ImageVariant model = ours("alpha-1.7", stable(1.7, {}), solvers({"euler", "ab2", "stochastic"}, {5, 10, 20, 50, 100}));
+  ImageVariant model =
+      ours("alpha-1.7", stable(1.7, {}), solvers({"euler", "heun", "midpoint", "ab2", "stochastic"}, {5, 10, 20, 50, 100}));
   model.name += "-long";
   return {
-      "cifar10lt-long", "CIFAR10-LT, a long run", "The Frechet distance against the evaluations of three solvers.", 5 * kEpochs, {model}};
+      "cifar10lt-long", "CIFAR10-LT, a long run", "The Frechet distance against the evaluations of five solvers.", 5 * kEpochs, {model}};
 }
 
 // A sampler's own steps are as many as the evaluations.
@@ -112,6 +113,8 @@ ImageExperiment image_flow_type(bool as_published) {
     e.variants.push_back(of_order(as_published, alpha_clock(1.7), m, runs));
     e.variants.back().name += "-ve-signature", e.variants.back().settings.emplace_back("path.schedule=ve-signature");
   }
+  if (!as_published)  // learned curves say where times are
+    e.variants.push_back({"learned-alpha-1.7", stable(1.7, {"path.schedule=time-warp", "path.learn=true"}), runs});
   return e;
 }
 
@@ -136,13 +139,14 @@ ImageExperiment image_nfe(bool as_published) {
 }
 
 ImageExperiment image_solver(bool as_published) {
-  const std::vector<std::string> names = as_published ? std::vector<std::string>{"euler", "heun", "midpoint", "ab2"}
-                                                      : std::vector<std::string>{"euler", "heun", "midpoint", "ab2", "stochastic"};
+  const std::vector<std::string> names = as_published
+                                             ? std::vector<std::string>{"euler", "heun", "midpoint", "ab2"}
+                                             : std::vector<std::string>{"euler", "heun", "heun-euler", "midpoint", "ab2", "stochastic"};
   return {"solver",
           "CIFAR10-LT: solvers",
           "Solvers at the evaluations really spent.",
           kEpochs,
-          {of_order(as_published, alpha_clock(1.7), 1, solvers(names, {20, 50, 100}))}};
+          {of_order(as_published, alpha_clock(1.7), 1, solvers(names, {5, 10, 20, 50, 100}))}};
 }
 
 }  // namespace htfm::app
