@@ -6,6 +6,7 @@
 
 #include "htfm/base/registry.h"
 #include "htfm/coupling/assignment.h"
+#include "htfm/coupling/ot_given_clock.h"
 #include "htfm/coupling/pool.h"
 #include "htfm/coupling/sinkhorn.h"
 
@@ -114,6 +115,7 @@ std::span<const CouplingInfo> couplings() {
       {"pool", "the data's size ranked in the whole data set, the source's in a large pool", make_pool_coupling},
       {"ot", "within the batch, the pairing of least cost |x_0 - x_1|^ot_power",
        [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Transport>(c); }},
+      {"ot-given-clock", "coupling.group sources of one clock, and inside the group the pairing of least cost", make_ot_given_clock},
   };
   return list;
 }

@@ -15,6 +15,7 @@ struct CouplingSpec {
   SizeSpec size;
   double ot_power = 2;     ///< ot: the cost is |x_0 - x_1|^power
   double ot_entropy = 0;   ///< ot: entropic regularisation relative to the median cost; 0: exact
+  int64_t group = 64;      ///< ot-given-clock: sources that share a clock
   int64_t pool = 1 << 18;  ///< pool: draws of the source that are ranked together
 };
 

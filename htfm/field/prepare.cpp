@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "htfm/base/error.h"
 #include "htfm/field/calendar.h"

@@ -241,6 +241,7 @@ Bindings::Bindings(RunConfig& c) {
   add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
   add("coupling.size_path", c.coupling.size.path, "size = file: one number for each row (.npy or .csv)");
   add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
+  add("coupling.group", c.coupling.group, 2, 1 << 16, "ot-given-clock: sources that share a clock");
   add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is |x_0 - x_1|^power");
   add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6, "ot: entropic regularisation in units of the median cost; 0: exact");
   add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");

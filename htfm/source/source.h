@@ -10,10 +10,10 @@ namespace htfm {
 
 /// n draws of the source.
 struct SourceBatch {
-  at::Tensor area;     ///< n, float64
-  at::Tensor feature;  ///< n x size, float64, before standardisation; undefined where the network sees none
-  at::Tensor coordinates;      ///< n x words, float64: what the schedule is told of the clock; undefined where it does not look at it
-  at::Tensor source;   ///< n x dim, float64: x_0 = m(T) + sqrt(2A) R z, R the root of the covariance
+  at::Tensor area;         ///< n, float64
+  at::Tensor feature;      ///< n x size, float64, before standardisation; undefined where the network sees none
+  at::Tensor coordinates;  ///< n x words, float64: what the schedule is told of the clock; undefined where it does not look at it
+  at::Tensor source;       ///< n x dim, float64: x_0 = m(T) + sqrt(2A) R z, R the root of the covariance
 
   /// Row i becomes row order[i].
   void reorder(const std::vector<int64_t>& order);

@@ -1,15 +1,15 @@
 // Prepared sets: which fields they hold, how a network sees them and back, and that nothing half-made is left.
+#include "htfm/field/prepare.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
-
-#include "test/field/support.h"
 #include "htfm/field/field_set.h"
-#include "htfm/field/prepare.h"
 #include "htfm/field/time_part.h"
+#include "test/field/support.h"
 #include "test/io/support.h"
 
 namespace htfm {
