@@ -1,8 +1,36 @@
-# The libraries that read fields: ecCodes (GRIB2) and NetCDF. Only htfm/field includes their headers.
+# htfm_fields: the readers of GRIB2 (ecCodes) and NetCDF, a shared library beside the program that is loaded when a file of fields is opened.
+# Nothing else links the two. Left out where one of them is not installed.
+set(fields_missing "")
 foreach(format IN ITEMS eccodes netcdf)
-  find_path(${format}_INCLUDE ${format}.h REQUIRED)
-  find_library(${format}_LIBRARY ${format} REQUIRED)
+  find_path(${format}_INCLUDE ${format}.h)
+  find_library(${format}_LIBRARY ${format})
   mark_as_advanced(${format}_INCLUDE ${format}_LIBRARY)
-  add_library(field::${format} UNKNOWN IMPORTED)
-  set_target_properties(field::${format} PROPERTIES IMPORTED_LOCATION ${${format}_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${${format}_INCLUDE})
+  if(${format}_INCLUDE AND ${format}_LIBRARY)
+    add_library(field::${format} UNKNOWN IMPORTED)
+    set_target_properties(field::${format} PROPERTIES IMPORTED_LOCATION ${${format}_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${${format}_INCLUDE})
+  else()
+    list(APPEND fields_missing lib${format}-dev)
+  endif()
 endforeach()
+list(JOIN fields_missing " and no " fields_missing)
+target_compile_definitions(htfm_field PRIVATE HTFM_FIELDS_MISSING="${fields_missing}")
+
+if(fields_missing)
+  set(HTFM_WITH_FIELDS OFF)
+  message(STATUS "GRIB2 and NetCDF: OFF, no ${fields_missing}")
+else()
+  set(HTFM_WITH_FIELDS ON)
+  message(STATUS "GRIB2 and NetCDF: ON")
+  file(GLOB fields_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/htfm/field/*_module.cpp)
+  # It needs nothing of the program: what it uses of the core has no state, and is compiled into it again.
+  foreach(source IN ITEMS io/descriptor io/file io/hash io/text field/calendar field/field_message field/grid)
+    list(APPEND fields_sources ${CMAKE_SOURCE_DIR}/htfm/${source}.cpp)
+  endforeach()
+  add_library(htfm_fields SHARED ${fields_sources})
+  target_link_libraries(htfm_fields PRIVATE htfm_options field::eccodes field::netcdf PNG::PNG -Wl,--no-undefined
+                                            -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/module.map)
+  # Of torch only fmt's headers.
+  target_include_directories(htfm_fields SYSTEM PRIVATE $<TARGET_PROPERTY:torch::cpu,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(htfm_fields PRIVATE $<TARGET_PROPERTY:torch::cpu,INTERFACE_COMPILE_DEFINITIONS>)
+  set_target_properties(htfm_fields PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/module.map BUILD_RPATH "")
+endif()

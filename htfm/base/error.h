@@ -1,4 +1,4 @@
-// The two kinds of failure. The library throws; only the program prints.
+// The two kinds of failure. The library throws; only the program prints. Both are known by name across shared libraries.
 #pragma once
 
 #include <fmt/format.h>
@@ -6,17 +6,19 @@
 #include <stdexcept>
 #include <utility>
 
+#include "htfm/base/api.h"
+
 namespace htfm {
 
 /// A failure that the user did not cause: exit code 1.
-class Error : public std::runtime_error {
+class HTFM_PUBLIC Error : public std::runtime_error {
  public:
   template <class... Args>
   explicit Error(fmt::format_string<Args...> text, Args&&... args) : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
 /// Bad input or usage, as "[where] expected ... got ...": exit code 2.
-class InputError : public Error {
+class HTFM_PUBLIC InputError : public Error {
  public:
   using Error::Error;
 };

@@ -1,4 +1,5 @@
 // Clocks and sources drawn on the device: one warp a clock, the path by a scan over its increments.
+#include "htfm/base/api.h"
 #include "htfm/base/check_cuda.h"
 #include "htfm/base/random_cuda.h"
 #include "htfm/clock/device.h"
@@ -106,7 +107,7 @@ void source(uint64_t key, const double* area, int64_t first, int64_t n, int64_t 
 }  // namespace
 }  // namespace htfm
 
-extern "C" const htfm::ClockBackend* htfm_cuda_clock_backend(const char** reason) {
+extern "C" HTFM_PUBLIC const htfm::ClockBackend* htfm_cuda_clock_backend(const char** reason) {
   static const htfm::ClockBackend backend{&htfm::sample, &htfm::source};
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);

@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "htfm/base/api.h"
 #include "htfm/base/check_cuda.h"
 #include "htfm/device/device.h"
 #include "htfm/device/step_kernels_cuda.h"
@@ -195,7 +196,7 @@ class CudaImageDevice final : public ImageDevice {
 }  // namespace
 }  // namespace htfm
 
-extern "C" const htfm::ImageDevice* htfm_cuda_image_device(const char** reason) {
+extern "C" HTFM_PUBLIC const htfm::ImageDevice* htfm_cuda_image_device(const char** reason) {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   if (status != cudaSuccess || devices == 0) {

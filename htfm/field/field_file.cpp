@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "htfm/base/error.h"
+#include "htfm/base/module_library.h"
+#include "htfm/field/field_reader.h"
 #include "htfm/io/file.h"
 #include "htfm/io/text.h"
 
@@ -10,34 +12,20 @@ namespace htfm {
 namespace {
 
 constexpr uint64_t kLook = 1024;  // bytes at the start in which a GRIB message may begin: archives put a header before it
-constexpr size_t kListed = 6;
+
+const FieldReader& field_reader(const std::string& path) {
+  static const ModuleLibrary library("htfm_fields");
+  if (!library.loaded()) {
+    const std::string missing = HTFM_FIELDS_MISSING;  // packages, when this was built
+    throw InputError("[fields] {}: expected the library that reads GRIB2 and NetCDF, got {}{}", path, library.reason(),
+                     missing.empty() ? "" : fmt::format(": it was left out of this build, which found no {}", missing));
+  }
+  static const ModuleLibrary::Object reader = library.object("htfm_field_reader");
+  if (!reader.address) throw InputError("[fields] {}: expected the library that reads GRIB2 and NetCDF, got {}", path, reader.reason);
+  return *static_cast<const FieldReader*>(reader.address);
+}
 
 }  // namespace
-
-std::string FieldChoice::text() const {
-  std::string out = name;
-  const auto add = [&](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
-  if (code) add(fmt::format("{}/{}/{}", code->discipline, code->category, code->number));
-  if (!level_type.empty()) add("level type " + level_type);
-  if (level) add(fmt::format("level {}", *level));
-  if (step) add(fmt::format("step {}", *step));
-  return out.empty() ? "any field" : out;
-}
-
-void FieldMessage::read(const Window& window, double* out) const {
-  visit_rows(window, [&](int64_t row, const double* values) { std::copy_n(values, window.width, out + row * window.width); });
-}
-
-std::string found_text(const std::vector<std::string>& found) {
-  if (found.empty()) return "none";
-  std::vector<std::string> distinct;
-  for (const std::string& f : found)
-    if (std::find(distinct.begin(), distinct.end(), f) == distinct.end()) distinct.push_back(f);
-  std::string out;
-  for (size_t k = 0; k < std::min(kListed, distinct.size()); ++k) out += (k ? "; " : "") + distinct[k];
-  if (distinct.size() > kListed) out += fmt::format("; and {} more", distinct.size() - kListed);
-  return out;
-}
 
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
   std::string start;
@@ -47,8 +35,8 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
     file.read(0, start.data(), start.size());
   }
   if (start.empty()) throw InputError("[fields] {}: expected GRIB2 or NetCDF, got an empty file", path);
-  if (start.starts_with("CDF") || start.starts_with("\x89HDF")) return visit_netcdf(path, choice, visitor);
-  if (start.find("GRIB") != std::string::npos) return visit_grib(path, choice, visitor);
+  if (start.starts_with("CDF") || start.starts_with("\x89HDF")) return field_reader(path).visit_netcdf(path, choice, visitor);
+  if (start.find("GRIB") != std::string::npos) return field_reader(path).visit_grib(path, choice, visitor);
   if (start.starts_with("\x1f\x8b"))
     throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a gzip file: unpack it first (gunzip)", path);
   throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a file that begins with {}", path, in_quotes(start.substr(0, 16)));

@@ -1,65 +1,14 @@
-// Fields in files of GRIB edition 2 or NetCDF: which are wanted, and each of them as it is met.
+// Fields out of files of GRIB edition 2 or NetCDF.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "htfm/field/grid.h"
+#include "htfm/field/field_message.h"
 
 namespace htfm {
 
-/// Discipline, category and number: what GRIB calls a parameter.
-struct ParameterCode {
-  int64_t discipline = 0, category = 0, number = 0;
-  bool operator==(const ParameterCode&) const = default;
-};
-
-/// Which fields of a file are wanted; what is left open matches everything.
-struct FieldChoice {
-  std::string name = {};                   ///< ecCodes' short name, or NetCDF's variable
-  std::optional<ParameterCode> code = {};  ///< GRIB alone
-  std::string level_type = {};             ///< GRIB: ecCodes' name (atmosphere, surface, ...) or the number of code table 4.5
-  std::optional<double> level = {};        ///< the level's value; NetCDF: of the coordinate that is neither time nor place
-  std::optional<int64_t> step = {};        ///< GRIB: hours from the analysis
-
-  std::string text() const;  ///< "veril, 0/15/3, level type 10, step 0"
-};
-
-using RowVisitor = std::function<void(int64_t row, const double* values)>;
-
-/// One field of a file. Values are those that ecCodes or NetCDF's packing give, in double precision.
-class FieldMessage {
- public:
-  virtual ~FieldMessage() = default;
-
-  std::string name = {};   ///< of the variable
-  std::string text = {};   ///< what it is, for messages and provenance
-  std::string units = {};  ///< where the file says them
-  int64_t time = 0;        ///< of validity, in seconds since 1970
-  std::shared_ptr<const Grid> grid = {};
-
-  /// Visits the rows of a window in order (row 0 is the window's first); values that the file marks as missing are NaN. A whole radar
-  /// mosaic need not be in memory.
-  virtual void visit_rows(const Window& window, const RowVisitor& visitor) const = 0;
-  /// The same into an array, row by row.
-  void read(const Window& window, double* out) const;
-};
-
-using FieldVisitor = std::function<void(const FieldMessage&)>;
-
 /// Visits the wanted fields of a file in its order. InputError, one line that names the file and says what was found instead, for a file of
-/// another kind, a damaged one, and one that holds no such field.
+/// another kind, a damaged one, and one that holds no such field; also where the library that reads fields (field_reader.h) is not there.
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor);
-
-/// The two kinds of file.
-void visit_grib(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor);
-void visit_netcdf(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor);
-
-/// What a file holds, a few of them by name: the end of a message.
-std::string found_text(const std::vector<std::string>& found);
 
 }  // namespace htfm

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "test/app/support.h"
-#include "test/field/support.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/png.h"
+#include "test/app/support.h"
+#include "test/field/support.h"
 
 namespace htfm {
 namespace {
@@ -27,8 +27,8 @@ class Fields : public testing::Test {
       test::write_grib(place_ / ("frame" + std::to_string(frame) + ".grib2"), s);
     }
   }
-  void expect_refusal(const std::string& arguments, const std::string& part) const {
-    const Outcome r = place_.run(arguments);
+  void expect_refusal(const std::string& arguments, const std::string& part, const std::string& environment = "") const {
+    const Outcome r = place_.run(arguments, environment);
     EXPECT_EQ(r.code, 2) << arguments << "\n" << r.err;
     EXPECT_NE(r.err.find(part), std::string::npos) << r.err;
     EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
@@ -90,6 +90,21 @@ TEST_F(Fields, OptionsMayStandInAFile) {
   EXPECT_EQ(j.at("test"), j.at("train"));
   place_.write("bad.toml", "colour = 3\n");
   expect_refusal("prepare . --config bad.toml -o s2.fields", "[colour] expected an option of htfm prepare");
+}
+
+TEST_F(Fields, AMissingLibraryIsSaidInOneLine) {
+  test::write_netcdf(place_ / "a.bin");
+  for (const std::string& arguments : {prepare_, std::string("prepare a.bin --variable rain -o rain.fields")}) {
+    expect_refusal(arguments, "expected the library that reads GRIB2 and NetCDF, got no libhtfm_fields.so in ", "HTFM_MODULE_PATH=none");
+    expect_refusal(arguments, "none, which HTFM_MODULE_PATH names", "HTFM_MODULE_PATH=none");
+    place_.write("libhtfm_fields.so", "not a library");
+    expect_refusal(arguments, "libhtfm_fields.so: ", "HTFM_MODULE_PATH=.");
+  }
+  EXPECT_FALSE(std::filesystem::exists(place_ / "rain.fields"));
+  // Sets that are there need no library.
+  ASSERT_EQ(place_.run(prepare_).code, 0);
+  const Outcome r = place_.run("eval --real rain.fields --fake rain.fields --bootstrap 0", "HTFM_MODULE_PATH=none");
+  EXPECT_EQ(r.code, 0) << r.err;
 }
 
 TEST_F(Fields, WhatIsWrongIsSaidInOneLineAndNothingIsLeft) {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "test/app/support.h"
 #include "htfm/io/npy.h"
 #include "htfm/model/model.h"
+#include "test/app/support.h"
 
 namespace fs = std::filesystem;
 
@@ -42,6 +42,16 @@ TEST(Program, HelpOfEveryCommandHasAnExample) {
     EXPECT_NE(o.out.find("--seed"), std::string::npos) << command;
     EXPECT_NE(o.out.find("--device"), std::string::npos) << command;
   }
+}
+
+// What reads fields is loaded when a field is read: it would bring dozens of libraries, of which nearly nobody needs one.
+TEST(Program, LinksNoLibraryOfFieldFiles) {
+  const Workplace w;
+  ASSERT_EQ(std::system(("ldd '" HTFM_PROGRAM "' >'" + (w / "libraries") + "'").c_str()), 0);
+  const std::string libraries = slurp(w / "libraries");
+  EXPECT_NE(libraries.find("libtorch_cpu"), std::string::npos);
+  for (const char* name : {"eccodes", "netcdf", "hdf5", "curl", "ldap", "krb5", "htfm_fields"})
+    EXPECT_EQ(libraries.find(name), std::string::npos) << libraries;
 }
 
 TEST(Program, UsageErrorsExitWithTwo) {

@@ -52,7 +52,7 @@ TEST(Grib, ValuesEqualEcCodesExactly) {
     }
 }
 
-// The same on files of the user's: HTFM_GRIB_FILES=FOLDER field_read_test --gtest_filter='*OwnFiles*' prints seconds a field beside
+// The same on files of the user's: HTFM_GRIB_FILES=FOLDER field_test --gtest_filter='*OwnFiles*' prints seconds a field beside
 // ecCodes'.
 TEST(Grib, ValuesOfOwnFilesEqualEcCodes) {
   const char* folder = std::getenv("HTFM_GRIB_FILES");

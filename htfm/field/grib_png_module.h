@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "htfm/field/field_file.h"
+#include "htfm/field/field_message.h"
 
 namespace htfm {
 

@@ -1,4 +1,4 @@
-#include "htfm/field/grib_scan.h"
+#include "htfm/field/grib_scan_module.h"
 
 #include <algorithm>
 #include <vector>

@@ -9,9 +9,9 @@
 
 #include "htfm/base/error.h"
 #include "htfm/field/calendar.h"
-#include "htfm/field/field_file.h"
-#include "htfm/field/grib_png.h"
-#include "htfm/field/grib_scan.h"
+#include "htfm/field/grib_png_module.h"
+#include "htfm/field/grib_scan_module.h"
+#include "htfm/field/readers_module.h"
 #include "htfm/io/descriptor.h"
 #include "htfm/io/text.h"
 

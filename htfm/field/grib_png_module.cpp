@@ -1,4 +1,4 @@
-#include "htfm/field/grib_png.h"
+#include "htfm/field/grib_png_module.h"
 
 #include <png.h>
 

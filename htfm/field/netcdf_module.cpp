@@ -10,7 +10,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/nan.h"
 #include "htfm/field/calendar.h"
-#include "htfm/field/field_file.h"
+#include "htfm/field/readers_module.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/text.h"
 
