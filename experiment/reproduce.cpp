@@ -7,17 +7,14 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
+#include "htfm/base/split.h"
 
 namespace htfm::app {
 
 bool ReproduceOptions::wants(const std::string& name) const {
   if (only.empty()) return true;
-  for (size_t from = 0; from <= only.size();) {
-    const size_t to = std::min(only.find(',', from), only.size());
-    const std::string part = only.substr(from, to - from);
+  for (const std::string& part : split(only))
     if (part.starts_with('=') ? name == part.substr(1) : !part.empty() && name.find(part) != std::string::npos) return true;
-    from = to + 1;
-  }
   return false;
 }
 

@@ -1,16 +1,13 @@
 #include "htfm/base/random_kernels.h"
 
+#include "htfm/base/lanes.h"
 #include "htfm/base/math.h"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 namespace htfm {
 namespace {
 
-constexpr int kLanes = kVectorBytes / 8;
-typedef uint64_t Lanes __attribute__((vector_size(kVectorBytes)));
+using Lanes = Vector<uint64_t>;
+constexpr int kLanes = kLanesOf<uint64_t>;
 
 // Product of the low 32 bits of each lane; what stands in the high bits does not matter.
 [[gnu::always_inline]] inline Lanes multiply_low(Lanes a, Lanes b) {

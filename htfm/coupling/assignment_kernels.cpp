@@ -1,10 +1,13 @@
 #include "htfm/coupling/assignment_kernels.h"
 
-#include "htfm/base/math.h"
 #include "htfm/base/lanes.h"
+#include "htfm/base/math.h"
 
 namespace htfm {
 namespace {
+
+using Vec = Vector<double>;
+constexpr int kLanes = kLanesOf<double>;
 
 void cost_row(int64_t n, int64_t dim, const double* x, const double* y, double p, double* out) {
   for (int64_t j = 0; j < n; ++j) out[j] = (y[j] - x[0]) * (y[j] - x[0]);

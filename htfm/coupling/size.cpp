@@ -10,6 +10,7 @@
 
 #include "htfm/base/registry.h"
 #include "htfm/io/table.h"
+#include "htfm/stat/points.h"
 #include "htfm/stat/scatter.h"
 
 namespace htfm {
@@ -19,11 +20,7 @@ namespace {
 class Radius final : public SizeStatistic {
  public:
   explicit Radius(std::vector<double> centre) : centre_(std::move(centre)) {}
-  double operator()(const float* row, int64_t) const override {
-    double square = 0;
-    for (size_t k = 0; k < centre_.size(); ++k) square += (row[k] - centre_[k]) * (row[k] - centre_[k]);
-    return std::sqrt(square);
-  }
+  double operator()(const float* row, int64_t) const override { return distance(row, centre_); }
   bool is_distance() const override { return true; }
 
  private:

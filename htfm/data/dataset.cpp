@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/base/split.h"
 #include "htfm/field/field_set.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/table.h"
@@ -23,16 +24,6 @@ std::string rows_hash(const at::Tensor& rows) {
   Xxh64 hash;
   hash.update(rows.const_data_ptr(), rows.nbytes());
   return hash.hex();
-}
-
-std::vector<std::string> words(const std::string& list) {
-  std::vector<std::string> out;
-  for (size_t at = 0; at < list.size();) {
-    const size_t comma = std::min(list.find(',', at), list.size());
-    out.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return out;
 }
 
 std::string column_text(const Table& table, int64_t column) {
@@ -173,7 +164,7 @@ Dataset file_dataset(const FileSpec& spec) {
     throw InputError("[data.missing] expected refuse or drop; got '{}'", spec.missing);
   const bool drop = spec.missing == "drop";
   const ReadRules rules{.lenient = drop, .advice = drop ? kAdvice : "", .python = spec.python};
-  Table table = read_table(spec.path, {.columns = words(spec.columns), .drop = words(spec.drop)}, rules);
+  Table table = read_table(spec.path, {.columns = split(spec.columns), .drop = split(spec.drop)}, rules);
   Dataset set;
   table.values = table.values.to(at::kDouble).contiguous();
   if (spec.columns.empty() && is_index(table)) {

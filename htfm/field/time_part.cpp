@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/base/split.h"
 #include "htfm/field/calendar.h"
 
 namespace htfm {
@@ -26,10 +27,7 @@ TimePart::TimePart(const std::string& text, const std::string& key) {
   const auto fail = [&] {
     throw InputError("[{}] expected years (2019,2020), months (2019-06 or 06) or a share of the times (0.25), got '{}'", key, text);
   };
-  for (size_t at = 0; at < text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    const std::string_view word = std::string_view(text).substr(at, comma - at);
-    at = comma + 1;
+  for (const std::string_view word : split(text)) {
     const double v = number(word), month = word.size() == 7 && word[4] == '-' ? number(word.substr(5)) : kNothing;
     if (month >= 1 && month <= 12 && number(word.substr(0, 4)) >= 0)
       months_.push_back(12 * static_cast<int64_t>(number(word.substr(0, 4))) + static_cast<int64_t>(month));
@@ -37,7 +35,7 @@ TimePart::TimePart(const std::string& text, const std::string& key) {
       years_.push_back(static_cast<int64_t>(v));
     else if (word.size() == 2 && v >= 1 && v <= 12)
       every_year_.push_back(static_cast<int64_t>(v));
-    else if (v > 0 && v < 1 && at > text.size() && word.size() == text.size())
+    else if (v > 0 && v < 1 && word.size() == text.size())
       share_ = v;
     else
       fail();

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#define XXH_INLINE_ALL  // the header is the whole library
+#define XXH_NO_XXH3
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -14,13 +18,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the file formats here are little-endian and read as they lie");
 
-template <class T>
-T load(const unsigned char* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
 constexpr std::array<uint32_t, 64> kSha256Round = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,
     0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa,
@@ -29,6 +26,7 @@ constexpr std::array<uint32_t, 64> kSha256Round = {
     0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f,
     0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+// SHA-256 by hand: every library that has it would be one more that the core needs at run time (doc/dependencies.md).
 class Sha256 {
  public:
   void update(const unsigned char* data, size_t size) {
@@ -60,7 +58,8 @@ class Sha256 {
  private:
   void absorb() {
     std::array<uint32_t, 64> w;
-    for (int i = 0; i < 16; ++i) w[i] = __builtin_bswap32(load<uint32_t>(block_.data() + 4 * i));
+    std::memcpy(w.data(), block_.data(), block_.size());
+    for (int i = 0; i < 16; ++i) w[i] = __builtin_bswap32(w[i]);
     for (int i = 16; i < 64; ++i) {
       const uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
       const uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
@@ -92,25 +91,6 @@ class Sha256 {
   uint64_t total_ = 0;
 };
 
-constexpr uint64_t kPrime1 = 0x9E3779B185EBCA87;
-constexpr uint64_t kPrime2 = 0xC2B2AE3D27D4EB4F;
-constexpr uint64_t kPrime3 = 0x165667B19E3779F9;
-constexpr uint64_t kPrime4 = 0x85EBCA77C2B2AE63;
-constexpr uint64_t kPrime5 = 0x27D4EB2F165667C5;
-
-uint64_t stir(uint64_t lane, uint64_t word) { return std::rotl(lane + word * kPrime2, 31) * kPrime1; }
-
-void stir_blocks(std::array<uint64_t, 4>& lanes, const unsigned char* data, size_t blocks) {
-  auto [a, b, c, d] = lanes;
-  for (; blocks > 0; --blocks, data += 32) {
-    a = stir(a, load<uint64_t>(data));
-    b = stir(b, load<uint64_t>(data + 8));
-    c = stir(c, load<uint64_t>(data + 16));
-    d = stir(d, load<uint64_t>(data + 24));
-  }
-  lanes = {a, b, c, d};
-}
-
 constexpr std::array<uint32_t, 256> make_crc_table() {
   std::array<uint32_t, 256> table{};
   for (uint32_t i = 0; i < 256; ++i) {
@@ -141,48 +121,18 @@ std::string sha256_file(const std::string& path) {
   return hash.finish();
 }
 
-Xxh64::Xxh64() : lanes_{kPrime1 + kPrime2, kPrime2, 0, 0 - kPrime1} {}
+struct Xxh64::State {
+  XXH64_state_t value;
+};
+
+Xxh64::Xxh64() : state_(std::make_unique<State>()) { XXH64_reset(&state_->value, 0); }
+Xxh64::~Xxh64() = default;
 
 void Xxh64::update(const void* data, size_t size) {
-  if (size == 0) return;
-  const unsigned char* from = static_cast<const unsigned char*>(data);
-  total_ += size;
-  if (pending_size_ > 0) {
-    const size_t take = std::min(size, pending_.size() - pending_size_);
-    std::memcpy(pending_.data() + pending_size_, from, take);
-    pending_size_ += take;
-    from += take;
-    size -= take;
-    if (pending_size_ < pending_.size()) return;
-    stir_blocks(lanes_, pending_.data(), 1);
-    pending_size_ = 0;
-  }
-  stir_blocks(lanes_, from, size / 32);
-  pending_size_ = size % 32;
-  std::memcpy(pending_.data(), from + (size - pending_size_), pending_size_);
+  if (size > 0) XXH64_update(&state_->value, data, size);
 }
 
-uint64_t Xxh64::digest() const {
-  uint64_t hash;
-  if (total_ >= 32) {
-    hash = std::rotl(lanes_[0], 1) + std::rotl(lanes_[1], 7) + std::rotl(lanes_[2], 12) + std::rotl(lanes_[3], 18);
-    for (const uint64_t lane : lanes_) hash = (hash ^ stir(0, lane)) * kPrime1 + kPrime4;
-  } else {
-    hash = kPrime5;
-  }
-  hash += total_;
-  const unsigned char* at = pending_.data();
-  const unsigned char* end = at + pending_size_;
-  for (; end - at >= 8; at += 8) hash = std::rotl(hash ^ stir(0, load<uint64_t>(at)), 27) * kPrime1 + kPrime4;
-  if (end - at >= 4) {
-    hash = std::rotl(hash ^ (load<uint32_t>(at) * kPrime1), 23) * kPrime2 + kPrime3;
-    at += 4;
-  }
-  for (; at < end; ++at) hash = std::rotl(hash ^ (*at * kPrime5), 11) * kPrime1;
-  hash = (hash ^ (hash >> 33)) * kPrime2;
-  hash = (hash ^ (hash >> 29)) * kPrime3;
-  return hash ^ (hash >> 32);
-}
+uint64_t Xxh64::digest() const { return XXH64_digest(&state_->value); }
 
 std::string Xxh64::hex() const { return fmt::format("{:016x}", digest()); }
 

@@ -1,8 +1,8 @@
 // Digests: SHA-256 names a file's content, XXH64 finds damage at memory speed, CRC-32C frames event records.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,16 +17,15 @@ std::string sha256_file(const std::string& path);
 class Xxh64 {
  public:
   Xxh64();
+  ~Xxh64();
   void update(const void* data, size_t size);
   /// The hash of all bytes so far, as a number and as 16 hexadecimal digits.
   uint64_t digest() const;
   std::string hex() const;
 
  private:
-  std::array<uint64_t, 4> lanes_;
-  std::array<unsigned char, 32> pending_{};
-  size_t pending_size_ = 0;
-  uint64_t total_ = 0;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 /// CRC-32C (Castagnoli).

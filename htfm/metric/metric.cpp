@@ -3,7 +3,7 @@
 #include <array>
 #include <iterator>
 
-#include "htfm/base/error.h"
+#include "htfm/base/registry.h"
 #include "htfm/metric/metric_job.h"
 
 namespace htfm {
@@ -37,8 +37,7 @@ void run_mmd(const MetricJob& job) {
   job.add("mmd_bandwidth", score.bandwidth);
 }
 
-struct Metric {
-  MetricInfo info;
+struct Metric : MetricInfo {
   void (*run)(const MetricJob&);
   bool columns = false;  // reads tail scores of columns
 };
@@ -58,21 +57,12 @@ constexpr std::array kMetrics = {
     Metric{{"tail_dependence", "do pairs of columns go to extremes together"}, run_tail_dependence},
 };
 
-const Metric& find(std::string_view name) {
-  std::string known;
-  for (const Metric& metric : kMetrics) {
-    if (metric.info.name == name) return metric;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", metric.info.name);
-  }
-  throw InputError("[metrics] expected one of {}, got \"{}\"", known, name);
-}
-
 }  // namespace
 
 std::vector<MetricInfo> metric_infos() {
   std::vector<MetricInfo> infos;
   infos.reserve(std::size(kMetrics));
-  for (const Metric& metric : kMetrics) infos.push_back(metric.info);
+  for (const Metric& metric : kMetrics) infos.push_back(metric);
   return infos;
 }
 
@@ -86,7 +76,7 @@ MetricReport compute_metrics(const std::vector<std::string>& names, const at::Te
                              const MetricOptions& options) {
   std::vector<const Metric*> chosen;
   chosen.reserve(names.empty() ? std::size(kMetrics) : names.size());
-  for (const std::string& name : names) chosen.push_back(&find(name));
+  for (const std::string& name : names) chosen.push_back(&find_named(kMetrics, name, "metrics"));
   if (names.empty())
     for (const Metric& metric : kMetrics) chosen.push_back(&metric);
 

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
-#include "htfm/metric/blocks.h"
 #include "htfm/base/lanes.h"
+#include "htfm/metric/blocks.h"
 
 namespace htfm {
 namespace {
 
+using Vec = Vector<double>;
+inline constexpr int kLanes = kLanesOf<double>;
 inline constexpr int kGroups = kBlock / kLanes;  // vectors of a block
 
 /// Where the coordinates of one vector of blocked points begin.

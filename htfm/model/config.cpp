@@ -7,6 +7,7 @@
 #include <set>
 
 #include "htfm/base/registry.h"
+#include "htfm/base/split.h"
 #include "htfm/data/synthetic.h"
 #include "htfm/io/file.h"
 
@@ -62,11 +63,7 @@ T parse_number(const std::string& name, const std::string& text, const char* wha
 
 std::vector<int64_t> parse_list(const std::string& name, const std::string& text) {
   std::vector<int64_t> out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    out.push_back(parse_number<int64_t>(name, text.substr(at, comma - at), "whole numbers with commas between"));
-    at = comma + 1;
-  }
+  for (const std::string& part : split(text)) out.push_back(parse_number<int64_t>(name, part, "whole numbers with commas between"));
   return out;
 }
 

@@ -1,10 +1,11 @@
 #include "htfm/net/pixel_kernels.h"
 
-#include "htfm/net/lanes_kernels.h"
+#include "htfm/net/sigmoid_kernels.h"
 
 namespace htfm {
 namespace {
 
+constexpr int kLanes = kLanesOf<float>;
 constexpr int64_t kFlush = 64;  // pixels whose sums are added in float32 before they go to float64
 
 // Calls body<L>(c) for vectors of L channels from c on, as wide ones as there are.
@@ -18,7 +19,7 @@ template <class Body>
 }
 
 template <int L>
-[[gnu::always_inline]] inline void add_to(double* out, typename Lanes<L>::Float v) {
+[[gnu::always_inline]] inline void add_to(double* out, Vector<float, L> v) {
   for (int i = 0; i < L; ++i) out[i] += static_cast<double>(v[i]);
 }
 
@@ -34,7 +35,7 @@ void add(int64_t pixels, int64_t channels, PixelRows y, const float* bias, Pixel
 
 void sums(int64_t pixels, int64_t channels, PixelRows x, const float* centre, bool square, double* out) {
   over_channels(channels, [&]<int L>(int64_t c) [[gnu::always_inline]] {
-    using V = typename Lanes<L>::Float;
+    using V = Vector<float, L>;
     const V middle = centre ? load_lanes<L>(centre + c) : V{};
     for (int i = 0; i < L; ++i) out[c + i] = 0;
     for (int64_t first = 0; first < pixels; first += kFlush) {
@@ -67,7 +68,7 @@ template <bool Silu>
 void activate_backward_of(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& norm, const float* dy, float* dz, double* plain,
                           double* weighted) {
   over_channels(channels, [&]<int L>(int64_t c) [[gnu::always_inline]] {
-    using V = typename Lanes<L>::Float;
+    using V = Vector<float, L>;
     const V a = load_lanes<L>(norm.slope + c), b = load_lanes<L>(norm.offset + c), middle = load_lanes<L>(norm.centre + c);
     for (int i = 0; i < L; ++i) plain[c + i] = weighted[c + i] = 0;
     for (int64_t first = 0; first < pixels; first += kFlush) {
@@ -96,7 +97,7 @@ void activate_backward(int64_t pixels, int64_t channels, PixelRows x, const Chan
 void combine(int64_t pixels, int64_t channels, PixelRows dz, PixelRows x, const ChannelNorm& norm, const float* bend, const float* constant,
              PixelRows first, PixelRows second, float scale, float* out, int64_t out_stride, double* sums) {
   over_channels(channels, [&]<int L>(int64_t c) [[gnu::always_inline]] {
-    using V = typename Lanes<L>::Float;
+    using V = Vector<float, L>;
     const V slope = load_lanes<L>(norm.slope + c), middle = load_lanes<L>(norm.centre + c), b = load_lanes<L>(bend + c),
             offset = load_lanes<L>(constant + c);
     for (int i = 0; i < L; ++i) sums[c + i] = 0;
@@ -118,7 +119,7 @@ void combine(int64_t pixels, int64_t channels, PixelRows dz, PixelRows x, const 
 
 void mix(int64_t channels, int64_t count, const float* const* row, const float* weight, float* out) {
   over_channels(channels, [&]<int L>(int64_t c) [[gnu::always_inline]] {
-    typename Lanes<L>::Float total{};
+    Vector<float, L> total{};
     for (int64_t k = 0; k < count; ++k) total += weight[k] * load_lanes<L>(row[k] + c);
     store_lanes<L>(out + c, total);
   });

@@ -1,11 +1,12 @@
 #include "htfm/net/tile_kernels.h"
 
-#include <utility>
-
-#include "htfm/net/lanes_kernels.h"
+#include "htfm/net/sigmoid_kernels.h"
 
 namespace htfm {
 namespace {
+
+using Vec = Vector<float>;
+constexpr int kLanes = kLanesOf<float>;
 
 // The block of C held in registers: kSums vectors, as kWide columns of them where C is wide enough.
 #if defined(__AVX512F__)
@@ -81,32 +82,6 @@ void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_
   gemm_from<kWide>(0, m, n, k, a, a_row, a_col, b, ldb, c, ldc, bias, start);
 }
 
-// Rows a and b, Step apart in a square of vectors, exchange what lies on the wrong side of the diagonal.
-template <int Step>
-struct Exchange {
-  Vec low, high;
-  [[gnu::always_inline]] Exchange(Vec a, Vec b) : Exchange(a, b, std::make_integer_sequence<int, kLanes>()) {}
-
- private:
-  template <int... I>
-  [[gnu::always_inline]] Exchange(Vec a, Vec b, std::integer_sequence<int, I...>)
-      : low(__builtin_shufflevector(a, b, (I & Step ? kLanes + (I ^ Step) : I)...)),
-        high(__builtin_shufflevector(a, b, (I & Step ? kLanes + I : I ^ Step)...)) {}
-};
-
-template <int Step>
-[[gnu::always_inline]] inline void transpose_square(Vec* rows) {
-  if constexpr (Step > 0) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i)
-      if (!(i & Step)) {
-        const Exchange<Step> e(rows[i], rows[i + Step]);
-        rows[i] = e.low, rows[i + Step] = e.high;
-      }
-    transpose_square<Step / 2>(rows);
-  }
-}
-
 // Lane i of the result is the sum of the lanes of row i. Only rows below 2 * Step count; they are overwritten.
 template <int Step>
 [[gnu::always_inline]] inline Vec sum_square(Vec* rows) {
@@ -115,8 +90,8 @@ template <int Step>
   } else {
 #pragma GCC unroll 16
     for (int i = 0; i < Step; ++i) {
-      const Exchange<Step> e(rows[i], rows[i + Step]);
-      rows[i] = e.low + e.high;
+      swap_blocks<float, Step>(rows[i], rows[i + Step]);
+      rows[i] += rows[i + Step];
     }
     return sum_square<Step / 2>(rows);
   }
@@ -164,7 +139,7 @@ void transpose(int64_t rows, const float* tile, float* out, int64_t ld) {
       Vec square[kLanes];
 #pragma GCC unroll 16
       for (int i = 0; i < kLanes; ++i) square[i] = load(tile + (c + i) * kTile + r);
-      transpose_square<kLanes / 2>(square);
+      transpose_square<float>(square);
 #pragma GCC unroll 16
       for (int i = 0; i < kLanes; ++i) store(out + (r + i) * ld + c, square[i]);
     }

@@ -1,4 +1,5 @@
-// Text in images: letters of 5 x 7, a row of bits each, the left one first. Upper case is drawn as lower case.
+// Text in PNG images, the legends of maps; SVG figures have <text>. Letters of 5 x 7, a row of bits each, the left one first. Upper case is
+// drawn as lower case.
 #include <cctype>
 
 #include "htfm/report/field_map.h"
@@ -31,7 +32,7 @@ constexpr Letter kLetters[] = {
 };
 constexpr int64_t kWidth = 6;  // with the space behind a letter
 
-const Letter* find(char c) {
+const Letter* letter_of(char c) {
   for (const Letter& l : kLetters)
     if (l.character == std::tolower(static_cast<unsigned char>(c))) return &l;
   return nullptr;
@@ -45,7 +46,7 @@ void draw_text(at::Tensor& image, int64_t x, int64_t y, const std::string& text,
   const int64_t h = image.size(1), w = image.size(2);
   auto* p = image.mutable_data_ptr<uint8_t>();
   for (const char c : text) {
-    if (const Letter* letter = find(c))
+    if (const Letter* letter = letter_of(c))
       for (int64_t j = 0; j < 7 * scale; ++j)
         for (int64_t i = 0; i < 5 * scale; ++i) {
           if (!(letter->rows[static_cast<size_t>(j / scale)] >> (4 - i / scale) & 1)) continue;

@@ -1,7 +1,7 @@
 #include "htfm/signature/signature_kernels.h"
 
-#include "htfm/signature/lanes.h"
 #include "htfm/signature/limits.h"
+#include "htfm/signature/path_lanes.h"
 
 namespace htfm {
 namespace {
@@ -54,10 +54,10 @@ HTFM_INLINE void visit_memory(V* below, int64_t level_words, int64_t word, const
 // prefix by prefix, each part small enough for the registers or the cache. This walks along a prefix of Q letters.
 template <class T, int Q>
 struct Prefix {
-  Vec<T> value[Q + 1];
+  Vector<T> value[Q + 1];
   int letter[Q + 1];
 
-  Prefix(const Vec<T>* state, int channels, int word) {
+  Prefix(const Vector<T>* state, int channels, int word) {
     for (int j = Q; j > 0; --j, word /= channels) {
       value[j - 1] = state[words_up_to(channels, j - 1) + word];
       letter[j - 1] = word % channels;
@@ -66,11 +66,11 @@ struct Prefix {
 
   // One segment: moves the prefix on and leaves in t the factors for the R levels below it.
   template <int R>
-  HTFM_INLINE void advance(const Vec<T>* from, const Vec<T>* to, Vec<T>* t) {
-    unroll<0, Q + R>([&](auto level) HTFM_INLINE_LAMBDA { t[level] = Vec<T>{} + T(1); });
+  HTFM_INLINE void advance(const Vector<T>* from, const Vector<T>* to, Vector<T>* t) {
+    unroll<0, Q + R>([&](auto level) HTFM_INLINE_LAMBDA { t[level] = Vector<T>{} + T(1); });
     unroll<0, Q>([&](auto place) HTFM_INLINE_LAMBDA {
       constexpr int j = place;
-      const Vec<T> x = to[letter[j]] - from[letter[j]], s = value[j];
+      const Vector<T> x = to[letter[j]] - from[letter[j]], s = value[j];
       value[j] = t[0] * x + s;
       unroll<1, Q - j + R>([&](auto level) HTFM_INLINE_LAMBDA {
         constexpr int r = level;
@@ -82,8 +82,8 @@ struct Prefix {
 
 // R levels below a prefix of Q letters, over the segments of a chunk, in registers.
 template <class T, int D, int Q, int R>
-void advance_registers(Vec<T>* state, int prefix, const Vec<T>* points, int count) {
-  using V = Vec<T>;
+void advance_registers(Vector<T>* state, int prefix, const Vector<T>* points, int count) {
+  using V = Vector<T>;
   Prefix<T, Q> path(state, D, prefix);
   V tree[words_up_to(D, R)], last[D];
   const auto each_word = [&](const auto& f) HTFM_INLINE_LAMBDA {
@@ -110,8 +110,8 @@ void advance_registers(Vec<T>* state, int prefix, const Vec<T>* points, int coun
 
 // The same with the words in memory, for any number of letters.
 template <class T, int Q, int R>
-void advance_memory(Vec<T>* state, int prefix, const Vec<T>* points, int count, int channels) {
-  using V = Vec<T>;
+void advance_memory(Vector<T>* state, int prefix, const Vector<T>* points, int count, int channels) {
+  using V = Vector<T>;
   Prefix<T, Q> path(state, channels, prefix);
   V* below = state + words_up_to(channels, Q);
   for (int p = 1; p < count; ++p, points += channels) {
@@ -128,7 +128,7 @@ void advance_memory(Vec<T>* state, int prefix, const Vec<T>* points, int count, 
 // A tree of M levels: at most R of them below each prefix, then the prefixes themselves. These come last since the words below
 // start from their old values. D = 0 stands for any number of channels.
 template <class T, int D, int M, int R>
-void advance_tree(Vec<T>* state, const Vec<T>* points, int count, int channels) {
+void advance_tree(Vector<T>* state, const Vector<T>* points, int count, int channels) {
   constexpr int r = M < R ? M : R, q = M - r;
   for (int prefix = 0; prefix < power(channels, q); ++prefix) {
     if constexpr (D == 0) {
@@ -141,7 +141,7 @@ void advance_tree(Vec<T>* state, const Vec<T>* points, int count, int channels) 
 }
 
 template <class T, int D, int R>
-void advance_depth(Vec<T>* state, const Vec<T>* points, int count, int channels, int depth) {
+void advance_depth(Vector<T>* state, const Vector<T>* points, int count, int channels, int depth) {
   switch (depth) {
     case 1: return advance_tree<T, D, 1, R>(state, points, count, channels);
     case 2: return advance_tree<T, D, 2, R>(state, points, count, channels);
@@ -154,7 +154,7 @@ void advance_depth(Vec<T>* state, const Vec<T>* points, int count, int channels,
 
 // How many levels to take at a time: as many words as there are registers, of which AVX-512 has twice as many.
 template <class T>
-void advance(Vec<T>* state, const Vec<T>* points, int count, int channels, int depth) {
+void advance(Vector<T>* state, const Vector<T>* points, int count, int channels, int depth) {
   constexpr int levels_of_two = kVectorBytes == 64 ? 4 : 3;
   switch (channels) {
     case 1: return advance_depth<T, 1, 6>(state, points, count, channels, depth);
@@ -167,15 +167,15 @@ void advance(Vec<T>* state, const Vec<T>* points, int count, int channels, int d
 
 // The points of the path that the convention makes of samples 0..count-1 of a chunk; the path has reached sample 0.
 template <class T>
-int follow(const SignatureJob<T>& job, const Vec<T>* samples, const T* times, int count, Vec<T>* points) {
+int follow(const SignatureJob<T>& job, const Vector<T>* samples, const T* times, int count, Vector<T>* points) {
   const int step = job.moves * job.width;
   for (int c = 0; c < job.width; ++c) {
     const int shift = times == nullptr ? 0 : 1;
-    Vec<T>* to = points + c;
+    Vector<T>* to = points + c;
     if (job.source[c] < shift) {
-      for (int i = 0; i < count; ++i) to[i * step] = Vec<T>{} + times[i];
+      for (int i = 0; i < count; ++i) to[i * step] = Vector<T>{} + times[i];
     } else {
-      const Vec<T>* from = samples + job.source[c] - shift;
+      const Vector<T>* from = samples + job.source[c] - shift;
       for (int i = 0; i < count; ++i) to[i * step] = from[i * job.channels];
     }
     if (job.moves == 2) {
@@ -187,18 +187,18 @@ int follow(const SignatureJob<T>& job, const Vec<T>* samples, const T* times, in
 }
 
 template <class T>
-void signature_lanes(const SignatureJob<T>& job, const T* const* rows, Vec<T>* state) {
-  using V = Vec<T>;
+void signature_lanes(const SignatureJob<T>& job, const T* const* rows, Vector<T>* state) {
+  using V = Vector<T>;
   const int c = job.channels;
   const bool plain = job.times == nullptr && job.moves == 1;
   V samples[(kChunk + 1) * kMaxChannels], points[(2 * kChunk + 1) * kMaxChannels];
-  const T* here[Lanes<T>::count];
+  const T* here[kLanesOf<T>];
   for (int64_t begin = 0, held = 0; begin < job.points; begin += kChunk) {
     // From the second chunk on, sample 0 is the last one of the chunk before.
     const int known = held > 0 ? 1 : 0;
     for (int i = 0; i < known * c; ++i) samples[i] = samples[(held - 1) * c + i];
     const int64_t fresh = begin + kChunk <= job.points ? kChunk : job.points - begin;
-    for (int lane = 0; lane < Lanes<T>::count; ++lane) here[lane] = rows[lane] + begin * c;
+    for (int lane = 0; lane < kLanesOf<T>; ++lane) here[lane] = rows[lane] + begin * c;
     gather_lanes<T>(here, fresh * c, samples + known * c);
     held = fresh + known;
     if (plain) {
@@ -213,8 +213,8 @@ void signature_lanes(const SignatureJob<T>& job, const T* const* rows, Vec<T>* s
 // The coefficients of the Lyndon words in log S = S t_1, where t_n = 1/n - S t_(n+1) and S is without its 1. Only levels up to
 // depth - n of t_n are needed, so this is cheap; t takes words_up_to(channels, depth - 1) + 1 vectors.
 template <class T>
-void log_words(const LogPlan& plan, const Vec<T>* state, int channels, int depth, Vec<T>* t, Vec<T>* words) {
-  using V = Vec<T>;
+void log_words(const LogPlan& plan, const Vector<T>* state, int channels, int depth, Vector<T>* t, Vector<T>* words) {
+  using V = Vector<T>;
   const V* s[kMaxDepth + 1];
   V* level[kMaxDepth + 1];
   int64_t size[kMaxDepth + 1];
@@ -254,20 +254,20 @@ void log_words(const LogPlan& plan, const Vec<T>* state, int channels, int depth
 
 template <class T>
 void block(const SignatureJob<T>& job, int64_t first, void* work) {
-  constexpr int lanes = Lanes<T>::count;
+  constexpr int lanes = kLanesOf<T>;
   const int64_t size = words_up_to(job.width, job.depth);
-  Vec<T>* state = static_cast<Vec<T>*>(work);
+  Vector<T>* state = static_cast<Vector<T>*>(work);
   const int count = job.n - first < lanes ? static_cast<int>(job.n - first) : lanes;
   const T* rows[lanes];
   for (int lane = 0; lane < lanes; ++lane) {
     rows[lane] = job.paths + (first + (lane < count ? lane : count - 1)) * job.points * job.channels;  // spare lanes repeat the last path
   }
-  for (int64_t w = 0; w < size; ++w) state[w] = Vec<T>{};
+  for (int64_t w = 0; w < size; ++w) state[w] = Vector<T>{};
   signature_lanes<T>(job, rows, state);
   if (job.plan == nullptr) {
     scatter_lanes<T>(state, size, count, job.out + first * job.columns);
   } else {
-    Vec<T>* words = state + size;
+    Vector<T>* words = state + size;
     log_words<T>(*job.plan, state, job.width, job.depth, words + job.plan->words, words);
     scatter_lanes<T>(words, job.plan->words, count, job.out + first * job.columns);
   }
@@ -300,7 +300,7 @@ void chen(const ChenJob<T>& job, int64_t begin, int64_t end) {
 
 }  // namespace
 
-HTFM_DEFINE_KERNELS(SignatureKernels, Lanes<float>::count, Lanes<double>::count, &work_bytes, &block<float>, &block<double>, &chen<float>,
+HTFM_DEFINE_KERNELS(SignatureKernels, kLanesOf<float>, kLanesOf<double>, &work_bytes, &block<float>, &block<double>, &chen<float>,
                     &chen<double>)
 
 }  // namespace htfm

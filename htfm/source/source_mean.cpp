@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "htfm/base/error.h"
+#include "htfm/base/split.h"
 
 namespace htfm {
 
@@ -15,9 +16,7 @@ namespace {
 
 std::vector<double> numbers(const char* key, const std::string& text) {
   std::vector<double> out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    std::string part = text.substr(at, comma - at);
+  for (std::string part : split(text)) {
     part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
     part.erase(part.find_last_not_of(' ') + 1);
     double v = 0;
@@ -25,7 +24,6 @@ std::vector<double> numbers(const char* key, const std::string& text) {
     if (error != std::errc{} || end != part.data() + part.size() || !std::isfinite(v))
       throw InputError("[{}] expected numbers with commas between, got '{}'", key, text);
     out.push_back(v);
-    at = comma + 1;
   }
   if (std::all_of(out.begin(), out.end(), [](double v) { return v == 0; })) out.clear();
   return out;

@@ -80,12 +80,7 @@ std::vector<double> coordinate_medians(const Points& points) {
 
 std::vector<double> distances_from(const Points& points, const std::vector<double>& center) {
   std::vector<double> out(static_cast<size_t>(points.n));
-  for (int64_t i = 0; i < points.n; ++i) {
-    const double* row = points.row(i);
-    double squares = 0;
-    for (size_t d = 0; d < center.size(); ++d) squares += (row[d] - center[d]) * (row[d] - center[d]);
-    out[static_cast<size_t>(i)] = std::sqrt(squares);
-  }
+  for (int64_t i = 0; i < points.n; ++i) out[static_cast<size_t>(i)] = distance(points.row(i), center);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,13 @@ Points first_points(const Points& points, int64_t n);
 /// Coordinate-wise median, the centre that tails are seen from.
 std::vector<double> coordinate_medians(const Points& points);
 
+/// |x - centre|, summed coordinate by coordinate.
+template <class T>
+double distance(const T* x, const std::vector<double>& centre) {
+  double square = 0;
+  for (size_t k = 0; k < centre.size(); ++k) square += (x[k] - centre[k]) * (x[k] - centre[k]);
+  return std::sqrt(square);
+}
 /// Distances of the points from a centre.
 std::vector<double> distances_from(const Points& points, const std::vector<double>& center);
 
