@@ -152,13 +152,6 @@ void StatusLine::show(const std::string& text, bool last) {
   shown_ = true;
 }
 
-std::string duration_text(double seconds) {
-  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<int64_t>(seconds);
-  if (whole < 3600) return fmt::format("{} min {:02d} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02d} min", whole / 3600, whole % 3600 / 60);
-}
-
 void say(const std::string& text) { fmt::print(stderr, "{}\n", text); }
 
 void make_folder(const std::string& path) {

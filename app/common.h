@@ -65,9 +65,6 @@ class StatusLine {
   std::chrono::steady_clock::time_point next_{};
 };
 
-/// "1 min 20 s".
-std::string duration_text(double seconds);
-
 /// A line on standard error.
 void say(const std::string& text);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/common.h"
+#include "htfm/report/text.h"
 
 namespace htfm::app {
 
@@ -13,21 +14,23 @@ std::string speed_text(double steps_per_second) {
 }
 }  // namespace
 
+void say_model(const Model& model, const std::string& name) {
+  const std::string prefix = name.empty() ? "" : name + ": ";
+  if (const std::string text = model.method().describe(); !text.empty()) say(prefix + model.config().method + ": " + text);
+  if (!model.clock_explanation().empty()) say(fmt::format("{}clock {}: {}", prefix, model.clock().describe(), model.clock_explanation()));
+}
+
+std::string progress_text(const TrainProgress& p) {
+  const double left = static_cast<double>(p.steps - p.step) / std::max(p.steps_per_second, 1e-9);
+  return fmt::format("step {}/{}  loss {:.4f}  {}  {}{}", p.step, p.steps, p.loss, speed_text(p.steps_per_second),
+                     p.last ? "done in " + report::duration(p.seconds) : report::duration(left) + " left",
+                     p.skipped > 0 ? fmt::format("  {} steps skipped", p.skipped) : "");
+}
+
 Model train_with_status(const RunConfig& config, TrainOptions options, const std::string& name) {
   StatusLine status(name.empty() ? "" : name + ": ");
-  options.started = [&](const Model& model) {
-    if (const std::string text = model.method().describe(); !text.empty())
-      say(fmt::format("{}{}: {}", name.empty() ? "" : name + ": ", config.method, text));
-    if (!model.clock_explanation().empty())
-      say(fmt::format("{}clock {}: {}", name.empty() ? "" : name + ": ", model.clock().describe(), model.clock_explanation()));
-  };
-  options.report = [&](const TrainProgress& p) {
-    const double left = static_cast<double>(p.steps - p.step) / std::max(p.steps_per_second, 1e-9);
-    status.show(fmt::format("step {}/{}  loss {:.4f}  {}  {}{}", p.step, p.steps, p.loss, speed_text(p.steps_per_second),
-                            p.last ? "done in " + duration_text(p.seconds) : duration_text(left) + " left",
-                            p.skipped > 0 ? fmt::format("  {} steps skipped", p.skipped) : ""),
-                p.last);
-  };
+  options.started = [&](const Model& model) { say_model(model, name); };
+  options.report = [&](const TrainProgress& p) { status.show(progress_text(p), p.last); };
   return train(config, options);
 }
 

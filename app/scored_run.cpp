@@ -2,30 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <utility>
 
 #include "app/curve_figure.h"
 #include "app/progress.h"
 #include "htfm/base/error.h"
-#include "htfm/io/json_lines.h"
 #include "htfm/report/figures.h"
-#include "htfm/model/run_folder.h"
 
 namespace htfm::app {
-
-namespace {
-
-std::vector<LossPoint> read_losses(const std::string& folder) {
-  std::vector<LossPoint> out;
-  const std::string log = RunFolder(folder).log();
-  if (folder.empty() || !std::filesystem::exists(log)) return out;
-  for (const auto& line : JsonLines::read(log))
-    if (line.contains("step") && line.contains("loss") && line["loss"].is_number()) out.push_back({line["step"], line["loss"]});
-  return out;
-}
-
-}  // namespace
 
 std::string variant_name(const ClockSpec& clock, const std::string& method) {
   std::string name = method;
@@ -35,24 +19,6 @@ std::string variant_name(const ClockSpec& clock, const std::string& method) {
   if (clock.family == "inverse-gamma") return fmt::format("{}-t {}", name, clock.parameters.at("nu"));
   if (clock.family == "fitted") return name + "-fitted";
   return clock.describe();
-}
-
-report::KeyValues configuration_entries(const RunConfig& config) {
-  report::KeyValues out;
-  std::string section;
-  const std::string text = format_config(config);
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
-    if (line.starts_with('[')) section = line.substr(1, line.size() - 2) + ".";
-    if (const size_t eq = line.find(" = "); eq != std::string::npos && !line.starts_with('[')) {
-      std::string value = line.substr(eq + 3);
-      if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
-      if (!value.empty()) out.emplace_back(section + line.substr(0, eq), value);
-    }
-  }
-  return out;
 }
 
 Reference make_reference(const RunConfig& config, int64_t n, bool yardstick) {
@@ -198,9 +164,7 @@ void add_curves(report::Page& page, const std::vector<ScoredRun>& runs) {
 void add_training(report::Page& page, const std::vector<ScoredRun>& runs) {
   std::vector<report::Series> series;
   for (const ScoredRun& r : runs) {
-    report::Series s{.name = r.name};
-    for (const LossPoint& p : r.losses) s.x.push_back(p.step), s.y.push_back(p.loss);
-    if (!s.x.empty()) series.push_back(std::move(s));
+    if (!r.losses.step.empty()) series.push_back({.name = r.name, .x = r.losses.step, .y = r.losses.loss});
   }
   page.section("Training");
   if (!series.empty())
@@ -234,9 +198,9 @@ std::string report_page(const std::string& title, const std::string& lead, const
   add_curves(page, runs);
   add_training(page, runs);
   page.section("Configuration");
-  const report::KeyValues first = configuration_entries(runs.front().model.config());
+  const report::KeyValues first = config_entries(runs.front().model.config());
   for (const ScoredRun& r : runs) {
-    report::KeyValues own = configuration_entries(r.model.config());
+    report::KeyValues own = config_entries(r.model.config());
     if (&r != &runs.front())
       std::erase_if(own, [&](const auto& entry) { return std::find(first.begin(), first.end(), entry) != first.end(); });
     if (runs.size() > 1) page.heading(&r == &runs.front() ? r.name : r.name + ": what differs");

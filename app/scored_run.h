@@ -6,15 +6,12 @@
 
 #include "app/common.h"
 #include "htfm/metric/metric.h"
+#include "htfm/model/loss_record.h"
 #include "htfm/report/page.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm::app {
-
-struct LossPoint {
-  double step, loss;
-};
 
 struct ScoredRun {
   std::string name;  ///< "HTFM-α 1.7"
@@ -22,14 +19,11 @@ struct ScoredRun {
   SampleOptions options;
   SampleResult sampled;
   MetricReport scores;
-  std::vector<LossPoint> losses;
+  LossRecord losses;
 };
 
 /// "HTFM-G", "HTFM-α 1.7", "HTFM-t 3", or the family's name: how the paper calls a clock. A baseline: "DLPM-α 1.7".
 std::string variant_name(const ClockSpec& clock, const std::string& method = "htfm");
-
-/// The resolved configuration, a key and its value each.
-report::KeyValues configuration_entries(const RunConfig& config);
 
 /// What samples are scored against: fresh points of a synthetic law, or the file's own rows.
 struct Reference {

@@ -3,10 +3,11 @@
 
 #include "app/commands.h"
 #include "app/table_file.h"
-#include "app/tail_page.h"
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/model/choose_clock.h"
+#include "htfm/page/tail_page.h"
+#include "htfm/page/tail_text.h"
 
 namespace htfm::app {
 
@@ -40,22 +41,13 @@ void add_tails(CLI::App& app) {
     if (static_cast<int64_t>(d.constant.size()) == data.rows.size(1))
       throw InputError("[tails] {}: expected a column that varies, got only constant ones", o->file.path);
     const ChosenClock clock = suggest_clock(d);
-    if (!o->output.empty()) {
-      report::Page page("Tails of " + o->file.path, data.origin + ".");
-      std::string parameters;
-      for (const auto& [name, value] : clock.spec.parameters)
-        parameters += fmt::format("{}{} = {:g}", parameters.empty() ? "" : ", ", name, value);
-      page.highlights({{"verdict", verdict_name(d.verdict), d.decisive()->name}, {"suggested clock", clock.spec.family, parameters}});
-      add_tail_sections(page, d);
-      page.section("Suggested clock").text(clock.explanation);
-      page.provenance({{"command", fmt::format("htfm tails {} -o {}", o->file.path, o->output)},
-                       {"program", version_text()},
-                       {"data hash", data.hash}});
-      atomic_write(o->output, page.html());
-    }
+    if (!o->output.empty())
+      atomic_write(o->output,
+                   tail_page(o->file.path, data, d, clock,
+                             {{"command", fmt::format("htfm tails {} -o {}", o->file.path, o->output)}, {"program", version_text()}}));
     if (o->common.json) {
       Json j{{"data", o->file.path}};
-      j.update(diagnosis_json(d));
+      j.update(Json::parse(diagnosis_json(d)));
       Json suggested{{"family", clock.spec.family}};
       for (const auto& [name, value] : clock.spec.parameters) suggested[name] = value;
       suggested["explanation"] = clock.explanation;

@@ -8,6 +8,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/file.h"
+#include "htfm/report/text.h"
 
 namespace htfm::app {
 namespace {
@@ -50,7 +51,7 @@ std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& f
     const std::lock_guard lock(mutex);
     ++done;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    status.show(fmt::format("{}/{} cells  last {}  {}", done, cells.size(), cell.name, duration_text(seconds)), done == cells.size());
+    status.show(fmt::format("{}/{} cells  last {}  {}", done, cells.size(), cell.name, report::duration(seconds)), done == cells.size());
   };
   if (one_by_one)
     for (int64_t i = 0; i < static_cast<int64_t>(cells.size()); ++i) run(i);

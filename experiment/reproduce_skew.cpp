@@ -6,7 +6,7 @@
 
 #include "experiment/reproduce.h"
 #include "app/scored_run.h"
-#include "app/table_plan.h"
+#include "htfm/fit/plan_table.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/quantile_error.h"
@@ -136,9 +136,11 @@ Json reproduce_skew(const ReproduceOptions& o) {
       for (const bool skewed : {true, false}) {
         std::vector<std::string> user = o.settings;
         if (!skewed) user.emplace_back("source.law=");
-        const TablePlan plan = plan_table({"data.path=" + path, fmt::format("seed={}", k), fmt::format("sample.n={}", kJudge)}, user);
+        RunConfig base;
+        base.seed = k, base.sample.n = kJudge, base.data.path = path;
+        const TablePlan plan = plan_table(base, user);
         cells.push_back({name + (skewed ? "-fit" : "-symmetric"), plan.model});
-        entries[cells.back().name] = {l, skewed, plan.law.empty() ? "symmetric" : plan.law};
+        entries[cells.back().name] = {l, skewed, plan.model.source_law.empty() ? "symmetric" : plan.model.source_law};
         if (skewed) say(fmt::format("{}: {}", name, plan.clock.explanation));
       }
     }

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "experiment/reproduce.h"
-#include "app/table_plan.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/fit/plan_table.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/quantile_error.h"
@@ -33,14 +33,14 @@ struct TableInfo {
   const char* name;
   const char* file;
   const char* title;
-  std::vector<std::string> settings;
+  bool log_returns = false;
 };
 
 const std::vector<TableInfo>& tables() {
   static const std::vector<TableInfo> list{
-      {"returns", "EuStockMarkets.csv", "daily log-returns of four indices", {"data.log_returns=true"}},
-      {"fires", "danish.csv", "fire losses", {}},
-      {"mixed", "", "a Pareto, a normal and a uniform column", {}}};
+      {"returns", "EuStockMarkets.csv", "daily log-returns of four indices", true},
+      {"fires", "danish.csv", "fire losses"},
+      {"mixed", "", "a Pareto, a normal and a uniform column"}};
   return list;
 }
 
@@ -56,12 +56,6 @@ at::Tensor draw_mixed(Key key, int64_t n) {
     x[3 * i + 1] = above(i, 2);
     x[3 * i + 2] = 1 - std::erfc(above(i, 3) * M_SQRT1_2) / 2;
   }
-  return out;
-}
-
-std::vector<std::string> data_settings(const TableInfo& t, const std::string& path) {
-  std::vector<std::string> out = t.settings;
-  out.push_back("data.path=" + path);
   return out;
 }
 
@@ -112,26 +106,25 @@ Json reproduce_tables(const ReproduceOptions& o) {
   };
   std::vector<Entry> entries;
   std::map<std::string, size_t> entry_of;
-  const std::string samples = fmt::format("sample.n={}", kJudge);
   for (const TableInfo& t : tables()) {
-    const std::vector<std::string> data = data_settings(t, o.data + "/" + t.file);
+    RunConfig base;
+    base.sample.n = kJudge, base.data.path = o.data + "/" + t.file, base.data.log_returns = t.log_returns;
     const bool real = *t.file != 0;
-    const at::Tensor all = real ? load_dataset(parse_config("", "tables", data)).rows : draw_mixed(Key(0), kMixed);
+    const at::Tensor all = real ? load_dataset(base).rows : draw_mixed(Key(0), kMixed);
     const Law law = real ? twin_of(t, all) : draw_mixed;
     for (const bool twin : {false, true})
       for (int64_t k = 0; k < o.seeds; ++k) {
         Entry e{&t, twin, law, k, fmt::format("{}-{}-{}", t.name, twin ? "twin" : "split", k)};
         if (!o.wants(e.name) || (!twin && !real)) continue;
-        std::vector<std::string> own = data;
+        RunConfig own = base;
+        own.seed = k;
         if (twin) {
           const std::string path = fmt::format("{}/data/{}.npy", o.folder, e.name);
           if (!std::filesystem::exists(path)) write_npy(path, law(Key(static_cast<uint64_t>(k)).child("twin"), all.size(0)));
-          own = {"data.path=" + path};
+          own.data.path = path, own.data.log_returns = false;
         } else {
-          own.emplace_back("data.holdout=0.3");
+          own.data.holdout = 0.3;
         }
-        own.push_back(fmt::format("seed={}", k));
-        own.push_back(samples);
         const TablePlan plan = plan_table(own, o.settings);
         for (const bool heavy : {true, false}) {
           cells.push_back({e.name + (heavy ? "-htfm" : "-gaussian"), heavy ? plan.model : plan.gaussian});

@@ -181,6 +181,11 @@ Dataset file_dataset(const FileSpec& spec) {
   return set;
 }
 
+std::string column_name(const Dataset& data, int64_t column) {
+  const bool named = column < static_cast<int64_t>(data.names.size()) && !data.names[column].empty();
+  return named ? data.names[column] : fmt::format("column {}", column + 1);
+}
+
 std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key key) {
   const int64_t n = data.rows.size(0);
   if (share > 0 && n < 2) throw InputError("[data.holdout] expected at least two rows to set some apart, got {}", n);

@@ -26,6 +26,9 @@ struct Dataset {
   std::vector<std::string> classes = {};     ///< their names
 };
 
+/// The name of a column, counted from 0: as given, or "column 3".
+std::string column_name(const Dataset& data, int64_t column);
+
 Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n);
 
 /// A file and how to read it.

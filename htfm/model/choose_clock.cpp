@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "htfm/stat/sort.h"
 #include "htfm/stat/mixing_law.h"
 #include "htfm/stat/scatter.h"
+#include "htfm/tail/student_check.h"
 
 namespace htfm {
 
 namespace {
+
+constexpr double kLightFreedom = 40;  // a Student-t law with more is as good as normal
 
 /// Two digits: more would claim what the interval does not.
 double rounded(double x) {
@@ -43,6 +47,22 @@ ChosenClock fit_clock(const ClockSpec& asked, const at::Tensor& rows) {
   return chosen;
 }
 
+// The law that fits all rows, where there are enough of them and the tail does not speak against it.
+std::optional<ChosenClock> student_clock(const Diagnosis& diagnosis, int grid, const at::Tensor& rows) {
+  if (rows.size(0) < 10 * (rows.size(1) + 2)) return std::nullopt;
+  const StudentCheck check = check_student_t(rows);
+  const double nu = check.law.nu;
+  const bool tail_agrees = diagnosis.verdict != TailVerdict::heavy || diagnosis.decisive()->choice.index_interval().contains(nu);
+  if (!check.fits() || !tail_agrees || !(nu < kLightFreedom)) return std::nullopt;
+  ChosenClock chosen{{"inverse-gamma", {{"nu", nu}}, grid}};
+  chosen.explanation = fmt::format(
+      "A Student-t law with {:.3g} degrees of freedom ({:.2g} to {:.2g}) fits the distances of the rows from their centre (p = {:.2g}); "
+      "that is known from all rows, and better than from the largest alone, whose tail is {} So the clock is inverse-gamma with nu = "
+      "{:.3g}.",
+      nu, check.freedom.lower, check.freedom.upper, check.p_value, diagnosis.decisive()->sentence, nu);
+  return chosen;
+}
+
 }  // namespace
 
 ChosenClock choose_clock(const ClockSpec& asked, const at::Tensor& rows) {
@@ -54,7 +74,9 @@ ChosenClock choose_clock(const ClockSpec& asked, const at::Tensor& rows) {
   return suggest_clock(diagnose(rows, {}, options), asked.grid);
 }
 
-ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid) {
+ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid, const at::Tensor& rows) {
+  if (rows.defined())
+    if (std::optional<ChosenClock> student = student_clock(diagnosis, grid, rows)) return *student;
   ChosenClock chosen;
   chosen.spec.grid = grid;
   const TailReport& by = *diagnosis.decisive();

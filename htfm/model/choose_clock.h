@@ -19,6 +19,8 @@ struct ChosenClock {
 ChosenClock choose_clock(const ClockSpec& asked, const at::Tensor& rows);
 
 /// The clock that a diagnosis speaks for: deterministic where tails are light, inverse-gamma with the tail's index where they are heavy.
-ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid = 200);
+/// `rows`: those that were diagnosed. Where they are given and a Student-t law fits them, all of them say how heavy the tail is, and the
+/// source is that law; elsewhere the largest rows decide.
+ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid = 200, const at::Tensor& rows = {});
 
 }  // namespace htfm

@@ -493,16 +493,21 @@ RunConfig parse(const std::string& text, const std::string& origin, const std::v
   } catch (const toml::parse_error& e) {
     throw InputError("{}:{}: expected TOML, got: {}", origin, e.source().begin.line, e.description());
   }
+  return with_settings(std::move(c), settings);
+}
+
+}  // namespace
+
+RunConfig with_settings(RunConfig config, const std::vector<std::string>& settings) {
+  Bindings keys(config);
   for (const std::string& setting : settings) {
     const size_t eq = setting.find('=');
     if (eq == std::string::npos || eq == 0) throw InputError("[--set] expected key=value, got '{}'", setting);
     find_key(keys, setting.substr(0, eq), "--set ").set_text(setting.substr(eq + 1));
   }
-  validate(c);
-  return c;
+  validate(config);
+  return config;
 }
-
-}  // namespace
 
 RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings) {
   return parse(text, origin, settings, false);
@@ -524,6 +529,17 @@ std::string format_config(const RunConfig& config) {
     const std::string own = dot == std::string::npos ? "" : b.key.name.substr(0, dot);
     if (own != section) out += fmt::format("\n[{}]\n", own), section = own;
     out += fmt::format("{} = {}\n", dot == std::string::npos ? b.key.name : b.key.name.substr(dot + 1), value);
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> config_entries(const RunConfig& config) {
+  RunConfig c = config;
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const Binding& b : Bindings(c).list) {
+    std::string value = b.text();
+    if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
+    if (!value.empty()) out.emplace_back(b.key.name, value);
   }
   return out;
 }

@@ -119,6 +119,10 @@ RunConfig load_config(const std::string& path, const std::vector<std::string>& s
 RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings = {});
 /// The same from a checkpoint: keys that are no longer known are left out.
 RunConfig parse_saved_config(const std::string& text, const std::string& origin);
+/// A configuration with settings "key=value" on top. InputError for an unknown key, a value out of range or values that do not go together.
+RunConfig with_settings(RunConfig config, const std::vector<std::string>& settings = {});
+/// Keys and values as text; those without a value are left out.
+std::vector<std::pair<std::string, std::string>> config_entries(const RunConfig& config);
 /// The resolved configuration as TOML, every key written.
 std::string format_config(const RunConfig& config);
 /// Keys in which two configurations differ.

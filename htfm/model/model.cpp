@@ -6,8 +6,15 @@
 
 namespace htfm {
 
+FileSpec file_spec(const DataConfig& d) {
+  return {d.path, d.columns, d.drop, d.missing, d.log_returns, {}, d.kind, d.subset, d.imbalance};
+}
+
+std::pair<Dataset, Dataset> split_dataset(const RunConfig& c, const Dataset& data) {
+  return split_rows(data, c.data.holdout, Key(static_cast<uint64_t>(c.seed)).child("holdout"));
+}
+
 std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
-  const Key key(static_cast<uint64_t>(c.seed));
   if (c.data.path.empty()) return {load_dataset(c), {}};
   const DataConfig& d = c.data;
   if ((d.kind == "auto" ? image_kind(d.path) : d.kind) == "fields") {
@@ -15,8 +22,7 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
       throw InputError("[data.holdout] expected 0 for prepared fields, which have their own part held out, got {}", d.holdout);
     return {field_dataset(d.path, false), {}};  // those held out are scored as they stream
   }
-  return split_rows(file_dataset({d.path, d.columns, d.drop, d.missing, d.log_returns, {}, d.kind, d.subset, d.imbalance}), d.holdout,
-                    key.child("holdout"));
+  return split_dataset(c, file_dataset(file_spec(d)));
 }
 
 Dataset load_dataset(const RunConfig& c) {

@@ -14,10 +14,14 @@
 
 namespace htfm {
 
+/// The file that a configuration names, and how to read it.
+FileSpec file_spec(const DataConfig& data);
 /// The training set that a configuration names.
 Dataset load_dataset(const RunConfig& config);
 /// The training set and the rows of a file that are held out from it; a synthetic set has none.
 std::pair<Dataset, Dataset> load_split(const RunConfig& config);
+/// The same of rows that are at hand: the share data.holdout of them is set apart.
+std::pair<Dataset, Dataset> split_dataset(const RunConfig& config, const Dataset& data);
 /// Fresh points of the same synthetic law, never seen in training; the k-th such set. InputError where the data are a file.
 Dataset held_out(const RunConfig& config, int64_t n, uint64_t k = 0);
 

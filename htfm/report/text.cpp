@@ -111,6 +111,13 @@ std::string fixed(double value, int decimals) {
   return grouped(fmt::format("{:.{}f}", value, std::max(decimals, 0)));
 }
 
+std::string duration(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<int64_t>(seconds);
+  if (whole < 3600) return fmt::format("{} min {:02d} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02d} min", whole / 3600, whole % 3600 / 60);
+}
+
 std::string count(int64_t value) { return grouped(std::to_string(value)); }
 
 std::string count(int64_t value, std::string_view singular) {

@@ -21,6 +21,8 @@ std::string fixed(double value, int decimals);
 std::string count(int64_t value);
 /// "1 point", "2,000 points".
 std::string count(int64_t value, std::string_view singular);
+/// "1 min 20 s".
+std::string duration(double seconds);
 /// 10 to a whole power, as "10⁻³".
 std::string power_of_ten(int exponent);
 

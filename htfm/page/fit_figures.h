@@ -1,10 +1,10 @@
-// The figures of a table's page.
+// The figures of the page of a fitted table.
 #pragma once
 
-#include "app/fit_report.h"
+#include "htfm/fit/fit_table.h"
 #include "htfm/report/page.h"
 
-namespace htfm::app {
+namespace htfm {
 
 /// The values of a column in ascending order.
 std::vector<double> sorted_column(const at::Tensor& rows, int64_t column);
@@ -18,4 +18,4 @@ void add_pairs(report::Page& page, const TableFit& fit);
 /// How often two columns are extreme together.
 void add_tail_dependence(report::Page& page, const TableFit& fit);
 
-}  // namespace htfm::app
+}  // namespace htfm

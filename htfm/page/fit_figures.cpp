@@ -1,4 +1,4 @@
-#include "app/fit_figures.h"
+#include "htfm/page/fit_figures.h"
 
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
@@ -8,21 +8,16 @@
 #include <numeric>
 
 #include "htfm/base/random.h"
-#include "htfm/stat/sort.h"
 #include "htfm/metric/tails.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/text.h"
+#include "htfm/stat/sort.h"
 
-namespace htfm::app {
+namespace htfm {
 
 namespace {
 
 constexpr int64_t kColumnsShown = 8, kPairsShown = 6;
-
-std::string column_name(const TableFit& fit, int64_t k) {
-  const auto& names = fit.plan.train.names;
-  return k < static_cast<int64_t>(names.size()) && !names[k].empty() ? names[k] : fmt::format("column {}", k + 1);
-}
 
 // What the models are held against: the rows set apart, or the training rows where there are none.
 const at::Tensor& reference(const TableFit& fit) {
@@ -85,7 +80,7 @@ report::Table quantile_table(const TableFit& fit, int64_t column) {
   if (!kind.bounded || !kind.flip) levels.insert(levels.end(), {0.95, 0.99, 0.999, 0.9999});
   const std::vector<Spread> spread = bootstrap(held, levels, Key(11).child(static_cast<uint64_t>(column)));
   table.caption = fmt::format("{}: quantiles, which are also return levels, with 95 % bootstrap intervals of the {}.",
-                              column_name(fit, column), reference_name(fit));
+                              column_name(fit.plan.train, column), reference_name(fit));
   table.columns = {{"quantile"}, {reference_name(fit)}, {"interval"}};
   std::vector<std::vector<double>> sorted;
   for (const TableModel& m : fit.models) table.columns.push_back({m.name}), sorted.push_back(sorted_column(m.rows, column));
@@ -175,7 +170,7 @@ void add_column_figures(report::Page& page, const TableFit& fit) {
   const std::vector<int64_t> columns = varying(fit);
   for (size_t i = 0; i < columns.size() && i < kColumnsShown; ++i) {
     const int64_t k = columns[i];
-    page.heading(column_name(fit, k)).table(quantile_table(fit, k));
+    page.heading(column_name(fit.plan.train, k)).table(quantile_table(fit, k));
     const std::vector<double> held = sorted_column(reference(fit), k);
     const double centre = quantile_of_sorted(held, 0.5);
     std::vector<report::Sample> models;
@@ -185,11 +180,12 @@ void add_column_figures(report::Page& page, const TableFit& fit) {
     options.y = {.label = "samples' distance from the median", .scale = report::Scale::log};
     const report::Sample data{.name = reference_name(fit), .values = distances(reference(fit), k, centre)};
     page.figure(report::quantile_plot(data, models, options),
-                column_name(fit, k) + ": quantiles of the distance from the median, on log axes.");
+                column_name(fit.plan.train, k) + ": quantiles of the distance from the median, on log axes.");
     report::TailOptions tail;
     tail.x.label = "distance from the median";
     tail.y.label = "share at least as far";
-    page.figure(report::radial_tail(data, models, tail), column_name(fit, k) + ": how often a value lies at least so far from the median.");
+    page.figure(report::radial_tail(data, models, tail),
+                column_name(fit.plan.train, k) + ": how often a value lies at least so far from the median.");
   }
   if (columns.size() > kColumnsShown)
     page.text(
@@ -201,7 +197,7 @@ void add_pairs(report::Page& page, const TableFit& fit) {
   std::vector<std::vector<at::Tensor>> panels(1 + fit.models.size());
   for (const TableModel& m : fit.models) rows.push_back(m.name);
   for (const auto& [a, b] : pairs(fit)) {
-    titles.push_back(column_name(fit, a) + ", " + column_name(fit, b));
+    titles.push_back(column_name(fit.plan.train, a) + ", " + column_name(fit.plan.train, b));
     const auto both = [&, i = a, j = b](const at::Tensor& x) { return at::stack({x.select(1, i), x.select(1, j)}, 1); };
     panels[0].push_back(both(reference(fit)));
     for (size_t m = 0; m < fit.models.size(); ++m)
@@ -228,11 +224,12 @@ void add_tail_dependence(report::Page& page, const TableFit& fit) {
       if (!std::isfinite(chi)) continue;
       report::Cell held(chi);
       held.spread(error);
-      std::vector<report::Cell> cells{column_name(fit, a) + ", " + column_name(fit, b), above ? "above" : "below", held};
+      std::vector<report::Cell> cells{column_name(fit.plan.train, a) + ", " + column_name(fit.plan.train, b), above ? "above" : "below",
+                                      held};
       for (const TableModel& m : fit.models) cells.emplace_back(dependence(m.rows, a, b, above, q).first);
       table.add(std::move(cells));
     }
   if (!table.rows.empty()) page.section("Tail dependence").table(table);
 }
 
-}  // namespace htfm::app
+}  // namespace htfm

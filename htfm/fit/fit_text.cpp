@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "htfm/fit/fit_table.h"
+
+namespace htfm {
+
+std::vector<std::string> comparison_sentences(const TableFit& fit) {
+  std::vector<std::string> out;
+  if (!fit.yardstick) return out;
+  const QuantileYardstick::Score& own = fit.models[0].score;
+  for (size_t m = 1; m < fit.models.size(); ++m) {
+    const auto& [name, rows, quantiles, other] = fit.models[m];
+    if (!std::isfinite(own.error) || !std::isfinite(other.error)) {
+      out.push_back(fmt::format("{} cannot be compared: too many of the quantiles are zero.", name));
+      continue;
+    }
+    const std::string figures = fmt::format("{:.3f} against {:.3f}, difference {:+.3f} in [{:+.3f}, {:+.3f}]", own.error, other.error,
+                                            other.difference, other.lower, other.upper);
+    if (!other.differs())
+      out.push_back(
+          fmt::format("{} is {} on the held-out rows, but the difference is inside its interval: they cannot tell the two apart ({}).",
+                      name, other.difference > 0 ? "a little better" : "a little worse", figures));
+    else
+      out.push_back(fmt::format("{} is {} on the held-out rows, by more than chance ({}).", name, other.difference > 0 ? "better" : "worse",
+                                figures));
+  }
+  return out;
+}
+
+std::string fit_json(const TableFit& fit) {
+  const TablePlan& plan = fit.plan;
+  nlohmann::ordered_json j;
+  if (!fit.folder.empty()) j["run"] = fit.folder;
+  j["clock"] = plan.model.clock.describe();
+  j["tails"] = verdict_name(plan.diagnosis.verdict);
+  j["source"] = plan.model.source_law.empty() ? "symmetric" : plan.model.source_law;
+  j["rows_train"] = plan.train.rows.size(0);
+  j["rows_held_out"] = plan.held_out.rows.size(0);
+  j["columns"] = plan.transform.columns();
+  j["steps"] = fit.model.step;
+  j["best_step"] = fit.model.best_step;
+  j["diverged"] = fit.diverged;
+  if (!fit.samples_file.empty()) j["samples"] = fit.samples_file;
+  if (!fit.page_file.empty()) j["report"] = fit.page_file;
+  if (fit.yardstick)
+    for (const TableModel& m : fit.models) j["log_quantile_error"][m.name] = m.score.error;
+  j["seconds"] = fit.seconds;
+  return j.dump(1);
+}
+
+}  // namespace htfm

@@ -1,0 +1,115 @@
+#include "htfm/fit/plan_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "htfm/base/error.h"
+#include "htfm/model/choose_skew.h"
+
+namespace htfm {
+
+namespace {
+
+constexpr int64_t kFewestRows = 100, kSteps = 3000, kColumnsTold = 30;
+constexpr double kLightIndex = 1000;  // of a tail as good as exponential
+
+// A number as it would stand in a file: six digits, the same wherever the file is read.
+double six_digits(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
+
+// A power of two near a quarter of the rows: enough batches an epoch to be random, few enough to be quick.
+int64_t batch_for(int64_t rows) {
+  int64_t batch = 64;
+  while (batch < 1024 && 8 * batch <= rows) batch *= 2;
+  return batch;
+}
+
+RunConfig in_table_units(RunConfig base) {
+  base.data.normalise = "table", base.data.whiten = true;
+  return base;
+}
+
+void plan_training(RunConfig& c, int64_t rows, int64_t dim) {
+  c.net.mlp.width = dim <= 8 ? 64 : 128;
+  c.train.batch = batch_for(rows);
+  c.train.epochs = std::max<int64_t>(1, kSteps * c.train.batch / rows);
+  c.train.lr = 0.002, c.train.ema = 0.998;
+  c.train.validation = 0.15, c.train.validate_steps = 100, c.train.patience = 10;
+  c.sample.solver = "ab2", c.sample.nfe = 20;
+}
+
+// What the user says of the source or the clock goes before what is found. And columns with a bound, or of a few values, are one-sided by
+// their kind, which their map deals with: a skewed source would be fitted to the bend at the bound.
+bool may_be_skewed(const TableTransform& transform, const std::vector<std::string>& settings) {
+  const auto says = [](const std::string& s) { return s.starts_with("source.") || s.starts_with("clock."); };
+  const auto one_sided = [](const ColumnTransform& c) { return !c.constant && (c.bounded || c.atom || !c.values.empty()); };
+  return std::none_of(settings.begin(), settings.end(), says) && std::none_of(transform.list().begin(), transform.list().end(), one_sided);
+}
+
+// The same network and training, with nothing that the tails of the data decided.
+RunConfig with_gaussian_source(RunConfig c) {
+  const RunConfig plain;
+  c.clock = plain.clock, c.source = plain.source, c.source_law = plain.source_law, c.covariance = plain.covariance;
+  c.coupling = plain.coupling;
+  c.precondition = plain.precondition, c.scale = plain.scale, c.time = plain.time, c.data_scale = plain.data_scale;
+  c.data.tail = plain.data.tail, c.data.tail_index = plain.data.tail_index;
+  return with_settings(std::move(c));
+}
+
+// `first`: the data's part of the configuration, settings included.
+TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dataset, Dataset> parts,
+                    const std::vector<std::string>& settings) {
+  TablePlan plan;
+  std::tie(plan.train, plan.held_out) = std::move(parts);
+  const std::string& name = first.data.path.empty() ? plan.train.origin : first.data.path;
+  const int64_t rows = plan.train.rows.size(0), all = rows + (plan.held_out.rows.defined() ? plan.held_out.rows.size(0) : 0);
+  if (all < kFewestRows) throw InputError("[data] {}: expected at least {} rows to fit a model to, got {}", name, kFewestRows, all);
+  const Key spread = Key(static_cast<uint64_t>(first.seed)).child("spread");
+  plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten);
+  if (plan.transform.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", name);
+  const at::Tensor seen = plan.transform.apply(plan.train.rows, spread);
+  plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
+  const std::optional<ChosenSkew> skewed = may_be_skewed(plan.transform, settings) ? suggest_skew(seen, plan.diagnosis) : std::nullopt;
+  plan.clock = skewed ? skewed->clock : suggest_clock(plan.diagnosis, base.clock.grid, seen);
+  for (auto& [parameter, value] : plan.clock.spec.parameters) value = six_digits(value);
+  // A large clock makes all columns large: those that are lighter, or heavier still, come to its index first. Beside a Gaussian source it
+  // is bounded columns that stand out. A skewed source has sides of its own, which the columns keep.
+  const auto nu = plan.clock.spec.parameters.find("nu");
+  const double index = skewed ? 0 : nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
+  plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten, index);
+
+  RunConfig own = in_table_units(base);
+  plan_training(own, rows, plan.transform.dim());
+  own.clock.family = plan.clock.spec.family, own.clock.parameters = plan.clock.spec.parameters;
+  own.coupling.kind = "pool", own.scale = "clock";
+  own.data.tail = "pareto", own.data.tail_index = index;
+  if (skewed) own.source_law = skewed->law, own.source = skewed->mean;
+  plan.model = with_settings(own, settings);
+  plan.gaussian = with_gaussian_source(plan.model);
+  return plan;
+}
+
+}  // namespace
+
+TablePlan plan_table(const RunConfig& base, const std::vector<std::string>& settings) {
+  const RunConfig first = with_settings(in_table_units(base), settings);
+  return plan_rows(base, first, load_split(first), settings);
+}
+
+TablePlan plan_table(const RunConfig& base, const Dataset& table, const std::vector<std::string>& settings) {
+  const RunConfig first = with_settings(in_table_units(base), settings);
+  return plan_rows(base, first, split_dataset(first, table), settings);
+}
+
+std::vector<std::string> plan_sentences(const TablePlan& plan) {
+  std::vector<std::string> out;
+  for (const std::string& note : plan.train.notes) out.push_back("reading: " + note);
+  for (int64_t k = 0; k < std::min(kColumnsTold, plan.transform.columns()); ++k)
+    out.push_back(column_name(plan.train, k) + ": " + plan.transform.describe(k));
+  out.push_back(fmt::format("{} rows to train on, {} held out", plan.train.rows.size(0), plan.held_out.rows.size(0)));
+  out.push_back("clock: " + plan.clock.explanation);
+  return out;
+}
+
+}  // namespace htfm

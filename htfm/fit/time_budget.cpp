@@ -1,0 +1,40 @@
+#include "htfm/fit/time_budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "htfm/train/trainer.h"
+
+namespace htfm {
+
+namespace {
+
+// Steps a second, from a short training that is thrown away.
+double training_rate(RunConfig config, const Dataset& data) {
+  constexpr int64_t kTried = 24;
+  const int64_t per_epoch = std::max<int64_t>(1, total_steps(config, data.rows.size(0)) / config.train.epochs);
+  config.train.epochs = std::max<int64_t>(1, kTried / per_epoch);
+  config.train.validate_steps = config.train.log_steps = std::max<int64_t>(1, config.train.epochs * per_epoch);
+  double rate = 0;
+  train(config, data, {.report = [&](const TrainProgress& p) { rate = p.steps_per_second; }});
+  return rate;
+}
+
+}  // namespace
+
+std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds, bool lengthen) {
+  const int64_t rows = data.rows.size(0);
+  const auto steps = static_cast<double>(total_steps(config, rows)), epochs = static_cast<double>(config.train.epochs);
+  const double possible = seconds * training_rate(config, data);
+  if (possible >= steps) {
+    if (lengthen) config.train.epochs = static_cast<int64_t>(epochs * std::min(4.0, possible / steps));
+    return {};
+  }
+  config.train.epochs = std::max<int64_t>(1, static_cast<int64_t>(epochs * possible / steps));
+  const auto left = static_cast<double>(total_steps(config, rows));
+  config.train.ema = std::min(config.train.ema, std::max(0.0, 1 - 10 / left));  // an average over the last tenth, not from the start
+  return fmt::format("{:.0f} of {:.0f} steps fit into the time", left, steps);
+}
+
+}  // namespace htfm
