@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "app/fit_figures.h"
-#include "app/scored_run.h"
+#include "htfm/model/description.h"
 #include "htfm/io/json_lines.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/text.h"

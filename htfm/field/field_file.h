@@ -17,6 +17,8 @@ struct ParameterCode {
   int64_t discipline = 0, category = 0, number = 0;
   bool operator==(const ParameterCode&) const = default;
 };
+/// From discipline/category/number, such as 0/15/3.
+ParameterCode parse_parameter_code(const std::string& text);
 
 /// Which fields of a file are wanted; what is left open matches everything.
 struct FieldChoice {
@@ -61,5 +63,8 @@ void visit_netcdf(const std::string& path, const FieldChoice& choice, const Fiel
 
 /// What a file holds, a few of them by name: the end of a message.
 std::string found_text(const std::vector<std::string>& found);
+
+/// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb, .nc, .nc4).
+std::vector<std::string> list_field_files(const std::vector<std::string>& files_and_folders);
 
 }  // namespace htfm
