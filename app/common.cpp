@@ -12,7 +12,6 @@
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
-#include "htfm/device/device.h"
 
 namespace htfm::app {
 
@@ -30,20 +29,6 @@ void Common::apply(bool cuda) {
     throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
   set_thread_count(threads);
   if (threads > 0) at::set_num_threads(threads);  // feature networks run in LibTorch's own threads
-}
-
-at::Device Common::network_device(const std::string& kind) const {
-  if (device == "cpu" || (device == "auto" && kind == "mlp")) return at::kCPU;
-  if (device == "cuda") {
-    image_device();  // says what is missing
-    return {at::kCUDA, 0};
-  }
-  try {
-    image_device();
-    return {at::kCUDA, 0};
-  } catch (const InputError&) {
-    return at::kCPU;
-  }
 }
 
 void ClockChoice::add(CLI::App& command, bool required) {
@@ -134,6 +119,16 @@ void print_figures(const Common& common, const Json& figures) {
   std::fflush(stdout);
 }
 
+void add_values(Json& figures, const std::vector<MetricValue>& values, bool json) {
+  for (const MetricValue& v : values) {
+    if (json || !(v.low <= v.high))
+      figures[v.name] = v.value;
+    else
+      figures[v.name] = fmt::format("{:.6g}  [{:.4g}, {:.4g}]", v.value, v.low, v.high);
+    if (json && v.interval) figures[v.name + "_low"] = v.low, figures[v.name + "_high"] = v.high;
+  }
+}
+
 StatusLine::StatusLine(std::string prefix) : prefix_(std::move(prefix)), terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 StatusLine::~StatusLine() {
@@ -161,5 +156,7 @@ void make_folder(const std::string& path) {
 }
 
 std::string version_text() { return fmt::format("htfm {} ({}, {} threads)", HTFM_VERSION, isa_name(), thread_count()); }
+
+report::KeyValues page_origin(const std::string& command) { return {{"command", command}, {"program", version_text()}}; }
 
 }  // namespace htfm::app

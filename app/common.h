@@ -8,6 +8,8 @@
 #include <string>
 
 #include "htfm/clock/clock.h"
+#include "htfm/metric/metric.h"
+#include "htfm/report/page.h"
 
 namespace htfm::app {
 
@@ -25,9 +27,7 @@ struct Common {
   void add(CLI::App& command, bool with_json = true);
   /// Applies threads and checks the device; to be called first in a command. `cuda`: the command can use one.
   void apply(bool cuda = false);
-  /// The device to use where a command can use CUDA: auto is the CPU.
-  /// The device for a network of this kind: auto is a CUDA device for a U-Net where there is one, otherwise the CPU.
-  at::Device network_device(const std::string& kind) const;
+  /// The device to draw on, where a command can use CUDA: auto is the CPU.
   at::Device where() const { return device == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 
@@ -52,6 +52,9 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& coun
 /// Figures of a command: printed as aligned lines, or as one JSON object with --json.
 void print_figures(const Common& common, const Json& figures);
 
+/// Adds values: their intervals as fields of their own in JSON, in brackets for the eye.
+void add_values(Json& figures, const std::vector<MetricValue>& values, bool json);
+
 /// Progress on standard error: one line rewritten on a terminal, a plain line every few seconds otherwise.
 class StatusLine {
  public:
@@ -73,5 +76,7 @@ void make_folder(const std::string& path);
 
 /// The program's version and build, for provenance.
 std::string version_text();
+/// Command and program, as they stand first at the foot of a page.
+report::KeyValues page_origin(const std::string& command);
 
 }  // namespace htfm::app

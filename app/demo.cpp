@@ -5,9 +5,9 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
-#include "app/scored_run.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
+#include "htfm/page/run_page.h"
 
 namespace htfm::app {
 
@@ -34,7 +34,7 @@ void add_demo(CLI::App& app) {
                                         {"stable", {"clock.family=stable", "clock.alpha=1.5"}},
                                         {"student", {"clock.family=inverse-gamma", "clock.nu=1.5"}}};
     make_folder(o->folder);
-    std::optional<Reference> reference;
+    std::optional<RunReference> reference;
     std::vector<ScoredRun> runs;
     Json figures = Json::object();
     for (const Variant& v : variants) {
@@ -46,8 +46,10 @@ void add_demo(CLI::App& app) {
       const RunConfig config = parse_config("", "demo", settings);
       const std::string folder = o->folder + "/" + v.folder, name = variant_name(config.clock);
       Model model = train_with_status(config, {.folder = folder, .resume = true}, name);
-      if (!reference) reference = make_reference(config, config.sample.n, true);
-      runs.push_back(score_run(std::move(model), sample_options(config), *reference, folder));
+      if (!reference) reference = make_run_reference(config, config.sample.n, true);
+      SampleOptions options = sample_options(config);
+      options.report = sample_status(name);
+      runs.push_back(score_run(std::move(model), options, *reference, folder));
       write_npy(folder + "/samples.npy", runs.back().sampled.samples);
       Json j{{"nfe", runs.back().sampled.evaluations}, {"diverged", runs.back().sampled.diverged}};
       for (const char* metric : {"f1_prd", "f1_knn", "w1_sliced", "log_q_0.999", "hill_fake"}) j[metric] = runs.back().scores[metric];
@@ -55,12 +57,12 @@ void add_demo(CLI::App& app) {
     }
     figures["two fresh draws"] = Json{{"f1_prd", (*reference->yardstick)["f1_prd"]}, {"w1_sliced", (*reference->yardstick)["w1_sliced"]}};
     const std::string page = o->folder + "/report.html";
-    atomic_write(
-        page, report_page(
-                  "Heavy-tailed flow matching on the 2D mixture",
-                  "Nine imbalanced components with infinite variance, learned from 32,000 points under three clocks: the Gaussian one, the "
-                  "stable one and the inverse-gamma one (Student-t).",
-                  runs, *reference, "htfm demo"));
+    const RunPageText text{
+        "Heavy-tailed flow matching on the 2D mixture",
+        "Nine imbalanced components with infinite variance, learned from 32,000 points under three clocks: the Gaussian one, the "
+        "stable one and the inverse-gamma one (Student-t).",
+        page_origin("htfm demo")};
+    atomic_write(page, run_page(text, runs, *reference));
     figures["report"] = page;
     figures["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     print_figures(o->common, figures);

@@ -21,17 +21,6 @@ at::Tensor read_samples(const std::string& path) {
   return x;
 }
 
-// Intervals beside the scores: as fields of their own in JSON, in brackets for the eye.
-void add_values(Json& j, const MetricReport& report, bool json) {
-  for (const MetricValue& v : report.values) {
-    if (json || !(v.low <= v.high))
-      j[v.name] = v.value;
-    else
-      j[v.name] = fmt::format("{:.6g}  [{:.4g}, {:.4g}]", v.value, v.low, v.high);
-    if (json && v.interval) j[v.name + "_low"] = v.low, j[v.name + "_high"] = v.high;
-  }
-}
-
 }  // namespace
 
 void add_eval(CLI::App& app) {
@@ -66,7 +55,7 @@ void add_eval(CLI::App& app) {
   o->field.add(*c);
   o->common.add(*c);
   c->callback([o, k] {
-    const bool images = !o->image.reference.features.empty();
+    const bool images = !o->image.reference.features.network.empty();
     o->common.apply(images);
     if (images) {
       if (!o->metrics.empty()) throw InputError("[--metrics] expected no list with --features: images have scores of their own");
@@ -77,18 +66,16 @@ void add_eval(CLI::App& app) {
     }
     if (image_kind(o->real) == "fields") {
       if (!o->metrics.empty()) throw InputError("[--metrics] expected no list with fields, which have scores of their own");
-      o->field.real = o->real, o->field.fake = o->fake;
-      o->field.scores.bootstrap = o->metric.bootstrap, o->field.scores.bootstrap.seed = static_cast<uint64_t>(o->common.seed);
-      print_figures(o->common, eval_fields(o->field, o->common.json,
-                                           fmt::format("htfm eval --real {} --fake {} --page {}", o->real, o->fake, o->field.page))
-                                   .figures);
+      FieldScoreOptions& scores = o->field.evaluation.scores;
+      scores.bootstrap = o->metric.bootstrap, scores.bootstrap.seed = static_cast<uint64_t>(o->common.seed);
+      print_figures(o->common, eval_fields(o->real, o->fake, o->field, o->common.json));
       return;
     }
     const at::Tensor real = read_table(o->real).values, fake = read_samples(o->fake);
     o->metric.set_seed(static_cast<uint64_t>(o->common.seed));
     const MetricReport report = compute_metrics(o->metrics, real, fake, o->metric);
     Json j{{"real", o->real}, {"fake", o->fake}};
-    add_values(j, report, o->common.json);
+    add_values(j, report.values, o->common.json);
     j["seed"] = o->common.seed;
     j["bootstrap"] = o->metric.bootstrap.rounds;
     print_figures(o->common, j);

@@ -4,8 +4,9 @@
 #include "app/commands.h"
 #include "app/image_eval.h"
 #include "htfm/base/error.h"
+#include "htfm/device/choose_device.h"
 #include "htfm/io/png.h"
-#include "htfm/report/image_grid.h"
+#include "htfm/page/class_grid.h"
 
 namespace htfm::app {
 
@@ -22,17 +23,15 @@ struct GridOptions {
 
 // Samples by the class of their nearest real image.
 at::Tensor by_class(const GridOptions& o, Json& figures) {
-  const at::Device device = o.common.network_device("unet");
+  ImageFeatureSpec features = o.reference.features;
+  features.device = choose_device(o.common.device, "unet");
   ImageSet images = read_images(o.reference.real);
   if (!images.labels.defined()) throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
-  const SampledImages samples = load_samples(o.samples, images.shape());
-  const ImageReference real = load_reference(std::move(images), o.reference, device);
-  const Nearest nearest = nearest_features(real.reference.features.to(device), (*real.network)(samples.pixels, o.reference.batch));
-  const auto classes = static_cast<int64_t>(real.images.classes.size());
-  const auto cells = report::class_columns(real.images.labels.index_select(0, nearest.index), nearest.distance, classes, o.rows);
+  const SampledImages samples = read_sampled_images(o.samples, images.shape());
+  const ImageReference real = reference_with_status(std::move(images), features);
   figures["columns"] = real.images.classes;
   figures["features_sha256"] = real.network->hash();
-  return report::image_grid(samples.pixels, cells, o.style);
+  return class_grid(real, samples, nearest_images(real, samples), o.rows, o.style);
 }
 
 }  // namespace
@@ -54,18 +53,18 @@ void add_grid(CLI::App& app) {
   o->reference.add(*c);
   o->common.add(*c);
   c->callback([o] {
-    o->common.apply(!o->reference.features.empty());
+    o->common.apply(!o->reference.features.network.empty());
     if (!o->output.ends_with(".png")) throw InputError("[-o] expected a file that ends in .png, got '{}'", o->output);
-    if (o->reference.real.path.empty() != o->reference.features.empty())
+    if (o->reference.real.path.empty() != o->reference.features.network.empty())
       throw InputError("[--features] expected --real and --features together: they make one column a class");
     Json figures{{"samples", o->samples}, {"file", o->output}};
     at::Tensor grid;
-    if (!o->reference.features.empty()) {
+    if (!o->reference.features.network.empty()) {
       grid = by_class(*o, figures);
     } else {
       std::optional<ImageShape> shape;
       if (!o->shape.empty()) shape = ImageShape{o->shape[0], o->shape[1], o->shape[2]};
-      const at::Tensor pixels = load_samples(o->samples, shape).pixels;
+      const at::Tensor pixels = read_sampled_images(o->samples, shape).pixels;
       grid = report::image_grid(pixels.narrow(0, 0, std::min(pixels.size(0), o->columns * o->rows)), o->columns, o->style);
     }
     write_png(o->output, grid);

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <filesystem>
-
 #include "app/commands.h"
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
@@ -13,8 +10,6 @@
 
 namespace htfm::app {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct PrepareOptions {
   Common common;
@@ -28,41 +23,6 @@ struct PrepareOptions {
   std::vector<double> centre, box;
 };
 
-ParameterCode parse_code(const std::string& text) {
-  ParameterCode code;
-  const char *at = text.data(), *end = at + text.size();
-  for (int64_t* part : {&code.discipline, &code.category, &code.number}) {
-    const auto [next, error] = std::from_chars(at, end, *part);
-    const bool last = part == &code.number;
-    if (error != std::errc() || *part < 0 || (last ? next != end : next == end || *next != '/'))
-      throw InputError("[code] expected discipline/category/number, such as 0/15/3, got '{}'", text);
-    at = next + 1;
-  }
-  return code;
-}
-
-// Folders stand for the files in them that are named as such files are.
-std::vector<std::string> expand(const std::vector<std::string>& given) {
-  std::vector<std::string> out;
-  for (const std::string& path : given) {
-    std::error_code none;
-    if (!fs::is_directory(path, none)) {
-      out.push_back(path);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(path)) {
-      const std::string end = entry.path().extension().string();
-      for (const char* known : {".grib2", ".grb2", ".grib", ".grb", ".nc", ".nc4"})
-        if (end == known) inside.push_back(entry.path().string());
-    }
-    if (inside.empty()) throw InputError("[prepare] {}: expected files that end in .grib2, .grb2 or .nc, got none", path);
-    std::sort(inside.begin(), inside.end());
-    out.insert(out.end(), inside.begin(), inside.end());
-  }
-  return out;
-}
-
 // What the recipe leaves open or the user changes.
 PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
   PrepareSpec spec;
@@ -72,7 +32,7 @@ PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
   if (!o.variables.empty() || !o.codes.empty()) {
     spec.channels.clear(), spec.names.clear(), spec.units.clear();
     for (const std::string& name : o.variables) spec.channels.push_back({.name = name});
-    for (const std::string& code : o.codes) spec.channels.push_back({.code = parse_code(code)});
+    for (const std::string& code : o.codes) spec.channels.push_back({.code = parse_parameter_code(code)});
   }
   for (FieldChoice& c : spec.channels) {
     if (given("--level-type")) c.level_type = o.level_type;
@@ -149,7 +109,7 @@ void add_prepare(CLI::App& app) {
     o->common.apply();
     if (!o->config.empty()) read_config(o->config, *c);
     const PrepareSpec spec = make_spec(*o, *c);
-    const std::vector<std::string> files = expand(o->files);
+    const std::vector<std::string> files = list_field_files(o->files);
     StatusLine line("prepare: ");
     const auto all = static_cast<int64_t>(files.size());
     const auto started = std::chrono::steady_clock::now();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "app/common.h"
 #include "htfm/report/text.h"
 
@@ -34,10 +36,32 @@ Model train_with_status(const RunConfig& config, TrainOptions options, const std
   return train(config, options);
 }
 
+std::function<void(int64_t done, int64_t n)> sample_status(const std::string& name) {
+  return [line = std::make_shared<StatusLine>(name.empty() ? "" : name + ": ")](int64_t done, int64_t n) {
+    line->show(fmt::format("{}/{} samples", done, n), done == n);
+  };
+}
+
 SampleResult sample_with_status(const Model& model, SampleOptions options, const std::string& name) {
-  StatusLine status(name.empty() ? "" : name + ": ");
-  options.report = [&](int64_t done, int64_t n) { status.show(fmt::format("{}/{} samples", done, n), done == n); };
+  options.report = sample_status(name);
   return sample(model, options);
+}
+
+Json sample_figures(const Model& model, const SampleOptions& options, const SampleResult& result, const std::string& file) {
+  Json j{{"samples", options.n}};
+  if (!file.empty()) j["file"] = file;
+  if (model.field()) j["shape"] = model.image()->text(), j["transform"] = model.field()->text();
+  j["clock"] = model.clock().describe();
+  j["solver"] = options.solver;
+  j["nfe"] = result.evaluations;
+  j["nfe_most"] = result.most_evaluations;
+  j["diverged"] = result.diverged;
+  j["incomplete"] = result.incomplete;
+  j["weights"] = options.averaged ? "ema" : "raw";
+  j["step"] = model.step;
+  j["seed"] = options.seed;
+  j["seconds"] = result.seconds;
+  return j;
 }
 
 }  // namespace htfm::app

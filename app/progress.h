@@ -1,8 +1,10 @@
-// Training and sampling with a status line.
+// Training and sampling as a user sees them: status lines, and figures at the end.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "app/common.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/train/trainer.h"
 
@@ -17,5 +19,9 @@ std::string progress_text(const TrainProgress& progress);
 Model train_with_status(const RunConfig& config, TrainOptions options, const std::string& name = "");
 /// Samples likewise.
 SampleResult sample_with_status(const Model& model, SampleOptions options, const std::string& name = "");
+/// What samplers call as they go on, for a status line.
+std::function<void(int64_t done, int64_t n)> sample_status(const std::string& name = "");
+/// The figures of `htfm sample`; `file` is named where it is not empty.
+Json sample_figures(const Model& model, const SampleOptions& options, const SampleResult& result, const std::string& file = "");
 
 }  // namespace htfm::app

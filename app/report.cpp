@@ -3,11 +3,12 @@
 
 #include "app/commands.h"
 #include "app/field_eval.h"
-#include "app/field_sample.h"
-#include "app/scored_run.h"
-#include "htfm/base/error.h"
+#include "app/progress.h"
+#include "htfm/device/choose_device.h"
 #include "htfm/io/file.h"
 #include "htfm/model/run_folder.h"
+#include "htfm/page/field_page.h"
+#include "htfm/page/run_page.h"
 
 namespace htfm::app {
 
@@ -15,16 +16,15 @@ namespace {
 
 // Samples go through a file beside the page: they need not fit in memory.
 Json report_fields(const Model& model, const SampleOptions& options, const std::string& run, const std::string& output) {
-  const PassingFile samples{output + ".samples.npy"};
-  Json j = sample_fields(model, options, samples.path, "");
-  FieldEvalOptions o;
-  o.real = model.config().data.path, o.fake = samples.path, o.page = output;
-  const FieldEval scored = eval_fields(o, true,
-                                       fmt::format("htfm report {} -o {} (step {}, averaged weights {}, {} with {} evaluations)", run,
-                                                   output, model.step, model.weights_hash(), options.solver, j["nfe"].get<double>()));
-  for (const auto& [name, value] : scored.figures.items())
+  const std::string scratch = output + ".samples.npy";
+  const ScoredFieldRun scored = score_field_run(model, options, scratch, {.shown = 8});
+  const std::string command = fmt::format("htfm report {} -o {} (step {}, averaged weights {}, {} with {} evaluations)", run, output,
+                                          model.step, model.weights_hash(), options.solver, scored.sampled.evaluations);
+  atomic_write(output, field_page("Fields of " + scratch, scored.evaluation, page_origin(command)));
+  Json j = sample_figures(model, options, scored.sampled);
+  const Json scores = field_figures("", "", scored.evaluation, true);
+  for (const auto& [name, value] : scores.items())
     if (value.is_number()) j[name] = value;
-  j.erase("file");
   j["report"] = output;
   return j;
 }
@@ -50,18 +50,20 @@ void add_report(CLI::App& app) {
     SampleOptions options = sample_options(model.config());
     if (o->n > 0) options.n = o->n;
     if (o->common.seed_given) options.seed = static_cast<uint64_t>(o->common.seed);
-    options.device = o->common.network_device(model.config().net.kind), options.precision = model.config().train.precision;
+    options.device = choose_device(o->common.device, model.config().net.kind);
+    options.report = sample_status(model.field() ? "" : variant_name(model.clock(), model.config().method));
     if (model.field()) {
       print_figures(o->common, report_fields(model, options, o->run, o->output));
       return;
     }
-    const Reference reference = make_reference(model.config(), options.n, true);
+    const RunReference reference = make_run_reference(model.config(), options.n, true);
     std::vector<ScoredRun> runs;
     runs.push_back(score_run(std::move(model), options, reference, o->run));
     const ScoredRun& r = runs.front();
-    atomic_write(o->output, report_page(r.name + " on " + r.model.data_origin(),
-                                        "Heavy-tailed flow matching with the clock " + r.model.clock().describe() + ".", runs, reference,
-                                        fmt::format("htfm report {} -o {}", o->run, o->output)));
+    const RunPageText text{r.name + " on " + r.model.data_origin(),
+                           "Heavy-tailed flow matching with the clock " + r.model.clock().describe() + ".",
+                           page_origin(fmt::format("htfm report {} -o {}", o->run, o->output))};
+    atomic_write(o->output, run_page(text, runs, reference));
     Json j{{"report", o->output}, {"nfe", r.sampled.evaluations}, {"diverged", r.sampled.diverged}};
     for (const MetricValue& v : r.scores.values) j[v.name] = v.value;
     print_figures(o->common, j);

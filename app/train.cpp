@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include "app/commands.h"
-#include "app/field_sample.h"
 #include "app/progress.h"
 #include "htfm/base/error.h"
+#include "htfm/device/choose_device.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/npy.h"
-#include "htfm/sample/sampler.h"
+#include "htfm/sample/sample_fields.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm::app {
@@ -56,7 +56,7 @@ void add_train(CLI::App& app) {
     }
     if (o->folder.empty()) throw InputError("[-o] expected a folder for the run, got none");
     const Model model =
-        train_with_status(config, {.folder = o->folder, .device = o->common.network_device(config.net.kind), .resume = o->resume});
+        train_with_status(config, {.folder = o->folder, .device = choose_device(o->common.device, config.net.kind), .resume = o->resume});
     print_figures(o->common, {{"run", o->folder},
                               {"clock", model.clock().describe()},
                               {"steps", model.step},
@@ -101,13 +101,10 @@ void add_sample(CLI::App& app) {
     if (!o->output.ends_with(".npy") && !o->output.ends_with(".csv"))
       throw InputError("[-o] expected a file that ends in .npy or .csv, got '{}'", o->output);
     const Model model = Model::load(resolve_checkpoint(o->run));
-    const ClockSpec& trained = model.clock();
     if (o->clock.family->count() > 0 || !o->clock.given.empty()) {
       ClockSpec asked = o->clock.get();
-      if (o->clock.family->count() == 0) asked.family = trained.family;
-      asked.grid = trained.grid;
-      if (asked.describe() != trained.describe())
-        throw InputError("[clock] expected the law that {} was trained with, {}; got {}", o->run, trained.describe(), asked.describe());
+      if (o->clock.family->count() == 0) asked.family.clear();
+      model.check_clock(asked);
     }
     SampleOptions options = sample_options(model.config());
     options.n = o->n;
@@ -124,29 +121,16 @@ void add_sample(CLI::App& app) {
     if (o->rtol > 0) options.solve.rtol = o->rtol;
     if (o->atol > 0) options.solve.atol = o->atol;
     options.averaged = o->weights == "ema";
-    options.device = o->common.network_device(model.config().net.kind);
-    if (model.field() && o->output.ends_with(".npy")) {
-      print_figures(o->common, sample_fields(model, options, o->output, o->area));
-      return;
-    }
-    const SampleResult result = sample_with_status(model, options);
+    options.device = choose_device(o->common.device, model.config().net.kind);
+    options.report = sample_status();
+    const bool stream = model.field() && o->output.ends_with(".npy");
+    const SampleResult result = stream ? sample_fields(model, options, o->output) : sample(model, options);
     if (o->output.ends_with(".csv"))
       write_csv(o->output, result.samples, model.column_names(), model.transform().digits());
-    else
+    else if (!stream)
       write_npy(o->output, result.samples);
     if (!o->area.empty()) write_npy(o->area, result.area);
-    print_figures(o->common, {{"samples", options.n},
-                              {"file", o->output},
-                              {"clock", trained.describe()},
-                              {"solver", options.solver},
-                              {"nfe", result.evaluations},
-                              {"nfe_most", result.most_evaluations},
-                              {"diverged", result.diverged},
-                              {"incomplete", result.incomplete},
-                              {"weights", o->weights},
-                              {"step", model.step},
-                              {"seed", options.seed},
-                              {"seconds", result.seconds}});
+    print_figures(o->common, sample_figures(model, options, result, o->output));
   });
 }
 
@@ -164,29 +148,29 @@ void add_info(CLI::App& app) {
     o->common.apply();
     const std::string path = resolve_checkpoint(o->run);
     const Model m = Model::load(path);
-    const RunConfig& config = m.config();
+    const ModelDescription d = m.describe();
     Json j{{"checkpoint", path},
            {"file_sha256", sha256_file(path)},
-           {"method", config.method},
-           {"clock", m.clock().describe()},
-           {"feature", m.method().feature().description()},
-           {"schedule", config.path.name},
-           {"coupling", config.coupling.kind},
-           {"precondition", config.precondition},
-           {"data_scale", m.data_scale().describe()},
-           {"network", config.net.kind},
-           {"parameters", m.network().layout().count()},
-           {"dimension", m.dim()},
-           {"step", m.step},
-           {"skipped_steps", m.skipped},
-           {"data", m.data_origin()},
-           {"data_hash", m.data_hash()},
-           {"weights_hash", m.weights_hash()},
-           {"seed", config.seed}};
-    if (const std::string text = m.method().describe(); !text.empty()) j["method_options"] = text;
-    if (!m.clock_explanation().empty()) j["clock_explanation"] = m.clock_explanation();
+           {"method", d.method},
+           {"clock", d.clock},
+           {"feature", d.feature},
+           {"schedule", d.schedule},
+           {"coupling", d.coupling},
+           {"precondition", d.precondition},
+           {"data_scale", d.data_scale},
+           {"network", d.network},
+           {"parameters", d.parameters},
+           {"dimension", d.dimension},
+           {"step", d.step},
+           {"skipped_steps", d.skipped_steps},
+           {"data", d.data},
+           {"data_hash", d.data_hash},
+           {"weights_hash", d.weights_hash},
+           {"seed", d.seed}};
+    if (!d.method_options.empty()) j["method_options"] = d.method_options;
+    if (!d.clock_explanation.empty()) j["clock_explanation"] = d.clock_explanation;
     // A file whose rows are not at hand does not say how many steps the whole run has.
-    if (config.data.path.empty()) j["steps"] = total_steps(config, config.data.n);
+    if (m.config().data.path.empty()) j["steps"] = total_steps(m.config(), m.config().data.n);
     print_figures(o->common, j);
   });
 }

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "experiment/reproduce.h"
-#include "app/scored_run.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
@@ -31,7 +31,7 @@ const std::vector<Variant>& variants() {
 constexpr double kDataAlpha[2] = {1.5, 1.8};
 
 Json score_cell(const Cell& cell) {
-  const Reference reference = make_reference(cell.config, cell.config.sample.n, false);
+  const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
   const Model model = train(cell.config);
   const SampleResult s = sample(model, sample_options(cell.config));
   Json j{{"cell", cell.name}, {"nfe", s.evaluations}, {"diverged", s.diverged}, {"skipped_steps", model.skipped}, {"step", model.step}};

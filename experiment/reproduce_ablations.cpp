@@ -1,10 +1,10 @@
 // The paper's ablations of the flow type and of the signature order, on the 2D mixture.
 #include <fmt/format.h>
 
-#include "app/curve_figure.h"
 #include "experiment/image_experiment.h"
 #include "experiment/sweep_2d.h"
 #include "htfm/io/file.h"
+#include "htfm/page/curve_figure.h"
 
 namespace htfm::app {
 

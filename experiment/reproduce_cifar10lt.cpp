@@ -7,14 +7,14 @@
 #include <optional>
 
 #include "app/image_eval.h"
-#include "experiment/image_experiment.h"
 #include "app/progress.h"
-#include "app/scored_run.h"
+#include "experiment/image_experiment.h"
 #include "htfm/base/error.h"
+#include "htfm/device/choose_device.h"
 #include "htfm/io/file.h"
 #include "htfm/io/png.h"
+#include "htfm/page/class_grid.h"
 #include "htfm/report/figures.h"
-#include "htfm/report/image_grid.h"
 #include "htfm/report/page.h"
 
 namespace htfm::app {
@@ -26,8 +26,7 @@ Json score_samples(const ImageReference& real, const at::Tensor& samples, const 
   const ImageShape shape = real.images.shape();
   const SampledImages fake =
       sampled_images(samples.to(at::kFloat).view({samples.size(0), shape.channels, shape.height, shape.width}), "samples");
-  const auto classes = static_cast<int64_t>(real.images.classes.size());
-  const ImageScores scores = image_scores(real.reference, (*real.network)(fake.pixels), real.images.labels, classes);
+  const ImageScores scores = evaluate_images(real, fake).scores;
   Json j{{"fd", scores.distance.value},
          {"fd_name", real.network->distance_name()},
          {"precision", scores.neighbours.score.precision},
@@ -41,9 +40,7 @@ Json score_samples(const ImageReference& real, const at::Tensor& samples, const 
   std::vector<double> recall;
   for (const ClassCoverage& c : scores.classes) counts.push_back(c.fake), recall.push_back(c.recall);
   j["class_fake"] = counts, j["class_recall"] = recall;
-  const auto cells =
-      report::class_columns(real.images.labels.index_select(0, scores.neighbours.nearest), scores.neighbours.distance, classes, 10);
-  write_png(picture, report::image_grid(fake.pixels, cells));
+  write_png(picture, class_grid(real, fake, {scores.neighbours.nearest, scores.neighbours.distance}, 10));
   return j;
 }
 
@@ -52,7 +49,7 @@ Json score_cell(const std::string& name, const Cell& cell, const Model& model, c
                 at::Device device) {
   SampleOptions options = sample_options(cell.config);
   options.solver = cell.config.sample.solver;  // also of a method with samplers of its own
-  options.device = device, options.precision = cell.config.train.precision;
+  options.device = device;
   const SampleResult s = sample(model, options);
   Json j = score_samples(real, s.samples, fmt::format("{}/{}.png", folder, cell.name));
   j["model"] = name, j["solver"] = options.solver, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
@@ -85,7 +82,7 @@ report::Figure curves(const std::vector<Json>& results, bool one_seed) {
 Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   if (o.data.empty() || o.features.empty())
     throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}", e.name);
-  const at::Device device = o.common.network_device("unet");
+  const at::Device device = choose_device(o.common.device, "unet");
   for (const std::string& path : {o.data, o.features})
     if (!std::filesystem::exists(path)) throw InputError("[reproduce] {}: no such file or folder", path);
   std::vector<Cell> cells;
@@ -121,7 +118,8 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   std::string trained;
   const auto work = [&](const Cell& c) {
     const std::string& name = model_of.at(c.name);
-    if (!reference) reference = load_reference({.real = {.path = o.data, .kind = "cifar10"}, .features = o.features, .cache = {}}, device);
+    if (!reference)
+      reference = reference_with_status(read_images({.path = o.data, .kind = "cifar10"}), {.network = o.features, .device = device});
     if (trained != name) {
       make_folder(o.folder + "/runs");
       model.reset();

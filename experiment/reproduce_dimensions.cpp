@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "experiment/reproduce.h"
-#include "app/scored_run.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
 #include "htfm/report/page.h"
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "experiment/reproduce.h"
-#include "app/scored_run.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/report/figures.h"
@@ -61,7 +61,7 @@ Json reproduce_panels(const ReproduceOptions& o) {
       }
     }
   const std::vector<Json> results = run_cells(cells, o.folder, [&](const Cell& cell) {
-    const Reference reference = make_reference(cell.config, cell.config.sample.n, false);
+    const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
     const Model model = train(cell.config);
     SampleOptions options = sample_options(cell.config);
     Json j{{"cell", cell.name}, {"skipped_steps", model.skipped}, {"method", model.method().describe()}, {"runs", Json::array()}};

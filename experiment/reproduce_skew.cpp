@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "experiment/reproduce.h"
-#include "app/scored_run.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/fit/plan_table.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"

@@ -3,8 +3,8 @@
 
 #include "experiment/image_experiment.h"
 #include "experiment/reproduce.h"
-#include "app/scored_run.h"
 #include "htfm/base/error.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
@@ -41,7 +41,7 @@ Json reproduce_solver(const ReproduceOptions& o) {
                      config_2d({"clock.family=stable", "clock.alpha=1.7", fmt::format("seed={}", o.common.seed + k)}, o)});
   const std::vector<Json> results = run_cells(cells, o.folder, [](const Cell& cell) {
     const Model model = train(cell.config);
-    const Reference reference = make_reference(cell.config, cell.config.sample.n, false);
+    const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
     Json rows = Json::array();
     const auto score = [&](const char* solver, int64_t nfe, bool paper_count, double eta_from) {
       SampleOptions s = sample_options(cell.config);

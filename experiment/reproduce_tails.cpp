@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "experiment/reproduce.h"
-#include "app/scored_run.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
-#include "htfm/stat/sort.h"
 #include "htfm/report/page.h"
+#include "htfm/stat/sort.h"
 
 namespace htfm::app {
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "experiment/reproduce.h"
-#include "app/scored_run.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/report/figures.h"
@@ -35,7 +35,7 @@ Json reproduce_toys(const ReproduceOptions& o) {
     const Model model = train(cell.config);
     const SampleResult s = sample(model, sample_options(cell.config));
     write_npy(file(cell.name), s.samples);
-    const Reference reference = make_reference(cell.config, cell.config.sample.n, false);
+    const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
     Json j{{"cell", cell.name}, {"nfe", s.evaluations}, {"diverged", s.diverged}};
     for (const MetricValue& v : compute_metrics({"f1_knn", "f1_prd", "w1_sliced"}, reference.data.rows, s.samples).values)
       j[v.name] = v.value;

@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 
 #include "app/field_eval.h"
-#include "app/field_sample.h"
 #include "app/progress.h"
 #include "experiment/reproduce.h"
 #include "htfm/base/error.h"
+#include "htfm/device/choose_device.h"
 #include "htfm/io/file.h"
 #include "htfm/io/png.h"
+#include "htfm/page/field_page.h"
 #include "htfm/report/field_map.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
@@ -69,14 +70,14 @@ Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) 
   make_folder(o.folder + "/runs");
   const Model model = train_with_status(cell.config, {.folder = o.folder + "/runs/" + cell.name, .device = device, .resume = true});
   SampleOptions options = sample_options(cell.config);
-  options.device = device, options.precision = cell.config.train.precision;
-  const PassingFile samples{fmt::format("{}/{}.npy", o.folder, cell.name)};
-  const Json drawn = sample_fields(model, options, samples.path, "");
-  FieldEvalOptions eval;
-  eval.real = o.data, eval.fake = samples.path, eval.shown = 4, eval.maps = fmt::format("{}/{}.png", o.folder, cell.name);
-  Json j = eval_fields(eval, true, "").figures;
+  options.device = device, options.report = sample_status();
+  const std::string samples = fmt::format("{}/{}.npy", o.folder, cell.name), maps = fmt::format("{}/{}.png", o.folder, cell.name);
+  const ScoredFieldRun scored = score_field_run(model, options, samples, {.shown = 4});
+  write_png(maps, field_example_maps(scored.evaluation));
+  Json j = field_figures(o.data, samples, scored.evaluation, true);
+  j["maps"] = maps;
   j["cell"] = cell.name, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
-  for (const char* key : {"diverged", "nfe", "seconds"}) j[key] = drawn[key];
+  j["diverged"] = scored.sampled.diverged, j["nfe"] = scored.sampled.evaluations, j["seconds"] = scored.sampled.seconds;
   say(fmt::format("{:<24} KR {:.3f}, SR {:.3f}, tail KS {:.3f}, share {:.3f}, spectrum {:.3f}, diverged {}", cell.name,
                   j["kr"].get<double>(), j["sr"].get<double>(), j["tail_ks"].get<double>(), j["tail_share"].get<double>(),
                   j["spectrum_distance"].get<double>(), j["diverged"].get<int64_t>()));
@@ -108,7 +109,7 @@ report::Figure exceedance(const std::vector<Json>& results) {
 
 Json reproduce_weather(const ReproduceOptions& o) {
   if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
-  const at::Device device = o.common.network_device("ncsnpp");
+  const at::Device device = choose_device(o.common.device, "ncsnpp");
   std::vector<Cell> cells;
   for (const Variant& v : variants())
     if (o.wants(v.name))
@@ -118,9 +119,7 @@ Json reproduce_weather(const ReproduceOptions& o) {
       }
   std::vector<Json> results = run_cells(
       cells, o.folder, [&](const Cell& c) { return score_cell(c, o, device); }, true);
-  FieldEvalOptions yardstick;  // the training part in place of samples
-  yardstick.real = yardstick.fake = o.data;
-  Json train = eval_fields(yardstick, true, "").figures;
+  Json train = field_figures(o.data, o.data, evaluate_fields(o.data, o.data), true);  // the training part in place of samples
   train["cell"] = "training part", train["diverged"] = 0;
   results.push_back(train);
 

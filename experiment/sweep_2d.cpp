@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "app/scored_run.h"
 #include "htfm/base/error.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
 
 namespace htfm::app {
@@ -13,7 +13,7 @@ namespace htfm::app {
 namespace {
 
 Json score_cell(const Cell& cell, const SweepModel& own) {
-  const Reference reference = make_reference(cell.config, cell.config.sample.n, false);
+  const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
   const Model model = train(cell.config);
   Json j{{"cell", cell.name}, {"skipped_steps", model.skipped}, {"runs", Json::array()}};
   if (const auto* learned = cell.config.path.learn ? model.flow().learned() : nullptr)

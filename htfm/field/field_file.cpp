@@ -1,6 +1,8 @@
 #include "htfm/field/field_file.h"
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 
 #include "htfm/base/error.h"
 #include "htfm/base/module_library.h"
@@ -40,6 +42,40 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
   if (start.starts_with("\x1f\x8b"))
     throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a gzip file: unpack it first (gunzip)", path);
   throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a file that begins with {}", path, in_quotes(start.substr(0, 16)));
+}
+
+ParameterCode parse_parameter_code(const std::string& text) {
+  ParameterCode code;
+  const char *at = text.data(), *end = at + text.size();
+  for (int64_t* part : {&code.discipline, &code.category, &code.number}) {
+    const auto [next, error] = std::from_chars(at, end, *part);
+    const bool last = part == &code.number;
+    if (error != std::errc() || *part < 0 || (last ? next != end : next == end || *next != '/'))
+      throw InputError("[code] expected discipline/category/number, such as 0/15/3, got '{}'", text);
+    at = next + 1;
+  }
+  return code;
+}
+
+std::vector<std::string> list_field_files(const std::vector<std::string>& files_and_folders) {
+  std::vector<std::string> out;
+  for (const std::string& path : files_and_folders) {
+    std::error_code none;
+    if (!std::filesystem::is_directory(path, none)) {
+      out.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      const std::string end = entry.path().extension().string();
+      for (const char* known : {".grib2", ".grb2", ".grib", ".grb", ".nc", ".nc4"})
+        if (end == known) inside.push_back(entry.path().string());
+    }
+    if (inside.empty()) throw InputError("[prepare] {}: expected files that end in .grib2, .grb2 or .nc, got none", path);
+    std::sort(inside.begin(), inside.end());
+    out.insert(out.end(), inside.begin(), inside.end());
+  }
+  return out;
 }
 
 }  // namespace htfm

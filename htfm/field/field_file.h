@@ -11,4 +11,7 @@ namespace htfm {
 /// another kind, a damaged one, and one that holds no such field; also where the library that reads fields (field_reader.h) is not there.
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor);
 
+/// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb, .nc, .nc4).
+std::vector<std::string> list_field_files(const std::vector<std::string>& files_and_folders);
+
 }  // namespace htfm

@@ -18,6 +18,9 @@ struct ParameterCode {
   bool operator==(const ParameterCode&) const = default;
 };
 
+/// From discipline/category/number, such as 0/15/3.
+ParameterCode parse_parameter_code(const std::string& text);
+
 /// Which fields of a file are wanted; what is left open matches everything.
 struct FieldChoice {
   std::string name = {};                   ///< ecCodes' short name, or NetCDF's variable

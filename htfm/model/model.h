@@ -11,6 +11,7 @@
 #include "htfm/net/network.h"
 #include "htfm/model/choose_clock.h"
 #include "htfm/model/config.h"
+#include "htfm/model/description.h"
 
 namespace htfm {
 
@@ -86,6 +87,11 @@ class Model {
   const at::Tensor& weights() const { return trained.chosen(); }
   /// XXH64 of the weights to sample with: names a trained model in reports.
   std::string weights_hash() const;
+  /// What the model is, for people.
+  ModelDescription describe() const;
+  /// InputError unless this is the law that the model was trained with. An empty family stands for the model's own; the grid is not looked
+  /// at.
+  void check_clock(const ClockSpec& asked) const;
 
  private:
   friend Model load_model(const Checkpoint& file);

@@ -1,4 +1,4 @@
-#include "app/curve_figure.h"
+#include "htfm/page/curve_figure.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "htfm/schedule/schedule_feature.h"
 
-namespace htfm::app {
+namespace htfm {
 
 report::Figure curve_figure(const Schedule& schedule, const Clock& clock) {
   constexpr int64_t drawn = 2001, points = 101;
@@ -53,4 +53,4 @@ report::Figure curve_figure(const Schedule& schedule, const Clock& clock) {
   return report::line_chart(alphas, chart);
 }
 
-}  // namespace htfm::app
+}  // namespace htfm

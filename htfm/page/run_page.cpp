@@ -1,96 +1,65 @@
-#include "app/scored_run.h"
+#include "htfm/page/run_page.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <span>
 #include <utility>
 
-#include "app/curve_figure.h"
-#include "app/progress.h"
-#include "htfm/base/error.h"
+#include "htfm/model/description.h"
+#include "htfm/page/curve_figure.h"
 #include "htfm/report/figures.h"
 
-namespace htfm::app {
-
-std::string variant_name(const ClockSpec& clock, const std::string& method) {
-  std::string name = method;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  if (clock.family == "deterministic") return name + "-G";
-  if (clock.family == "stable") return fmt::format("{}-α {}", name, clock.parameters.at("alpha"));
-  if (clock.family == "inverse-gamma") return fmt::format("{}-t {}", name, clock.parameters.at("nu"));
-  if (clock.family == "fitted") return name + "-fitted";
-  return clock.describe();
-}
-
-Reference make_reference(const RunConfig& config, int64_t n, bool yardstick) {
-  Reference r;
-  if (!config.data.path.empty()) {
-    r.data = load_dataset(config);
-    r.description = fmt::format("the rows of {}", config.data.path);
-    return r;
-  }
-  r.data = held_out(config, n);
-  r.description = fmt::format("{} fresh points of {}", n, r.data.origin.substr(0, r.data.origin.rfind(',')));
-  if (yardstick) r.yardstick = compute_metrics({}, r.data.rows, held_out(config, n, 1).rows);
-  return r;
-}
-
-ScoredRun score_run(Model model, const SampleOptions& options, const Reference& reference, const std::string& run_folder) {
-  const std::string name = variant_name(model.clock(), model.config().method);
-  SampleResult sampled = sample_with_status(model, options, name);
-  MetricReport scores = compute_metrics({}, reference.data.rows, sampled.samples);
-  return {name, std::move(model), options, std::move(sampled), std::move(scores), read_losses(run_folder)};
-}
+namespace htfm {
 
 namespace {
 
-using report::Best;
-using report::Cell;
-
 // Scores that stand in a table, with the direction in which they are good and how they are printed.
-struct ScoreColumn {
+struct RunScoreColumn {
   const char* name;
   const char* title;
-  Best best;
+  report::Best best;
   int decimals;
 };
-constexpr ScoreColumn kBulk[] = {{"f1_prd", "f1_prd", Best::highest, 3},
-                                 {"f1_knn", "f1_knn", Best::highest, 4},
-                                 {"w1_sliced", "w1_sliced", Best::lowest, 3},
-                                 {"w1_pooled", "w1_pooled", Best::lowest, 3},
-                                 {"mmd", "mmd", Best::lowest, 4}};
-constexpr ScoreColumn kTail[] = {{"log_q_0.99", "log q 0.99", Best::none, 2},
-                                 {"log_q_0.999", "log q 0.999", Best::none, 2},
-                                 {"log_q_0.9999", "log q 0.9999", Best::none, 2},
-                                 {"hill_fake", "Hill index", Best::none, 2}};
+constexpr RunScoreColumn kBulkScores[] = {{"f1_prd", "f1_prd", report::Best::highest, 3},
+                                          {"f1_knn", "f1_knn", report::Best::highest, 4},
+                                          {"w1_sliced", "w1_sliced", report::Best::lowest, 3},
+                                          {"w1_pooled", "w1_pooled", report::Best::lowest, 3},
+                                          {"mmd", "mmd", report::Best::lowest, 4}};
+constexpr RunScoreColumn kTailScores[] = {{"log_q_0.99", "log q 0.99", report::Best::none, 2},
+                                          {"log_q_0.999", "log q 0.999", report::Best::none, 2},
+                                          {"log_q_0.9999", "log q 0.9999", report::Best::none, 2},
+                                          {"hill_fake", "Hill index", report::Best::none, 2}};
 
-report::Table score_table(const std::vector<ScoredRun>& runs, const Reference& reference, std::span<const ScoreColumn> columns,
-                          std::string caption) {
+report::Table run_score_table(const std::vector<ScoredRun>& runs, const RunReference& reference, std::span<const RunScoreColumn> columns,
+                              std::string caption) {
   report::Table table;
   table.caption = std::move(caption);
   table.columns.push_back({"model"});
-  table.columns.push_back({"NFE", Best::none, 0});
-  for (const ScoreColumn& c : columns) table.columns.push_back({c.title, c.best, c.decimals});
-  const auto add_row = [&](std::vector<Cell> cells, const MetricReport& scores) -> report::Row& {
-    for (const ScoreColumn& c : columns) cells.emplace_back(scores[c.name]);
+  table.columns.push_back({"NFE", report::Best::none, 0});
+  for (const RunScoreColumn& c : columns) table.columns.push_back({c.title, c.best, c.decimals});
+  const auto add_row = [&](std::vector<report::Cell> cells, const MetricReport& scores) -> report::Row& {
+    for (const RunScoreColumn& c : columns) cells.emplace_back(scores[c.name]);
     return table.add(std::move(cells));
   };
   for (const ScoredRun& r : runs) add_row({r.name, r.sampled.evaluations}, r.scores);
-  if (reference.yardstick) add_row({"two fresh draws of the data", Cell()}, *reference.yardstick).reference = true;
+  if (reference.yardstick) add_row({"two fresh draws of the data", report::Cell()}, *reference.yardstick).reference = true;
   return table;
 }
 
-void add_scores(report::Page& page, const std::vector<ScoredRun>& runs, const Reference& reference) {
+void add_run_scores(report::Page& page, const std::vector<ScoredRun>& runs, const RunReference& reference) {
   page.section("Scores")
-      .table(score_table(runs, reference, kBulk, fmt::format("The bulk: scores against {}.", reference.description)))
-      .table(score_table(
-          runs, reference, kTail,
+      .table(run_score_table(runs, reference, kBulkScores, fmt::format("The bulk: scores against {}.", reference.description)))
+      .table(run_score_table(
+          runs, reference, kTailScores,
           fmt::format(
               "The tails of the radius. log q p: logarithm of the model's p-quantile over the data's, 0 is right, -1 means 2.7 times "
               "too small. Hill index of the largest 0.5 %: the data has {:.2f} ± {:.2f}, and a larger one means a lighter tail.",
               runs.front().scores["hill_real"], runs.front().scores["hill_real_se"])));
 }
 
-void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const Reference& reference) {
+void add_run_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const RunReference& reference) {
   std::vector<report::PointPanel> panels;
   if (reference.data.rows.size(1) >= 2) {
     panels.push_back({.title = "data", .points = reference.data.rows});
@@ -122,7 +91,7 @@ void add_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const 
               "Quantiles of the samples' radius against those of the data: on the diagonal is right.");
 }
 
-void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
+void add_run_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
   std::vector<report::ClockFamily> families;
   for (const ScoredRun& r : runs) {
     const Clock& clock = r.model.method().clock();
@@ -143,7 +112,7 @@ void add_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
   }() + ".");
 }
 
-void add_curves(report::Page& page, const std::vector<ScoredRun>& runs) {
+void add_run_curves(report::Page& page, const std::vector<ScoredRun>& runs) {
   bool first = true;
   for (const ScoredRun& r : runs) {
     if (!r.model.config().path.learn) continue;
@@ -161,10 +130,12 @@ void add_curves(report::Page& page, const std::vector<ScoredRun>& runs) {
   }
 }
 
-void add_training(report::Page& page, const std::vector<ScoredRun>& runs) {
+void add_run_training(report::Page& page, const std::vector<ScoredRun>& runs) {
   std::vector<report::Series> series;
   for (const ScoredRun& r : runs) {
-    if (!r.losses.step.empty()) series.push_back({.name = r.name, .x = r.losses.step, .y = r.losses.loss});
+    report::Series s{.name = r.name};
+    s.x = r.losses.step, s.y = r.losses.loss;
+    if (!s.x.empty()) series.push_back(std::move(s));
   }
   page.section("Training");
   if (!series.empty())
@@ -177,9 +148,8 @@ void add_training(report::Page& page, const std::vector<ScoredRun>& runs) {
 
 }  // namespace
 
-std::string report_page(const std::string& title, const std::string& lead, const std::vector<ScoredRun>& runs, const Reference& reference,
-                        const std::string& command) {
-  report::Page page(title, lead);
+std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference) {
+  report::Page page(text.title, text.lead);
   int64_t diverged = 0;
   for (const ScoredRun& r : runs) diverged += r.sampled.diverged;
   const auto best = std::max_element(runs.begin(), runs.end(),
@@ -192,22 +162,22 @@ std::string report_page(const std::string& title, const std::string& lead, const
       {"samples that diverged", fmt::format("{}", diverged),
        fmt::format("of {}", static_cast<int64_t>(runs.size()) * runs.front().options.n)}};
   page.highlights(highlights);
-  add_pictures(page, runs, reference);
-  add_scores(page, runs, reference);
-  add_clocks(page, runs);
-  add_curves(page, runs);
-  add_training(page, runs);
+  add_run_pictures(page, runs, reference);
+  add_run_scores(page, runs, reference);
+  add_run_clocks(page, runs);
+  add_run_curves(page, runs);
+  add_run_training(page, runs);
   page.section("Configuration");
-  const report::KeyValues first = config_entries(runs.front().model.config());
+  const report::KeyValues first = configuration_entries(runs.front().model.config());
   for (const ScoredRun& r : runs) {
-    report::KeyValues own = config_entries(r.model.config());
+    report::KeyValues own = configuration_entries(r.model.config());
     if (&r != &runs.front())
       std::erase_if(own, [&](const auto& entry) { return std::find(first.begin(), first.end(), entry) != first.end(); });
     if (runs.size() > 1) page.heading(&r == &runs.front() ? r.name : r.name + ": what differs");
     page.configuration(own);
   }
-  report::KeyValues provenance{
-      {"command", command}, {"program", version_text()}, {"reference", reference.description}, {"reference hash", reference.data.hash}};
+  report::KeyValues provenance = text.provenance;
+  provenance.insert(provenance.end(), {{"reference", reference.description}, {"reference hash", reference.data.hash}});
   for (const ScoredRun& r : runs)
     provenance.emplace_back(
         r.name, fmt::format("step {}, averaged weights {}, data {} ({}), {} samples with seed {}, NFE really spent {:.2f}", r.model.step,
@@ -217,4 +187,4 @@ std::string report_page(const std::string& title, const std::string& lead, const
   return page.html();
 }
 
-}  // namespace htfm::app
+}  // namespace htfm

@@ -1,0 +1,14 @@
+// Which device serves a network.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace htfm {
+
+/// The device for a network of this kind (net.kind). `asked` is cpu, cuda or auto; auto: the CPU for an mlp, for other networks a CUDA
+/// device where there is one. InputError where cuda is asked for and missing, or for another name.
+at::Device choose_device(const std::string& asked, const std::string& network_kind);
+
+}  // namespace htfm

@@ -1,0 +1,20 @@
+// The page about a scored run, or about several on one data set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "htfm/evaluate/run.h"
+#include "htfm/report/page.h"
+
+namespace htfm {
+
+struct RunPageText {
+  std::string title, lead;
+  report::KeyValues provenance = {};  ///< what stands first at the foot: command, program
+};
+
+/// Samples, scores, tails, clocks, losses and configuration; there must be at least one run.
+std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference);
+
+}  // namespace htfm
