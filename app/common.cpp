@@ -13,6 +13,8 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/device/device.h"
+#include "htfm/net/networks.h"
+#include "htfm/net/torchscript.h"
 
 namespace htfm::app {
 
@@ -25,6 +27,11 @@ void Common::add(CLI::App& command, bool with_json) {
   if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
 }
 
+void add_trust(CLI::App& command) {
+  command.add_flag_callback(
+      "--trust", [] { trust_torchscript(true); }, "Run the code in the TorchScript file of net.path: only where you know who made it");
+}
+
 void Common::apply(bool cuda) {
   if (device == "cuda" && !cuda)
     throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
@@ -33,7 +40,7 @@ void Common::apply(bool cuda) {
 }
 
 at::Device Common::network_device(const std::string& kind) const {
-  if (device == "cpu" || (device == "auto" && kind == "mlp")) return at::kCPU;
+  if (device == "cpu" || (device == "auto" && !find_named(networks(), kind, "net.kind").cuda)) return at::kCPU;
   if (device == "cuda") {
     image_device();  // says what is missing
     return {at::kCUDA, 0};
