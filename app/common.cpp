@@ -12,6 +12,7 @@
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/net/torchscript.h"
 
 namespace htfm::app {
 
@@ -22,6 +23,11 @@ void Common::add(CLI::App& command, bool with_json) {
   command.add_option("--device", device, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
   command.add_option("--threads", threads, "Threads to use; 0: one for each core")->check(between(0, 4096));
   if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
+}
+
+void add_trust(CLI::App& command) {
+  command.add_flag_callback(
+      "--trust", [] { trust_torchscript(true); }, "Run the code in the TorchScript file of net.path: only where you know who made it");
 }
 
 void Common::apply(bool cuda) {

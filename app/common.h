@@ -31,6 +31,9 @@ struct Common {
   at::Device where() const { return device == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 
+/// Adds --trust to a command that builds a model, whose network may be a file with code.
+void add_trust(CLI::App& command);
+
 /// Options that name a clock: --family, --alpha, --nu, ... (one for each parameter in the registry) and --grid.
 struct ClockChoice {
   ClockSpec spec;

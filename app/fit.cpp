@@ -74,6 +74,7 @@ void add_fit(CLI::App& app) {
   c->add_flag("--resume", o.resume, "Go on with a run that was interrupted");
   c->add_flag("!--no-compare", o.compare, "Leave out the models that it is compared with");
   command->common.add(*c);
+  add_trust(*c);
   c->callback([command] { run_fit(*command); });
 }
 

@@ -44,6 +44,7 @@ void add_report(CLI::App& app) {
   c->add_option("-o,--output", o->output, "File to write (.html)")->required();
   add_count(*c, "-n,--count", o->n, "Samples to draw; the run's own number where not given");
   o->common.add(*c);
+  add_trust(*c);
   c->callback([o] {
     o->common.apply();
     Model model = Model::load(resolve_checkpoint(o->run));

@@ -41,6 +41,7 @@ void add_train(CLI::App& app) {
   c->add_flag("--dry-run", o->dry_run, "Print the resolved configuration and stop");
   c->add_flag("--keys", o->keys, "List every key with its type, default and meaning, and stop");
   o->common.add(*c);
+  add_trust(*c);
   c->callback([o, config_option] {
     o->common.apply(true);
     if (o->keys) {
@@ -96,6 +97,7 @@ void add_sample(CLI::App& app) {
   c->add_option("--weights", o->weights, "ema or raw")->check(CLI::IsMember({"ema", "raw"}));
   o->clock.add(*c, false);
   o->common.add(*c);
+  add_trust(*c);
   c->callback([o] {
     o->common.apply(true);
     if (!o->output.ends_with(".npy") && !o->output.ends_with(".csv"))
@@ -144,6 +146,7 @@ void add_info(CLI::App& app) {
   c->footer("Example: htfm info run");
   c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
   o->common.add(*c);
+  add_trust(*c);
   c->callback([o] {
     o->common.apply();
     const std::string path = resolve_checkpoint(o->run);

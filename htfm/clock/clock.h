@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "htfm/base/random.h"
+#include "htfm/base/registry.h"
 #include "htfm/clock/device.h"
 
 namespace htfm {
@@ -92,8 +93,11 @@ struct ClockFamily {
   bool from_data = false;  ///< has no law until a data set gives it one
 };
 
-/// All families, in the order of the registry.
-std::span<const ClockFamily> clock_families();
+/// All families: those of the library, then those that the program registered.
+EntryList<ClockFamily> clock_families();
+/// Makes a family known by its name wherever a config names one, its parameters as keys clock.<parameter>. InputError where the name is taken.
+/// Families of the same parameter name share the key.
+void register_clock(ClockFamily family);
 /// The clock of a specification; InputError names the family or parameter that is wrong.
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec);
 

@@ -1,4 +1,5 @@
-// The families by name. A new family is one file that defines <name>_family() and one entry here.
+// The families by name. A new family of the library is one file that defines <name>_family() and one entry here; a program adds its own
+// with register_clock.
 #include "htfm/base/registry.h"
 
 #include "htfm/clock/clock.h"
@@ -21,11 +22,26 @@ namespace htfm {
 HTFM_CLOCK_FAMILIES(X)
 #undef X
 
-std::span<const ClockFamily> clock_families() {
+namespace {
+
+Registry<ClockFamily>& families() {
 #define X(family) family(),
-  static const std::vector<ClockFamily> families{HTFM_CLOCK_FAMILIES(X)};
+  static Registry<ClockFamily> registry({HTFM_CLOCK_FAMILIES(X)});
 #undef X
-  return families;
+  return registry;
+}
+
+}  // namespace
+
+EntryList<ClockFamily> clock_families() { return families().list(); }
+
+void register_clock(ClockFamily family) {
+  if (!family.make) throw InputError("[register_clock] {}: expected a function that makes the clock, got none", family.name);
+  if (family.from_data) throw InputError("[register_clock] {}: expected a family with a law of its own, got one from data", family.name);
+  for (const ClockParameter& p : family.parameters)
+    if (!is_part_name(p.name) || p.name == "family" || p.name == "grid" || p.name == "scale")
+      throw InputError("[register_clock] {}: expected a parameter whose key clock.<name> is free, got '{}'", family.name, p.name);
+  families().add(std::move(family), "clock");
 }
 
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
@@ -44,7 +60,9 @@ std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
     if (!(found->second > p.lower && found->second < p.upper))
       throw InputError("[clock.{}] expected {} in ({}, {}), got {}", p.name, p.meaning, p.lower, p.upper, found->second);
   }
-  return family.make(spec);
+  std::unique_ptr<Clock> clock = family.make(spec);
+  if (!clock) throw Error("[clock.family] expected {} to make a clock, got none", family.name);
+  return clock;
 }
 
 }  // namespace htfm

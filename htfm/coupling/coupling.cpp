@@ -104,8 +104,10 @@ std::vector<int64_t> ascending_order(std::span<const double> values) {
   return order;
 }
 
-std::span<const CouplingInfo> couplings() {
-  static const std::vector<CouplingInfo> list{
+namespace {
+
+Registry<CouplingInfo>& coupling_registry() {
+  static Registry<CouplingInfo> registry({
       {"independent", "clock and source independent of the data",
        [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Independent>(c); }},
       {"radial", "within the batch, the k-th smallest source with the k-th smallest data",
@@ -116,10 +118,27 @@ std::span<const CouplingInfo> couplings() {
       {"ot", "within the batch, the pairing of least cost |x_0 - x_1|^ot_power",
        [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Transport>(c); }},
       {"ot-given-clock", "coupling.group sources of one clock, and inside the group the pairing of least cost", make_ot_given_clock},
-  };
-  return list;
+  });
+  return registry;
 }
 
-std::unique_ptr<Coupling> make_coupling(const CouplingContext& c) { return find_named(couplings(), c.spec.kind, "coupling.kind").make(c); }
+}  // namespace
+
+EntryList<CouplingInfo> couplings() { return coupling_registry().list(); }
+
+void register_coupling(CouplingInfo coupling) {
+  if (!coupling.make) throw InputError("[register_coupling] {}: expected a function that makes the coupling, got none", coupling.name);
+  check_options(coupling.options, "coupling", coupling.name);
+  coupling_registry().add(std::move(coupling), "coupling");
+}
+
+std::unique_ptr<Coupling> make_coupling(const CouplingContext& c) {
+  const CouplingInfo& info = find_named(couplings(), c.spec.kind, "coupling.kind");
+  CouplingContext context = c;
+  context.spec.options = own_options(info.options, c.spec.options, "coupling", info.name);
+  std::unique_ptr<Coupling> out = info.make(context);
+  if (!out) throw Error("[coupling.kind] expected {} to make a coupling, got none", info.name);
+  return out;
+}
 
 }  // namespace htfm

@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "htfm/base/part_options.h"
+#include "htfm/base/registry.h"
 #include "htfm/schedule/precondition.h"
 #include "htfm/coupling/magnitude_law.h"
 #include "htfm/source/source.h"
@@ -17,6 +19,7 @@ struct CouplingSpec {
   double ot_entropy = 0;   ///< ot: entropic regularisation relative to the median cost; 0: exact
   int64_t group = 64;      ///< ot-given-clock: sources that share a clock
   int64_t pool = 1 << 18;  ///< pool: draws of the source that are ranked together
+  PartOptions options = {};  ///< of a registered coupling
 };
 
 class Coupling {
@@ -30,9 +33,9 @@ class Coupling {
   virtual std::optional<DataScale> data_scale(const MagnitudeLaw&) const { return std::nullopt; }
 };
 
-/// What a coupling is made of. The references must live as long as it does.
+/// What a coupling is made of. The source lives longer than the coupling.
 struct CouplingContext {
-  const CouplingSpec& spec;
+  CouplingSpec spec;
   const SourceSampler& source;
   int64_t dim;
   Key key;  ///< of what is drawn once for many batches
@@ -41,8 +44,12 @@ struct CouplingContext {
 struct CouplingInfo {
   std::string name, summary;
   std::function<std::unique_ptr<Coupling>(const CouplingContext&)> make;
+  std::vector<PartOption> options = {};  ///< keys coupling.<name>.<option>
 };
-std::span<const CouplingInfo> couplings();
+/// All couplings: those of the library, then those that the program registered.
+EntryList<CouplingInfo> couplings();
+/// Makes a coupling known by its name wherever a config names one. InputError where the name is taken.
+void register_coupling(CouplingInfo coupling);
 std::unique_ptr<Coupling> make_coupling(const CouplingContext& context);
 
 /// The slope of log s_d in log s_0, s_0 = sqrt(2A), in the far tail, where source and data both follow power laws; 0 where one of them does

@@ -1,4 +1,3 @@
-// The one file that includes TorchScript's headers.
 #include "htfm/metric/feature_network.h"
 
 #include <ATen/Context.h>
@@ -10,28 +9,13 @@
 #include <filesystem>
 
 #include "htfm/base/error.h"
+#include "htfm/base/torch_reason.h"
 #include "htfm/io/dtype.h"
 #include "htfm/io/hash.h"
 
 namespace htfm {
 
 namespace {
-
-/// The line of LibTorch's message that says what went wrong: traces of its own code and of the script stand before and after it.
-std::string reason(const std::exception& error) {
-  const auto* own = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = own ? own->what_without_backtrace() : error.what();
-  std::string line;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    if (text.find_first_not_of(" \t\r~^", at) < end) {
-      const std::string next = text.substr(at, end - at);
-      if (next.starts_with("RuntimeError: ") || line.empty()) line = next;
-    }
-    at = end + 1;
-  }
-  return line.empty() ? "no reason given" : line;
-}
 
 /// float32 convolutions are float32 while it lives: scores should not depend on the card.
 class ExactFloats {
@@ -60,7 +44,7 @@ FeatureNetwork::FeatureNetwork(const std::string& path, at::Device device)
   } catch (const c10::OutOfMemoryError&) {
     throw Error("[features] {}: the device is out of memory", path);
   } catch (const std::exception& error) {
-    throw InputError("[features] {}: expected a TorchScript file, got: {}", path, reason(error));
+    throw InputError("[features] {}: expected a TorchScript file, got: {}", path, torch_reason(error));
   }
 }
 
@@ -86,7 +70,7 @@ at::Tensor FeatureNetwork::operator()(const at::Tensor& images, int64_t batch) c
       throw Error("[features] {}: the device is out of memory at {} images a batch", path_, part.size(0));
     } catch (const std::exception& error) {
       throw InputError("[features] {}: expected a network that takes {} images of shape {}, got: {}", path_, dtype_name(part.scalar_type()),
-                       shape_text(part.sizes()), reason(error));
+                       shape_text(part.sizes()), torch_reason(error));
     }
     if (!out.isTensor() || out.toTensor().dim() != 2 || out.toTensor().size(0) != part.size(0) || out.toTensor().size(1) == 0 ||
         !out.toTensor().is_floating_point())

@@ -1,6 +1,7 @@
 // The scores by name, and all of them in one call.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@ struct MetricInfo {
   std::string_view summary;
 };
 
-/// The known scores, in the order in which they are printed.
+/// The known scores, in the order in which they are printed: those of the library, then those that the program registered.
 std::vector<MetricInfo> metric_infos();
 
 struct MetricOptions {
@@ -59,6 +60,15 @@ struct MetricReport {
   /// The value of that name; an Error where there is none.
   double operator[](std::string_view name) const;
 };
+
+/// A score of one's own.
+struct OwnMetric {
+  std::string name, summary;
+  /// Its values, of points n x dim in float64, all finite.
+  std::function<std::vector<MetricValue>(const at::Tensor& real, const at::Tensor& fake, const MetricOptions& options)> compute;
+};
+/// Makes a score known by its name, to compute_metrics and all that reads metric_infos. InputError where the name is taken.
+void register_metric(OwnMetric metric);
 
 /// Computes the named scores (all where `names` is empty). values begins with n_real, n_fake and nonfinite; then each score with its parts.
 /// A bad row of `real` is an InputError; bad rows of `fake` are left out and counted.

@@ -42,7 +42,8 @@ Checkpoint Checkpoint::read(const std::string& path) {
     throw InputError("[checkpoint] {}: expected format {}, got {}", path, kFormat, format);
   if (!file.content.hashed)
     throw InputError(
-        "[checkpoint] {}: expected the hashes that htfm writes into a checkpoint, got none: the file was changed or made by another program",
+        "[checkpoint] {}: expected the hashes that htfm writes into a checkpoint, got none: the file was changed or made by another "
+        "program",
         path);
   file.record = nlohmann::json::parse(metadata(file, "info"), nullptr, false);
   if (!file.record.is_object()) throw InputError("[checkpoint] {}: expected a JSON object as 'info' in its metadata, got another", path);
@@ -102,6 +103,7 @@ void save_model(const Model& m, Checkpoint& file) {
   record["step"] = m.step, record["skipped"] = m.skipped;
   record["best_loss"] = m.best_loss, record["best_step"] = m.best_step;
   record["dim"] = m.dim_, record["columns"] = m.names_;
+  if (const std::string hash = m.network_->file_hash(); !hash.empty()) record["network_sha256"] = hash;
   record["data_hash"] = m.data_hash_, record["data_origin"] = m.data_origin_;
   record["clock"] = {{"family", m.clock().family}, {"parameters", m.clock().parameters}, {"grid", m.clock().grid}};
   record["clock_explanation"] = m.clock_explanation();
@@ -120,6 +122,7 @@ Model load_model(const Checkpoint& file) {
     m.best_step = record.at("best_step");
     m.dim_ = record.at("dim");
     m.data_hash_ = record.at("data_hash");
+    m.config_.net.sha256 = record.value("network_sha256", std::string());
     m.data_origin_ = record.at("data_origin");
     m.names_ = record.at("columns").get<std::vector<std::string>>();
     if (record.contains("image")) {
@@ -139,6 +142,8 @@ Model load_model(const Checkpoint& file) {
     throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", file.path, e.what());
   }
   if (file.has("clock.table")) m.clock_.spec.table = tensor_vector(file.tensor("clock.table"));
+  if (m.config_.net.kind == "torchscript" && m.config_.net.sha256.empty())
+    throw InputError("[checkpoint] {}: expected the SHA-256 of its network's file, got none", file.path);
   if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", file.path, m.dim_);
   m.build(DataScale(tensor_vector(file.tensor("data_scale.log_source")), tensor_vector(file.tensor("data_scale.log_scale"))));
   m.method_->load_state(file.content.tensors, file.path);
@@ -152,8 +157,7 @@ Model load_model(const Checkpoint& file) {
   m.standardiser = RunningStandardiser(m.method_->feature().size());
   m.standardiser.load({file.tensor("standardiser.count"), file.tensor("standardiser.mean"), file.tensor("standardiser.m2")});
   m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
-  if (m.transform_.dim() != m.dim_)
-    throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
+  if (m.transform_.dim() != m.dim_) throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
   return m;
 }
 

@@ -155,7 +155,51 @@ class Bindings {
                       return found == clock.parameters.end() ? std::string() : toml_number(found->second);
                     }});
   }
+  // Options of registered parts. Those of the chosen part always have values once a config is read.
+  template <class Infos>
+  void add_own_options(const std::string& section, const Infos& infos, PartOptions& values) {
+    for (const auto& info : infos)
+      for (const PartOption& option : info.options) add_own_option(section + "." + info.name, info.name, option, values);
+  }
+  void add_own_option(const std::string& key, const std::string& part, const PartOption& option, PartOptions& values) {
+    const std::string name = key + "." + option.name, own = part + "." + option.name;
+    const bool number = std::holds_alternative<double>(option.value);
+    const auto text = [](const OptionValue& v) {
+      return std::holds_alternative<double>(v) ? toml_number(std::get<double>(v)) : toml_string(std::get<std::string>(v));
+    };
+    list.push_back({{name, number ? "number" : "text", text(option.value), option.meaning},
+                    [name, own, number, &values](const toml::node& n) {
+                      if (number ? !n.is_number() : !n.is_string())
+                        throw InputError("[{}] expected {}, got {}", name, number ? "a number" : "text", type_name(n));
+                      values.set(own, number ? OptionValue(*n.value<double>()) : OptionValue(n.as_string()->get()));
+                    },
+                    [name, own, number, &values](const std::string& s) {
+                      values.set(own, number ? OptionValue(parse_number<double>(name, s, "a number")) : OptionValue(s));
+                    },
+                    [own, text, &values] {
+                      const OptionValue* found = values.find(own);
+                      return found ? text(*found) : std::string();
+                    }});
+  }
 };
+
+// Options of other parts may stand in a file too; those of the chosen one are all kept, so that a checkpoint holds them.
+template <class Infos>
+void keep_own_options(const std::string& section, const Infos& infos, const std::string& part, PartOptions& values) {
+  PartOptions kept;
+  for (const auto& info : infos) {
+    if (info.name != part) continue;
+    const PartOptions own = own_options(info.options, values, section, part);
+    for (const PartOption& option : info.options) kept.set(part + "." + option.name, *own.find(option.name));
+  }
+  values = std::move(kept);
+}
+
+std::string network_names() {
+  std::string out;
+  for (const NetworkInfo& info : networks()) out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", info.name, info.summary);
+  return out;
+}
 
 Bindings::Bindings(RunConfig& c) {
   constexpr double inf = std::numeric_limits<double>::infinity();
@@ -187,9 +231,7 @@ Bindings::Bindings(RunConfig& c) {
       "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
-  std::string families;
-  for (const ClockFamily& family : clock_families()) families += (families.empty() ? "" : ", ") + family.name;
-  add("clock.family", c.clock.family, families + "; fitted and auto come from the data");
+  add("clock.family", c.clock.family, join_names(clock_families()) + "; fitted and auto come from the data");
   std::set<std::string> seen;
   for (const ClockFamily& family : clock_families())
     for (const ClockParameter& p : family.parameters)
@@ -233,6 +275,7 @@ Bindings::Bindings(RunConfig& c) {
   add("path.learn", c.path.learn, "near-linear, time-warp: the curves start with the straight line and train with the network");
   add("path.learn_words", c.path.learn_words, "learned curves: their words, with spaces between");
   add("path.learn_degree", c.path.learn_degree, 2, 12, "learned curves: degree of alpha and beta in t");
+  add_own_options("path", schedules(), c.path.options);
   add("coupling.kind", c.coupling.kind, join_names(couplings()));
   add("coupling.size", c.coupling.size.kind, "what is ranked: " + join_names(size_statistics()));
   add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
@@ -241,6 +284,7 @@ Bindings::Bindings(RunConfig& c) {
   add("coupling.group", c.coupling.group, 2, 1 << 16, "ot-given-clock: sources that share a clock");
   add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is |x_0 - x_1|^power");
   add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6, "ot: entropic regularisation in units of the median cost; 0: exact");
+  add_own_options("coupling", couplings(), c.coupling.options);
   add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
   add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.time", c.time,
@@ -270,14 +314,18 @@ Bindings::Bindings(RunConfig& c) {
       "mixed samplers: an increment of the clock is a jump where it brings more than this share of the noise (mixed), or turns the angle "
       "by more "
       "than this share of 45 degrees (mixed-flow)");
-  add("net.kind", c.net.kind,
-      "mlp; for images unet, or ncsnpp (the same with filtered changes of size in residual blocks, rescaled sums, progressive input)");
+  add("net.kind", c.net.kind, network_names());
+  add("net.path", c.net.path,
+      "torchscript: the file. Its forward(x, t, feature) gives the output and its parameters are trained. It holds code of whoever made "
+      "it, "
+      "which is run: only after --trust");
   add("net.width", c.net.mlp.width, 1, 4096, "channels");
   add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
   add("net.groups", c.net.mlp.groups, 1, 4096, "groups of each norm");
   add("net.time_embedding", c.net.mlp.time_embedding, 1, 4096, "size of the time embedding");
   add("net.path_embedding", c.net.mlp.path_embedding, 1, 4096, "size of the path embedding");
   add("net.film", c.net.mlp.film, "also modulate the middle block by the path embedding");
+  add_own_options("net", networks(), c.net.options);
   add("unet.base", c.net.unet.base, 8, 4096, "U-Net: channels at full size");
   add("unet.multipliers", c.net.multipliers, "U-Net: of the channels, size by size; each size is half the one before");
   add("unet.blocks", c.net.unet.blocks, 1, 64, "U-Net: residual blocks a size");
@@ -393,6 +441,23 @@ void walk(Bindings& keys, const toml::table& table, const std::string& prefix, c
   }
 }
 
+// A checkpoint may name parts of the program that made it; whoever reads it is told which.
+template <class Infos>
+void check_registered(const toml::table& table, const char* section, const char* key, const Infos& infos, const char* what,
+                      const std::string& origin) {
+  const std::optional<std::string> name = table[section][key].value<std::string>();
+  if (!name || std::any_of(infos.begin(), infos.end(), [&](const auto& info) { return info.name == *name; })) return;
+  throw InputError("[checkpoint] {}: expected the {} '{}' ({}.{}) to be registered, got none: call htfm::register_{} before loading",
+                   origin, what, *name, section, key, what);
+}
+
+void check_registered(const toml::table& table, const std::string& origin) {
+  check_registered(table, "clock", "family", clock_families(), "clock", origin);
+  check_registered(table, "path", "schedule", schedules(), "schedule", origin);
+  check_registered(table, "coupling", "kind", couplings(), "coupling", origin);
+  check_registered(table, "net", "kind", networks(), "network", origin);
+}
+
 // What no single key can tell: names in registries and parameters that belong together.
 void validate(RunConfig& c) {
   if (!c.source_law.empty()) {
@@ -415,7 +480,10 @@ void validate(RunConfig& c) {
     }
     throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
   };
-  one_of("net.kind", c.net.kind, {"mlp", "unet", "ncsnpp"});
+  find_named(networks(), c.net.kind, "net.kind");
+  keep_own_options("net", networks(), c.net.kind, c.net.options);
+  keep_own_options("path", schedules(), c.path.name, c.path.options);
+  keep_own_options("coupling", couplings(), c.coupling.kind, c.coupling.options);
   one_of("train.times", c.train.times, {"uniform", "normal"});
   if (c.train.times != "uniform" && c.method != "htfm") throw InputError("[train.times] expected uniform for method = {}", c.method);
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
@@ -489,7 +557,9 @@ RunConfig parse(const std::string& text, const std::string& origin, const std::v
   RunConfig c;
   Bindings keys(c);
   try {
-    walk(keys, toml::parse(text, origin), "", origin, saved);
+    const toml::table table = toml::parse(text, origin);
+    if (saved) check_registered(table, origin);
+    walk(keys, table, "", origin, saved);
   } catch (const toml::parse_error& e) {
     throw InputError("{}:{}: expected TOML, got: {}", origin, e.source().begin.line, e.description());
   }
@@ -546,10 +616,11 @@ std::vector<std::pair<std::string, std::string>> config_entries(const RunConfig&
 
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
   RunConfig x = a, y = b;
-  const Bindings p(x), q(y);
+  std::map<std::string, std::string> other;  // by name: parts may be registered meanwhile
+  for (const Binding& key : Bindings(y).list) other[key.key.name] = key.text();
   std::vector<std::string> out;
-  for (size_t i = 0; i < p.list.size(); ++i)
-    if (p.list[i].text() != q.list[i].text()) out.push_back(p.list[i].key.name);
+  for (const Binding& key : Bindings(x).list)
+    if (key.text() != other[key.key.name]) out.push_back(key.key.name);
   return out;
 }
 

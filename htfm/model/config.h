@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "htfm/method/methods.h"
-#include "htfm/net/mlp.h"
-#include "htfm/net/unet.h"
+#include "htfm/net/networks.h"
 
 namespace htfm {
 
@@ -66,14 +65,6 @@ struct SampleConfig {
   double rtol = 1e-5, atol = 1e-5;
   double eta = 1, eta_from = 0;  ///< stochastic
   int64_t n = 24000;
-};
-
-struct NetConfig {
-  std::string kind = "mlp";  ///< mlp | unet | ncsnpp
-  MlpOptions mlp;
-  UNetOptions unet;
-  std::string multipliers = "1,2,2,2", attention = "16";  ///< of the U-Net, as text
-  bool progressive = true;                                ///< of NCSN++
 };
 
 struct RunConfig {

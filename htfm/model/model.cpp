@@ -48,12 +48,9 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
   build(DataScale(config.data_scale > 0 ? config.data_scale : field_ ? 1 : robust_scale(set.rows)));
   method_->fit_to_data(set);
   if (config.scale == "clock") method_->fit_data_scale(set);
-  const auto initial = [](const ParameterLayout& layout, Key key) {
-    const at::Tensor parameters = layout.initial(key);
-    return TrainedWeights{parameters, parameters.clone(), {}};
-  };
-  trained = initial(network_->layout(), Key(static_cast<uint64_t>(config.seed)).child("weights"));
-  if (config.path.learn) curves = initial(curve_layout_, Key(0));
+  const auto untrained = [](const at::Tensor& parameters) { return TrainedWeights{parameters, parameters.clone(), {}}; };
+  trained = untrained(network_->initial(Key(static_cast<uint64_t>(config.seed)).child("weights")));
+  if (config.path.learn) curves = untrained(curve_layout_.initial(Key(0)));
   standardiser = RunningStandardiser(method_->feature().size());
   if (seen) *seen = std::move(set);
 }
@@ -82,19 +79,9 @@ void Model::build(DataScale scale) {
     const auto shape = method_->learned_schedule()->shape();
     curve_layout_.add("curves", {shape.begin(), shape.end()}, false, 0);
   }
-  if (config_.net.kind != "mlp") {
-    if (!image_ || image_->size() != dim_)
-      throw InputError("[net.kind] expected images for {}, got rows of {} values", config_.net.kind, dim_);
-    UNetOptions options = config_.net.unet;
-    options.channels = image_->channels, options.height = image_->height, options.width = image_->width;
-    options.feature = method_->feature().size();
-    network_ = make_unet(options);
-    return;
-  }
-  MlpOptions options = config_.net.mlp;
-  options.dim = dim_;
-  options.feature = method_->feature().size();
-  network_ = make_mlp(options);
+  NetworkContext context{.dim = dim_, .feature = method_->feature().size(), .config = config_.net};
+  if (image_ && image_->size() == dim_) context.image = {image_->channels, image_->height, image_->width};
+  network_ = make_network(std::move(context));
 }
 
 void Model::save(const std::string& path) const {

@@ -50,6 +50,11 @@ class Network {
   /// Samples that an evaluator takes at a time at the most, for good use of the caches.
   virtual int64_t evaluation_rows() const = 0;
 
+  /// Parameters to start training with; as it stands they are drawn as the layout says.
+  virtual at::Tensor initial(Key key) const { return layout_.initial(key); }
+  /// SHA-256 of the file that the network was made of; empty where there is none. A checkpoint refuses another file.
+  virtual std::string file_hash() const { return {}; }
+
   /// Output for a batch, n x dim.
   virtual at::Tensor forward(const float* parameters, const NetworkInput& input) const = 0;
   /// Loss of a batch and its gradient with respect to the parameters (overwritten). Does not depend on the number of threads.

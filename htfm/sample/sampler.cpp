@@ -171,7 +171,7 @@ SampleOptions sample_options(const RunConfig& c) {
   SampleOptions o;
   o.n = c.sample.n;
   o.seed = static_cast<uint64_t>(c.seed);
-  const bool images = c.net.kind != "mlp";  // thousands of evaluations to fit a solver are too many there
+  const bool images = find_named(networks(), c.net.kind, "net.kind").images;  // thousands of evaluations to fit a solver are too many there
   o.solver = c.sample.solver;
   if (o.solver == "auto") o.solver = c.precondition && !images ? "fitted" : "ab2";
   if (c.method != "htfm")

@@ -53,10 +53,8 @@ class Polynomial final : public Schedule {
   double gamma_;
 };
 
-}  // namespace
-
-std::span<const ScheduleInfo> schedules() {
-  static const std::vector<ScheduleInfo> list{
+Registry<ScheduleInfo>& schedule_registry() {
+  static Registry<ScheduleInfo> registry({
       {"straight", "alpha = t, beta = 1 - t", [](const ScheduleSpec&) { return std::make_unique<Straight>(); }},
       {"vp", "alpha = sin(pi t/2), beta = cos(pi t/2)", [](const ScheduleSpec&) { return std::make_unique<VariancePreserving>(); }},
       {"ve", "beta geometric in t (path.ratio), alpha = 1 - beta",
@@ -75,9 +73,21 @@ std::span<const ScheduleInfo> schedules() {
       {"signature-linear", "alpha = <a(t), phi(T)>, beta = <b(t), phi(T)> (path.a, path.b)", make_signature_linear},
       {"near-linear", "alpha = t + lambda_t (1-t) <a(t), eta>, beta = (1-t)(1 + lambda_t <b(t), eta>)", make_near_linear},
       {"time-warp", "alpha = t + lambda_t (1-t) <c(t), eta>, beta = 1 - alpha", make_time_warp},
-  };
-  return list;
+  });
+  return registry;
 }
+
+}  // namespace
+
+EntryList<ScheduleInfo> schedules() { return schedule_registry().list(); }
+
+void register_schedule(ScheduleInfo schedule) {
+  if (!schedule.make) throw InputError("[register_schedule] {}: expected a function that makes the schedule, got none", schedule.name);
+  check_options(schedule.options, "schedule", schedule.name);
+  schedule_registry().add(std::move(schedule), "schedule");
+}
+
+double Schedule::time_of(double ratio, std::span<const double> coordinates) const { return time_of_ratio(*this, ratio, coordinates); }
 
 const std::vector<std::string>& Schedule::words() const {
   static const std::vector<std::string> none;
@@ -87,7 +97,19 @@ const std::vector<std::string>& Schedule::words() const {
 std::string Schedule::violation(std::span<const double>, bool) const { return {}; }
 
 std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec) {
-  std::unique_ptr<Schedule> out = find_named(schedules(), spec.name, "path.schedule").make(spec);
+  const ScheduleInfo& info = find_named(schedules(), spec.name, "path.schedule");
+  ScheduleSpec own = spec;
+  own.options = own_options(info.options, spec.options, "path", info.name);
+  std::unique_ptr<Schedule> out = info.make(own);
+  if (!out) throw Error("[path.schedule] expected {} to make a schedule, got none", info.name);
+  if (!out->depends_on_clock()) {
+    const Coefficients from = out->at(0), to = out->at(1);
+    constexpr double kRounding = 1e-6;
+    if (!(std::abs(from.alpha) < kRounding && std::abs(from.beta - 1) < kRounding && std::abs(to.alpha - 1) < kRounding &&
+          std::abs(to.beta) < kRounding))
+      throw InputError("[path.schedule] {}: expected alpha = 0, beta = 1 at t = 0 and alpha = 1, beta = 0 at t = 1, got {}, {} and {}, {}",
+                       info.name, from.alpha, from.beta, to.alpha, to.beta);
+  }
   if (spec.learn && !out->learned())
     throw InputError("[path.learn] expected path.schedule = near-linear or time-warp, got {}", spec.name);
   return out;

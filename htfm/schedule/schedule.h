@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/part_options.h"
+#include "htfm/base/registry.h"
+
 namespace htfm {
 
 /// The schedule at one time: values and derivatives in t.
@@ -22,8 +25,8 @@ class Schedule {
   virtual ~Schedule() = default;
   /// At time t in [0,1] for the clock with feature coordinates; schedules that do not look at the clock take an empty span.
   virtual Coefficients at(double t, std::span<const double> coordinates = {}) const = 0;
-  /// The time at which alpha / beta has this value in [0, infinity], where that ratio rises.
-  virtual double time_of(double ratio, std::span<const double> coordinates = {}) const = 0;
+  /// The time at which alpha / beta has this value in [0, infinity], where that ratio rises. As it stands: by Newton's method.
+  virtual double time_of(double ratio, std::span<const double> coordinates = {}) const;
 
   /// The coordinates that coordinates holds: words of the letters t (time) and c (clock) of the signature. None: it does not look at the clock.
   virtual const std::vector<std::string>& words() const;
@@ -48,13 +51,18 @@ struct ScheduleSpec {
   bool learn = false;                              ///< near-linear, time-warp: the curves train with the network (LearnedSchedule)
   std::string learn_words = "1 ct";                ///< their words
   int64_t learn_degree = 4;                        ///< of alpha and beta in t
+  PartOptions options = {};                        ///< of a registered schedule
 };
 
 struct ScheduleInfo {
   std::string name, summary;
   std::function<std::unique_ptr<Schedule>(const ScheduleSpec&)> make;
+  std::vector<PartOption> options = {};  ///< keys path.<name>.<option>
 };
-std::span<const ScheduleInfo> schedules();
+/// All schedules: those of the library, then those that the program registered.
+EntryList<ScheduleInfo> schedules();
+/// Makes a schedule known by its name wherever a config names one. InputError where the name is taken.
+void register_schedule(ScheduleInfo schedule);
 std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec);
 
 }  // namespace htfm
