@@ -13,6 +13,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/net/torchscript.h"
+#include "htfm/version.h"
 
 namespace htfm::app {
 

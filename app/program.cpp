@@ -7,6 +7,7 @@
 #include <new>
 
 #include "htfm/base/error.h"
+#include "htfm/version.h"
 
 namespace htfm::app {
 
