@@ -22,7 +22,7 @@ test: build   ## build, then run all tests (ARGS="-R clock")
 	@$(call TESTS,release)
 
 test-gpu: build ## build, then run the tests that need a CUDA device
-	@HTFM_REQUIRE_CUDA=1 build/sample_device_test $(ARGS)
+	@for test in build/*_test; do HTFM_REQUIRE_CUDA=1 $$test --gtest_filter='*Device*' $(ARGS) || failed=1; done; test -z "$$failed"
 
 bench: setup  ## build, fetch the peers once a user, then run the benchmarks
 	@script/packages bench

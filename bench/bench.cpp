@@ -152,8 +152,12 @@ void bench_signature(Bench& b) {
 
 // A folder for the peers' input that goes when the benchmark is done.
 struct PeerFolder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / fmt::format("htfm-bench-{}", ::getpid());
-  PeerFolder() { make_folder(path.string()); }
+  std::filesystem::path path;
+  PeerFolder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "htfm-bench-XXXXXX";
+    if (!::mkdtemp(pattern.data())) throw Error("[bench] {}: cannot make the folder", pattern);
+    path = pattern;
+  }
   ~PeerFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);

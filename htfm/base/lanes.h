@@ -23,20 +23,20 @@ inline constexpr int kLanesOf = kVectorBytes / static_cast<int>(sizeof(T));
 template <class T, int N>
 struct VectorType {
   typedef T type __attribute__((vector_size(N * sizeof(T))));
+  typedef T unaligned __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T))));  // in memory
 };
 /// N values of type T; a whole register where N is left out.
 template <class T, int N = kLanesOf<T>>
 using Vector = typename VectorType<T, N>::type;
 
+// By type, not by memcpy: the compiler then knows that a store changes no pointer or size that a loop reads.
 template <int N, class T>
 HTFM_INLINE Vector<T, N> load_lanes(const T* from) {
-  Vector<T, N> v;
-  __builtin_memcpy(&v, from, sizeof v);
-  return v;
+  return *reinterpret_cast<const typename VectorType<T, N>::unaligned*>(from);
 }
 template <int N, class T>
-HTFM_INLINE void store_lanes(T* to, const Vector<T, N>& v) {
-  __builtin_memcpy(to, &v, sizeof v);
+HTFM_INLINE void store_lanes(T* to, Vector<T, N> v) {
+  *reinterpret_cast<typename VectorType<T, N>::unaligned*>(to) = v;
 }
 template <class T>
 HTFM_INLINE Vector<T> load(const T* from) {

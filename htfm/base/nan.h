@@ -1,4 +1,4 @@
-// The figure of what cannot be said.
+// Not a number: the value of a figure that could not be computed.
 #pragma once
 
 #include <limits>

@@ -14,7 +14,7 @@
 
 namespace htfm {
 
-/// The entry of a registry whose `name` is asked for; otherwise an InputError that names the key and lists what there is.
+/// The entry with this name. InputError with the config key and all known names where there is none.
 template <class Entries>
 const auto& find_named(const Entries& entries, std::string_view name, std::string_view key) {
   std::string known;

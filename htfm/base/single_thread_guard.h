@@ -1,5 +1,5 @@
-// LibTorch's routines on the calling thread alone: their sums then do not depend on the number of cores, and tasks of parallel_for do not
-// start threads of their own.
+// Keeps LibTorch's operations on the calling thread: their sums then do not depend on the number of cores, and tasks of parallel_for start
+// no further threads.
 #pragma once
 
 namespace htfm {

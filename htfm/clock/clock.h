@@ -45,7 +45,7 @@ struct ClockRequest {
   at::Device device = at::kCPU;
 };
 
-/// What a network is told of a clock when nothing else is asked for.
+/// The default path feature of a family.
 enum class NaturalFeature { none, log_slope, path };
 
 class Clock {

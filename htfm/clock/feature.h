@@ -1,4 +1,4 @@
-// The path feature: what the network is told of a realised clock.
+// The path feature: the summary of a realised clock that is an input of the network.
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
-// The size of a data point: what a coupling ranks and a tail model extends. Which statistic it is belongs to the user's
-// notion of an extreme.
+// The size of a data point: the statistic that a coupling ranks and a tail model extends. Which one is extreme is the
+// user's choice.
 #pragma once
 
 #include <ATen/core/Tensor.h>

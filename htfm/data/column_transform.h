@@ -1,4 +1,4 @@
-// One column of a table as the model sees it. Whole numbers and other lattices are spread over their cells, a lower bound is moved to
+// The transform of one column of a table for the model. Whole numbers and other lattices are spread over their cells, a lower bound is moved to
 // minus infinity, a share of equal values at the bound becomes an interval below it; then median and quantile range set centre and scale.
 // Far from the bound the map is affine: a power law stays a power law with the same index.
 #pragma once

@@ -32,7 +32,7 @@ class DeviceQueue {
   virtual int record(const std::function<void()>& body) = 0;
   virtual void replay(int recording) = 0;
   virtual void wait() = 0;
-  /// Notes how far the work has come, and waits for it to have come that far; at once where nothing was noted.
+  /// Records an event, and waits for the last recorded one; returns at once where none was recorded.
   virtual void mark(size_t place) = 0;
   virtual void wait_for(size_t place) = 0;
 };

@@ -1,4 +1,4 @@
-// What a training step on a device is told, and what it tells: plain data, the same for host and kernels.
+// Input and output of a training step on a device: plain data, shared by host and kernels.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Files in memory without reading them: a file that stands, and a nameless one that grows.
+// Memory-mapped files: an existing file, read only, and an unnamed temporary file that grows.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// A row of numbers that a method learned of the data and keeps in checkpoints.
+// A vector of float64 that a method fitted to the data and stores in checkpoints.
 #pragma once
 
 #include <ATen/core/Tensor.h>

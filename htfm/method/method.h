@@ -1,5 +1,5 @@
 // A method: how a training pair is made, what the network predicts, the loss, and how samples are drawn. Flow matching under a
-// clock is one (flow_matching.h), the baselines (htfm/baseline/) are others; trainer, networks and scores are the same for all.
+// clock is one (flow_matching.h), the baselines (baseline.h) are others; trainer, networks and scores are the same for all.
 #pragma once
 
 #include <map>
@@ -39,7 +39,7 @@ struct PairPlan {
   at::Tensor points() const;
 };
 
-/// What a run knows of its data set before it makes pairs.
+/// The data set that a method is fitted to.
 struct TrainingData {
   at::Tensor rows;                 ///< n x dim, float32: the whole set
   std::vector<std::string> names;  ///< of the columns; may be empty
@@ -58,7 +58,7 @@ struct LossSpec {
   int64_t outer = 1, inner = 1;  ///< median: rows of a batch are data row by data row, and group by group inside
 };
 
-/// What a method's own sampler is asked for: samples first.. of a key, one for each row of the states.
+/// The input of a sampler of a method: which samples to draw, one for each row of the states, from number `first` of the key's stream.
 struct SampleRequest {
   Key key;
   int64_t first = 0;
@@ -66,7 +66,7 @@ struct SampleRequest {
   double* area;     ///< rows: gets the clocks' areas of the noise that the samples start from
 };
 
-/// One sampler of a method that has its own. `run` fills register 0 with samples; evaluate() of the states is the bare network.
+/// A sampler that belongs to a method. `run` fills register 0 with samples; evaluate() of the states is the network's raw output.
 struct MethodSampler {
   std::string name, summary;
   int64_t least_nfe;
@@ -92,17 +92,17 @@ class Method {
   /// Options that change what is computed, for logs: "T = 100, loss root"; may be empty.
   virtual std::string describe() const { return {}; }
 
-  /// Learns what it must know of the data set; before pairs.
+  /// Fits the parts of the method that depend on the data set; called once, before pairs().
   virtual void fit_to_data(const TrainingData& data) = 0;
-  /// What fit_to_data() learned and sampling needs, for a checkpoint.
+  /// The state that fit_to_data() set and sampling needs, for a checkpoint.
   virtual void save_state(std::map<std::string, at::Tensor>&) const {}
   virtual void load_state(const std::map<std::string, at::Tensor>&, const std::string& path);
 
-  /// What pairs() works from: a function of the key, the data, their position and the standardiser's state, which sees the features.
+  /// The plan that pairs() carries out: a function of the key, the data, their position and the state of the standardiser, which it updates.
   virtual PairPlan plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const = 0;
   /// Training pairs.
   TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
-  /// Those of a plan.
+  /// Training pairs of a plan.
   static TrainingPairs pairs(const PairPlan& plan);
 
   /// Fits the data scale by clock to the data set, where the method has one; after fit_to_data().

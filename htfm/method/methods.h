@@ -1,4 +1,4 @@
-// The methods by the name that a configuration gives them.
+// The registry of methods.
 #pragma once
 
 #include "htfm/method/baseline.h"

@@ -1,4 +1,4 @@
-// The layout that the kernels of this room read: eight points a block, coordinate by coordinate.
+// The layout that the kernels of this module read: eight points a block, coordinate by coordinate.
 #pragma once
 
 #include <cstddef>

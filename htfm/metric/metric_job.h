@@ -1,4 +1,4 @@
-// What one call of compute_metrics works on, and the entries of its registry that fill it with tail scores.
+// The input and output of one call of compute_metrics, and the registry entries of tail scores.
 #pragma once
 
 #include "htfm/metric/metric.h"

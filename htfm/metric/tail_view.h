@@ -1,4 +1,4 @@
-// The largest values of one number of the rows (a radius, a side of a column), and tail figures of them and of their resamples.
+// The upper tail of one statistic of the rows (a radius, a side of a column): its figures, and those of bootstrap resamples.
 #pragma once
 
 #include <cstdint>

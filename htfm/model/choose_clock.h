@@ -1,4 +1,4 @@
-// A clock that comes from the data: the family, its parameter and why.
+// Choice of a clock from the data: the family, its parameter, and an explanation.
 #pragma once
 
 #include <string>

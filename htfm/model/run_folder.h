@@ -30,7 +30,7 @@ class RunFolder {
   void make() const;
   /// Removes what a killed run left half-written; for the process that holds the lock.
   void clean() const;
-  /// What a run writes that is not there yet: the folder itself, or its parts.
+  /// The files and folders of a run that do not exist yet.
   std::vector<std::string> missing() const;
   /// The checkpoints, oldest first.
   std::vector<CheckpointFile> list() const;

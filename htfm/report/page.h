@@ -30,7 +30,7 @@ class Page {
   /// Paragraphs, separated by empty lines.
   Page& text(std::string_view paragraphs);
   Page& highlights(const std::vector<Highlight>& entries);
-  /// A remark set apart; a warning is for what the reader must not miss.
+  /// A remark in a box; `warning` for what the reader must not miss.
   Page& remark(std::string_view text);
   Page& warning(std::string_view text);
   /// Names and values in small tables, grouped by the part of the name before the first dot (clock.family, train.lr).

@@ -1,5 +1,5 @@
-// A block of samples on their way from noise to data, each with its clock. The CPU and a CUDA device each have one; the sampler knows no
-// difference.
+// A block of samples on their way from noise to data, each with its clock. CpuStates and CudaStates implement it; the sampler does not
+// depend on which.
 #pragma once
 
 #include "htfm/method/flow_matching.h"

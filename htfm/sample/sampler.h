@@ -39,7 +39,7 @@ struct SampleResult {
   double plan_error = 0, plain_error = 0;  ///< fitted: mean error of the plan on its trajectories, and that of ab2 on its best power grid
 };
 
-/// Options as a run's own configuration has them.
+/// The sample options of a run's configuration.
 SampleOptions sample_options(const RunConfig& config);
 
 /// Draws samples. Sample i depends on seed, weights and solver, not on the number of threads.

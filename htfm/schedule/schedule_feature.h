@@ -1,4 +1,4 @@
-// What a clock-dependent schedule is told of a clock: coordinates, coordinates of the raw signature of the time-augmented path.
+// The input of a clock-dependent schedule: coordinates of the raw signature of the time-augmented clock.
 #pragma once
 
 #include "htfm/clock/clock.h"

@@ -1,4 +1,4 @@
-// The source as training meets it: clocks with their features, and points x_0 given the clocks.
+// Draws of the source for training: clocks, their features, and points x_0 given the clocks.
 #pragma once
 
 #include "htfm/clock/feature.h"

@@ -1,4 +1,4 @@
-// Intervals by drawing the rows anew with replacement, without touching the rows that a score does not look at.
+// Bootstrap intervals (rows drawn with replacement) of scores that look at few of the rows; only these are touched.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The largest value of a function of one number that rises and then falls.
+// Maximum of a unimodal function of one variable.
 #pragma once
 
 #include <cmath>

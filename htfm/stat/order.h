@@ -1,4 +1,4 @@
-// What the order statistics of a sample say: quantiles, Hill's index, the survival curve.
+// Figures of the order statistics of a sample: quantiles, Hill's index, the survival curve.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The multivariate Student-t law fitted by maximum likelihood: what a statistician would try first on a heavy-tailed table.
+// The multivariate Student-t law fitted by maximum likelihood: the reference model for a heavy-tailed table.
 #pragma once
 
 #include <ATen/core/Tensor.h>

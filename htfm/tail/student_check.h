@@ -1,4 +1,4 @@
-// Whether rows are as a Student-t law would have them: then all of them, not only the few in the tail, say how heavy it is.
+// A test of fit of the multivariate Student-t law. Where it fits, nu is estimated from all rows, not only from the few in the tail.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -8,10 +8,10 @@
 
 namespace htfm {
 
-/// What goes over with every step beside the plan, and what comes back.
+/// What is copied to and from the device with every step, beside the plan.
 struct DeviceTraffic {
-  bool noise = false;   ///< the plan' points, instead of noise that the device draws
-  bool rows = false;    ///< the plan' data, instead of rows of the whole set
+  bool noise = false;   ///< the plan's points, instead of noise that the device draws
+  bool rows = false;    ///< the plan's data, instead of rows of the whole set
   bool errors = false;  ///< the rows' errors come back
 };
 
@@ -24,7 +24,7 @@ class DeviceTrainer {
 
   /// Starts one step on these rows: flip[i] says whether row i is mirrored (empty: none). Returns before it is done.
   void step(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr);
-  /// The mean squared error of each row of the last step, rows that were not there included; waits for it. Where DeviceTraffic says so.
+  /// The mean squared error of each row of the last step, padding rows included; waits for it. Needs DeviceTraffic::errors.
   std::vector<double> row_errors();
   /// What the network with the averaged weights gives for these pairs, n x dim on the host.
   at::Tensor predict(const TrainingPairs& pairs);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -12,7 +13,7 @@
 namespace htfm {
 namespace {
 
-constexpr int64_t kDim = 3;
+constexpr int64_t kDim = 3, kBatch = 500;
 
 // Heavy-tailed data off the origin, with ties.
 at::Tensor make_data(int64_t n) {
@@ -43,6 +44,7 @@ double bound(size_t m) { return 2.2 * std::sqrt(2.0 / static_cast<double>(m)); }
 
 struct Paired {
   std::vector<double> area, radius, first, size, feature;
+  std::vector<std::array<double, kDim>> source, data;
 };
 
 struct Setting {
@@ -60,7 +62,7 @@ class EveryCoupling : public testing::TestWithParam<std::string> {
     const SourceSampler source(*clock, feature);
     const MagnitudeLaw sizes(make_size(spec.size, data, {}), data);
     const auto coupling = make_coupling({spec, source, kDim, Key(7)});
-    const int64_t n = data.size(0), batch = 500;
+    const int64_t n = data.size(0), batch = kBatch;
     Paired out;
     std::vector<int64_t> order(static_cast<size_t>(n));
     for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -77,6 +79,8 @@ class EveryCoupling : public testing::TestWithParam<std::string> {
           out.area.push_back(s.area.const_data_ptr<double>()[i]);
           out.radius.push_back(std::hypot(x[0], x[1], x[2]));
           out.first.push_back(x[0]);
+          const float* row = rows.rows.const_data_ptr<float>() + i * kDim;
+          out.source.push_back({x[0], x[1], x[2]}), out.data.push_back({row[0], row[1], row[2]});
           out.size.push_back(sizes.size()(rows.rows.const_data_ptr<float>() + i * kDim, index[i]));
           if (s.feature.defined()) out.feature.push_back(s.feature.const_data_ptr<double>()[i * s.feature.size(1) + s.feature.size(1) - 1]);
         }
@@ -122,6 +126,12 @@ TEST_P(EveryCoupling, KeepsTheMarginals) {
   }
 }
 
+double squared_distance(const std::array<double, kDim>& a, const std::array<double, kDim>& b) {
+  double square = 0;
+  for (size_t k = 0; k < a.size(); ++k) square += (a[k] - b[k]) * (a[k] - b[k]);
+  return square;
+}
+
 TEST_P(EveryCoupling, OrdersWhatItPromises) {
   const at::Tensor data = make_data(8000);
   CouplingSpec spec;
@@ -135,6 +145,15 @@ TEST_P(EveryCoupling, OrdersWhatItPromises) {
     EXPECT_GT(by_radius, 0.99);
   } else if (spec.kind == "clock") {
     EXPECT_GT(by_clock, 0.99);
+  } else if (spec.kind == "ot") {  // no two rows of a batch would be nearer to their sources with these exchanged
+    for (size_t i = 0; i < kBatch; ++i)
+      for (size_t j = 0; j < i; ++j) {
+        const double kept = squared_distance(p.source[i], p.data[i]) + squared_distance(p.source[j], p.data[j]),
+                     exchanged = squared_distance(p.source[i], p.data[j]) + squared_distance(p.source[j], p.data[i]);
+        ASSERT_LE(kept, exchanged * (1 + 1e-9)) << i << " " << j;
+      }
+  } else {
+    FAIL() << "no promise is known of the coupling " << spec.kind;
   }
 }
 

@@ -1,4 +1,4 @@
-// What the tests of the io room share: golden files, and the text of an exception.
+// What the tests of io share: golden files, and the text of an exception.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -2,10 +2,9 @@
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
-#include "htfm/base/cuda_library.h"
-#include "htfm/base/error.h"
 #include "htfm/metric/image_scores.h"
 #include "test/data.h"
+#include "test/device.h"
 #include "test/metric/support.h"
 
 namespace htfm {
@@ -13,13 +12,7 @@ namespace {
 
 class OnDevice : public testing::Test {
  protected:
-  void SetUp() override {
-    try {
-      cuda_entry("htfm_cuda_clock_backend");
-    } catch (const InputError& e) {
-      GTEST_SKIP() << e.what();
-    }
-  }
+  void SetUp() override { HTFM_NEEDS_DEVICE(); }
   const at::Device device_{at::kCUDA, 0};
 };
 

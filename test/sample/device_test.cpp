@@ -11,20 +11,11 @@
 #include "htfm/model/config.h"
 #include "htfm/train/device_trainer.h"
 #include "htfm/train/trainer.h"
+#include "test/device.h"
 #include "test/net/unet_golden.h"
 
 namespace htfm {
 namespace {
-
-bool have_device() {
-  try {
-    image_device();
-    return true;
-  } catch (const InputError&) {
-    if (std::getenv("HTFM_REQUIRE_CUDA")) throw;  // make test-gpu
-    return false;
-  }
-}
 
 at::Tensor pixels(const at::Tensor& rows, const UNetOptions& o, int64_t padded) {
   at::Tensor x = rows.view({-1, o.channels, o.height, o.width}).permute({0, 2, 3, 1});
@@ -73,7 +64,7 @@ DeviceResult run(const UNetOptions& o, const std::vector<float>& parameters, con
 class DeviceGoldenTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(DeviceGoldenTest, EqualsPyTorch) {
-  if (!have_device()) GTEST_SKIP() << "no CUDA device";
+  HTFM_NEEDS_DEVICE();
   const UNetGolden golden(GetParam());
   ParameterLayout layout;
   const UNetLayers layers(golden.options(), layout);
@@ -105,7 +96,7 @@ UNetOptions field_network() {
 class DeviceSizeTest : public testing::TestWithParam<std::pair<const char*, UNetOptions (*)()>> {};
 
 TEST_P(DeviceSizeTest, AgreesWithTheCpu) {
-  if (!have_device()) GTEST_SKIP() << "no CUDA device";
+  HTFM_NEEDS_DEVICE();
   const UNetOptions o = GetParam().second();
   const auto net = make_unet(o);
   std::vector<float> parameters(static_cast<size_t>(net->layout().size()));
@@ -158,7 +149,7 @@ struct MethodCase {
 class DeviceMethodTest : public testing::TestWithParam<MethodCase> {};
 
 TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
-  if (!have_device()) GTEST_SKIP() << "no CUDA device";
+  HTFM_NEEDS_DEVICE();
   std::vector<std::string> settings{"net.kind=unet",    "unet.base=32",        "unet.groups=8",           "unet.multipliers=1,2",
                                     "unet.attention=8", "clock.family=stable", "clock.alpha=1.7",         "train.batch=8",
                                     "train.epochs=2",   "train.lr=1e-3",       "train.precision=float32", "train.log_steps=1",

@@ -1,0 +1,71 @@
+// Small models of every kind come out with the bits that test/golden/bits.txt holds: weights and samples are results that must not change
+// unless somebody means it. A line that has to change is one that CHANGELOG.md explains.
+#include <gnu/libc-version.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "htfm/base/dispatch.h"
+#include "htfm/base/error.h"
+#include "htfm/base/split.h"
+#include "htfm/io/hash.h"
+#include "htfm/io/npy.h"
+#include "htfm/sample/sampler.h"
+#include "htfm/train/trainer.h"
+#include "test/data.h"
+#include "test/temporary_folder.h"
+
+namespace htfm {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+struct Case {
+  std::string name, settings, weights, samples;
+};
+
+Case parse_case(const std::string& line) {
+  const std::vector<std::string> parts = split(line, '|');
+  if (parts.size() != 4) throw Error("test/golden/bits.txt: expected 4 parts, got '{}'", line);
+  return {trimmed(parts[0]), trimmed(parts[1]), trimmed(parts[2]), trimmed(parts[3])};
+}
+
+RunConfig config_of(const Case& c) {
+  std::vector<std::string> settings{"data.n=2000", "train.batch=512", "train.epochs=3", "sample.nfe=8"};
+  for (const std::string& s : split(c.settings, ' ')) settings.push_back(s);
+  return parse_config("", "test", settings);
+}
+
+// The first digits of the SHA-256 of 300 samples as a file.
+std::string samples_hash(const Model& model, const std::string& path) {
+  SampleOptions options = sample_options(model.config());
+  options.n = 300, options.seed = 7;
+  if (options.solver == "dopri5") options.solve.nfe = 2000;  // as `htfm sample` has it
+  write_npy(path, sample(model, options).samples);
+  return sha256_file(path).substr(0, 16);
+}
+
+TEST(GoldenBits, EveryKindOfModel) {
+  if (isa() != Isa::v3) GTEST_SKIP() << "the bits are those of AVX2: set HTFM_ISA=v3 on a machine that has it; in use is " << isa_name();
+  std::ifstream file(test::golden_file("bits.txt"));
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line) && line.starts_with("# glibc ")) << "no golden file";
+  if (const std::string made_with = line.substr(8); made_with != gnu_get_libc_version())
+    GTEST_SKIP() << "exp and log may round differently: the bits are those of glibc " << made_with << ", this is " << gnu_get_libc_version();
+  const test::TemporaryFolder folder;
+  while (std::getline(file, line)) {
+    if (line.empty() || line.starts_with('#')) continue;
+    const Case c = parse_case(line);
+    const Model model = train(config_of(c));
+    EXPECT_EQ(model.weights_hash(), c.weights) << c.name << ": " << c.settings;
+    if (c.samples == "-") continue;
+    EXPECT_EQ(samples_hash(model, folder / "samples.npy"), c.samples) << c.name << ": " << c.settings;
+  }
+}
+
+}  // namespace
+}  // namespace htfm
