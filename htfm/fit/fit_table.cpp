@@ -72,10 +72,10 @@ void settle_lengths(TablePlan& plan, const TableFitOptions& o) {
     const std::string shortened = fit_to_time(config, plan.train, share * budget(o), o.minutes > 0);
     if (!shortened.empty()) note(o, fmt::format("{}: {}", name, shortened));
   };
-  const bool begun = o.resume && RunFolder(o.folder).exists();
+  const bool resume = o.resume && !o.folder.empty(), begun = resume && RunFolder(o.folder).exists();
   if (!begun) settle(plan.model, kModelShare, "model");
   if (!begun && o.compare) settle(plan.gaussian, kGaussianShare, "comparison");
-  if (o.resume) take_up(o.folder, plan.model), take_up(gaussian_folder(o), plan.gaussian);
+  if (resume) take_up(o.folder, plan.model), take_up(gaussian_folder(o), plan.gaussian);
 }
 
 Model train_stage(const RunConfig& config, const Dataset& rows, TrainOptions options, const std::string& stage, const TableFitOptions& o,

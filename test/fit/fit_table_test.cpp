@@ -1,9 +1,13 @@
 // Fitting a table from C++: what `htfm fit` does, without the program.
 #include "htfm/fit/fit_table.h"
 
-#include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+
+#include "htfm/base/error.h"
 #include "htfm/io/csv.h"
 #include "htfm/stat/student_t.h"
 #include "test/temporary_folder.h"
@@ -76,7 +80,8 @@ TEST(FitTable, AnInterruptedFitEndsWithTheSameModel) {
   const TableFit halves = fit_table(table, o);
   EXPECT_EQ(halves.model.weights_hash(), whole.model.weights_hash());
   EXPECT_EQ(halves.model.step, whole.model.step);
-  EXPECT_TRUE(halves.samples.equal(whole.samples));
+  EXPECT_EQ(halves.model.best_step, whole.model.best_step);
+  EXPECT_TRUE(halves.samples.allclose(whole.samples, 1e-6));
   EXPECT_EQ(halves.losses.step, whole.losses.step) << "the log has the steps before the interruption too";
 }
 
@@ -112,16 +117,16 @@ TEST(FitTable, HeldOutRowsAreNotTrainedOn) {
     if (fit.plan.held_out.rows.eq(table.rows[i]).all(1).any().item<bool>()) changed[i].mul_(1000);
   table.rows = changed;
   const TableFit other = fit_table(table, o);
-  EXPECT_TRUE(other.plan.held_out.rows.equal(fit.plan.held_out.rows * 1000));
+  EXPECT_TRUE(other.plan.held_out.rows.equal(fit.plan.held_out.rows.mul(1000)));
   EXPECT_EQ(other.model.weights_hash(), fit.model.weights_hash());
   EXPECT_TRUE(other.samples.equal(fit.samples));
-  EXPECT_GT(other.models[0].score.error, fit.models[0].score.error + 3);
+  EXPECT_GT(other.models[0].score.error, fit.models[0].score.error + 1);
 }
 
 TEST(FitTable, RefusesWhatCannotBeFitted) {
   EXPECT_THROW(fit_table(student_table(50), quick()), InputError) << "too few rows";
   Dataset constant = student_table();
-  constant.rows = constant.rows * 0 + 4;
+  constant.rows = constant.rows.mul(0).add(4);
   EXPECT_THROW(fit_table(constant, quick()), InputError) << "nothing varies";
   TableFitOptions o = quick();
   o.settings = {"train.speed=1"};

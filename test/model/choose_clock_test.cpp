@@ -34,6 +34,20 @@ TEST(ChooseClock, HeavyDataGetASourceOfTheirIndex) {
   EXPECT_NO_THROW(make_clock(chosen.spec));
 }
 
+// All rows know the tail better than the largest alone, where a Student-t law fits them; where none does, they are not heard.
+TEST(ChooseClock, RowsThatFollowAStudentLawGetThatLaw) {
+  const at::Tensor student = source_rows(kStudent, 2000, 2, Key(6)), light = source_rows({}, 2000, 2, Key(6));
+  const Diagnosis heavy = diagnose(student);
+  const ChosenClock by_rows = suggest_clock(heavy, 20, student), by_tail = suggest_clock(heavy, 20);
+  EXPECT_EQ(by_rows.spec.family, "inverse-gamma");
+  EXPECT_EQ(by_rows.spec.grid, 20);
+  EXPECT_NEAR(by_rows.spec.parameters.at("nu"), 2, 0.3);  // five standard errors of the likelihood's estimate
+  EXPECT_NE(by_rows.explanation.find("that is known from all rows"), std::string::npos) << by_rows.explanation;
+  EXPECT_EQ(by_tail.explanation.find("that is known from all rows"), std::string::npos) << by_tail.explanation;
+  const Diagnosis normal = diagnose(light);
+  EXPECT_EQ(suggest_clock(normal, 20, light).explanation, suggest_clock(normal, 20).explanation);
+}
+
 TEST(ChooseClock, NamedLawsStay) {
   const ChosenClock chosen = choose_clock(kStudent, source_rows({}, 100, 2, Key(3)));
   EXPECT_EQ(chosen.spec.describe(), kStudent.describe());

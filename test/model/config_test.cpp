@@ -1,8 +1,9 @@
+#include "htfm/model/config.h"
+
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
-#include "htfm/model/config.h"
 #include "test/data.h"
 
 namespace htfm {
@@ -31,6 +32,23 @@ TEST(Config, FormatParsesBackToTheSame) {
   EXPECT_FALSE(b.precondition);
   EXPECT_EQ(b.data.columns, "a,\"b\"");
   EXPECT_EQ(b.train.lr, 3e-4);
+}
+
+// Fields that are set and settings in words are one way: the same configuration comes of both.
+TEST(Config, SettingsGoOverFields) {
+  RunConfig c;
+  c.clock.family = "inverse-gamma", c.clock.parameters["nu"] = 3, c.train.epochs = 7, c.coupling.kind = "pool";
+  const RunConfig changed = with_settings(c, {"train.epochs=9", "clock.family=stable", "clock.alpha=1.5"});
+  EXPECT_EQ(config_differences(
+                changed, parse_config("", "test", {"clock.family=stable", "clock.alpha=1.5", "train.epochs=9", "coupling.kind=pool"})),
+            std::vector<std::string>{});
+  EXPECT_THROW(with_settings(c, {"train.epoch=9"}), InputError);
+  c.clock.family = "none such";
+  EXPECT_THROW(with_settings(c), InputError) << "fields are checked too";
+  const auto entries = config_entries(changed);
+  EXPECT_NE(std::find(entries.begin(), entries.end(), std::pair<std::string, std::string>("clock.family", "stable")), entries.end());
+  EXPECT_EQ(std::find_if(entries.begin(), entries.end(), [](const auto& e) { return e.first == "clock.nu" || e.second.empty(); }),
+            entries.end());
 }
 
 TEST(Config, UnknownKeyNamesTheNearest) {

@@ -18,7 +18,9 @@ namespace {
 TEST(TailPage, PageTextAndJsonAgreeWithTheDiagnosis) {
   const StudentT law{.nu = 2, .location = {5, 1}, .root = {1, 0, 0.5, 1}};
   const Dataset data{.rows = law.sample(Key(4), 8000), .names = {"gain", "loss"}, .hash = "0123abcd", .origin = "draws"};
-  const Diagnosis d = diagnose(data.rows, data.names, {.directions = 3});
+  DiagnosisOptions options;
+  options.directions = 3;
+  const Diagnosis d = diagnose(data.rows, data.names, options);
   const ChosenClock clock = suggest_clock(d);
   const std::string page = tail_page("a law", data, d, clock, {{"command", "a test"}}), text = diagnosis_text(d);
   const auto json = nlohmann::json::parse(diagnosis_json(d));
