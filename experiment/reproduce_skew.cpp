@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "experiment/reproduce.h"
-#include "htfm/evaluate/run.h"
 #include "app/table_plan.h"
+#include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/quantile_error.h"
