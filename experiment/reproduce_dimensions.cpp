@@ -5,6 +5,7 @@
 #include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
 #include "htfm/report/page.h"
+#include "htfm/train/trainer.h"
 
 namespace htfm::app {
 

@@ -7,6 +7,7 @@
 #include "htfm/io/npy.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
+#include "htfm/train/trainer.h"
 
 namespace htfm::app {
 

@@ -14,6 +14,7 @@
 #include "htfm/metric/tails.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
+#include "htfm/train/trainer.h"
 
 namespace htfm::app {
 

@@ -8,6 +8,7 @@
 #include "htfm/io/file.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
+#include "htfm/train/trainer.h"
 
 namespace htfm::app {
 

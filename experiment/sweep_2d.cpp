@@ -7,6 +7,7 @@
 #include "htfm/base/error.h"
 #include "htfm/evaluate/run.h"
 #include "htfm/io/file.h"
+#include "htfm/train/trainer.h"
 
 namespace htfm::app {
 

@@ -48,7 +48,7 @@ TEST(ModelDescription, SaysWhatWasTrained) {
   EXPECT_EQ(d.network, "mlp");
   EXPECT_EQ(d.dimension, 2);
   EXPECT_EQ(d.step, 10) << "two passes over 600 rows by 128";
-  EXPECT_EQ(d.parameters, model.weights().numel());
+  EXPECT_EQ(d.parameters, model.network().layout().count());
   EXPECT_EQ(d.weights_hash, model.weights_hash());
 }
 

@@ -53,10 +53,10 @@ TEST(ClassGrid, HasOneColumnAClassAndNeedsLabels) {
   const at::Tensor grid = class_grid(real, samples, nearest, 2, {.gap = 0});
   EXPECT_EQ(grid.sizes(), at::IntArrayRef({3, 64, 96}));
   // The classes are brighter from the first to the last.
-  const at::Tensor mean = grid.to(at::kFloat).mean({0, 1}).view({3, 32}).mean(1);
+  const at::Tensor mean = grid.to(at::kFloat).mean(at::IntArrayRef{0, 1}).view({3, 32}).mean(1);
   EXPECT_LT(mean[0].item<float>(), mean[1].item<float>());
   EXPECT_LT(mean[1].item<float>(), mean[2].item<float>());
-  real.images.labels = {};
+  real.images.labels = at::Tensor();
   EXPECT_THROW(class_grid(real, samples, nearest, 2), InputError);
 }
 
