@@ -8,11 +8,11 @@
 
 namespace {
 
-at::Tensor quantile(const at::Tensor& points, double level) { return at::quantile(points, level, 0); }
+at::Tensor column_quantiles(const at::Tensor& points, double level) { return at::quantile(points, level, 0); }
 
 std::vector<htfm::MetricValue> quantile_score(const at::Tensor& real, const at::Tensor& fake, const htfm::MetricOptions&) {
-  const at::Tensor range = quantile(real, 0.75) - quantile(real, 0.25);
-  const at::Tensor off = (quantile(fake, 0.9) - quantile(real, 0.9)).abs() / range;
+  const at::Tensor range = column_quantiles(real, 0.75) - column_quantiles(real, 0.25);
+  const at::Tensor off = (column_quantiles(fake, 0.9) - column_quantiles(real, 0.9)).abs() / range;
   return {{"quantile", off.mean().item<double>()}, {"quantile_worst", off.max().item<double>()}};
 }
 

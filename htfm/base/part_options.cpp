@@ -37,7 +37,8 @@ const std::string& PartOptions::text(std::string_view name) const {
   return std::get<std::string>(*found);
 }
 
-PartOptions own_options(const std::vector<PartOption>& known, const PartOptions& config, std::string_view section, const std::string& part) {
+PartOptions own_options(const std::vector<PartOption>& known, const PartOptions& config, std::string_view section,
+                        const std::string& part) {
   PartOptions out;
   for (const PartOption& option : known) {
     const OptionValue* own = config.find(part + "." + option.name);

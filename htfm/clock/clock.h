@@ -95,8 +95,8 @@ struct ClockFamily {
 
 /// All families: those of the library, then those that the program registered.
 EntryList<ClockFamily> clock_families();
-/// Makes a family known by its name wherever a config names one, its parameters as keys clock.<parameter>. InputError where the name is taken.
-/// Families of the same parameter name share the key.
+/// Makes a family known by its name wherever a config names one, its parameters as keys clock.<parameter>. InputError where the name is
+/// taken. Families of the same parameter name share the key.
 void register_clock(ClockFamily family);
 /// The clock of a specification; InputError names the family or parameter that is wrong.
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec);

@@ -6,8 +6,8 @@
 
 #include "htfm/base/part_options.h"
 #include "htfm/base/registry.h"
-#include "htfm/schedule/precondition.h"
 #include "htfm/coupling/magnitude_law.h"
+#include "htfm/schedule/precondition.h"
 #include "htfm/source/source.h"
 
 namespace htfm {
@@ -25,9 +25,9 @@ struct CouplingSpec {
 class Coupling {
  public:
   virtual ~Coupling() = default;
-  /// Draws clocks and sources for a batch: row i belongs to data row i. `level`: the rows' places in the law of sizes (MagnitudeLaw::levels).
-  /// Where `points` is false and the coupling does not look at them, x_0 is left out; of the independent one it is sqrt(2A) z, z the stream
-  /// key.child("source").
+  /// Draws clocks and sources for a batch: row i belongs to data row i. `level`: the rows' places in the law of sizes
+  /// (MagnitudeLaw::levels). Where `points` is false and the coupling does not look at them, x_0 is left out; of the independent one it is
+  /// sqrt(2A) z, z the stream key.child("source").
   virtual SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>& level, bool points = true) const = 0;
   /// The data scale by clock, where the coupling determines it; otherwise it is fitted to drawn pairs.
   virtual std::optional<DataScale> data_scale(const MagnitudeLaw&) const { return std::nullopt; }

@@ -77,7 +77,8 @@ std::vector<MetricInfo> metric_infos() {
 void register_metric(OwnMetric metric) {
   if (!metric.compute) throw InputError("[register_metric] {}: expected a function that computes the score, got none", metric.name);
   const auto run = [compute = std::move(metric.compute)](const MetricJob& job) {
-    for (MetricValue& value : compute(point_rows(job.real), point_rows(job.fake), job.options)) job.report.values.push_back(std::move(value));
+    for (MetricValue& value : compute(point_rows(job.real), point_rows(job.fake), job.options))
+      job.report.values.push_back(std::move(value));
   };
   metric_registry().add({std::move(metric.name), std::move(metric.summary), run}, "metric");
 }

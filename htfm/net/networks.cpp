@@ -22,13 +22,14 @@ std::unique_ptr<Network> make_own_unet(const NetworkContext& c) {
 Registry<NetworkInfo>& network_registry() {
   static Registry<NetworkInfo> registry({
       {"mlp", "residual blocks over rows", make_own_mlp},
-      {"unet", "the DDPM U-Net", make_own_unet, {}, true, true},
-      {"ncsnpp", "NCSN++: the same with filtered changes of size in residual blocks, rescaled sums, progressive input",
+      {"unet", "the DDPM U-Net, of images", make_own_unet, {}, true, true},
+      {"ncsnpp",
+       "the same with filtered changes of size in residual blocks, rescaled sums, progressive input",
        make_own_unet,
        {},
        true,
        true},
-      {"torchscript", "out of a TorchScript file (net.path)", make_torchscript},
+      {"torchscript", "out of a file, net.path", make_torchscript},
   });
   return registry;
 }

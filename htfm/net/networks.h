@@ -32,11 +32,11 @@ struct NetworkImage {
 
 /// What a network is made for.
 struct NetworkContext {
-  int64_t dim = 0;                          ///< values of a row: inputs and outputs
-  int64_t feature = 0;                      ///< size of the path feature; 0: there is none
-  std::optional<NetworkImage> image = {};   ///< where rows are images, dim = channels height width
-  NetConfig config = {};                    ///< all that the config says, with net.width, net.blocks, ... in config.mlp
-  PartOptions options = {};                 ///< the network's own
+  int64_t dim = 0;                         ///< values of a row: inputs and outputs
+  int64_t feature = 0;                     ///< size of the path feature; 0: there is none
+  std::optional<NetworkImage> image = {};  ///< where rows are images, dim = channels height width
+  NetConfig config = {};                   ///< all that the config says, with net.width, net.blocks, ... in config.mlp
+  PartOptions options = {};                ///< the network's own
 };
 
 struct NetworkInfo {

@@ -161,13 +161,15 @@ std::unique_ptr<Network> make_torchscript(const NetworkContext& c) {
   if (config.path.empty()) throw InputError("[net.path] expected a TorchScript file for net.kind = torchscript, got none");
   if (!torchscript_trusted())
     throw InputError(
-        "[net.path] {}: expected to be told that this file is trusted, since a TorchScript network runs code of whoever made it; if you know "
+        "[net.path] {}: expected to be told that this file is trusted, since a TorchScript network runs code of whoever made it; if you "
+        "know "
         "where it comes from, give --trust, or call htfm::trust_torchscript(true)",
         config.path);
   const std::string bytes = read_file(config.path);
   std::string hash = sha256(bytes);
   if (!config.sha256.empty() && config.sha256 != hash)
-    throw InputError("[net.path] {}: expected the file that the model was trained with, SHA-256 {}, got {}", config.path, config.sha256, hash);
+    throw InputError("[net.path] {}: expected the file that the model was trained with, SHA-256 {}, got {}", config.path, config.sha256,
+                     hash);
   return std::make_unique<ScriptNetwork>(c, bytes, std::move(hash));
 }
 

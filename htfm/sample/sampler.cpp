@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "htfm/base/error.h"
-#include "htfm/base/single_thread_guard.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
+#include "htfm/base/single_thread_guard.h"
 #include "htfm/sample/cpu_states.h"
 #include "htfm/sample/cuda_states.h"
 #include "htfm/sample/fitted.h"

@@ -110,8 +110,7 @@ std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec) {
       throw InputError("[path.schedule] {}: expected alpha = 0, beta = 1 at t = 0 and alpha = 1, beta = 0 at t = 1, got {}, {} and {}, {}",
                        info.name, from.alpha, from.beta, to.alpha, to.beta);
   }
-  if (spec.learn && !out->learned())
-    throw InputError("[path.learn] expected path.schedule = near-linear or time-warp, got {}", spec.name);
+  if (spec.learn && !out->learned()) throw InputError("[path.learn] expected path.schedule = near-linear or time-warp, got {}", spec.name);
   return out;
 }
 

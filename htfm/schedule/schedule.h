@@ -28,7 +28,8 @@ class Schedule {
   /// The time at which alpha / beta has this value in [0, infinity], where that ratio rises. As it stands: by Newton's method.
   virtual double time_of(double ratio, std::span<const double> coordinates = {}) const;
 
-  /// The coordinates that coordinates holds: words of the letters t (time) and c (clock) of the signature. None: it does not look at the clock.
+  /// The coordinates that coordinates holds: words of the letters t (time) and c (clock) of the signature. None: it does not look at the
+  /// clock.
   virtual const std::vector<std::string>& words() const;
   bool depends_on_clock() const { return !words().empty(); }
   /// Whether the signature is that of the normalised clock T / T_1.
