@@ -18,9 +18,9 @@
 namespace htfm::app {
 
 void Common::add(CLI::App& command, bool with_json) {
-  command.add_option("--seed", seed, "Seed of everything that is drawn")->check(not_negative())->each([this](const std::string&) {
-    seed_given = true;
-  });
+  command.add_option("--seed", seed, "Seed of everything that is drawn")
+      ->check(not_negative())
+      ->each([this](const std::string&) { seed_given = true; });
   command.add_option("--device", device, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
   command.add_option("--threads", threads, "Threads to use; 0: one for each core")->check(between(0, 4096));
   if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
@@ -28,7 +28,8 @@ void Common::add(CLI::App& command, bool with_json) {
 
 void add_trust(CLI::App& command) {
   command.add_flag_callback(
-      "--trust", [] { trust_torchscript(true); }, "Run the code in the TorchScript file of net.path: only where you know who made it");
+      "--trust", [] { trust_torchscript(true); },
+      "Run the code in the TorchScript file of net.path: only where you know who made it");
 }
 
 void Common::apply(bool cuda) {
@@ -62,7 +63,8 @@ namespace {
 CLI::Validator number(std::string expected, std::string type, std::function<bool(double)> holds) {
   const auto check = [expected = std::move(expected), holds = std::move(holds)](const std::string& text) {
     double v = 0;
-    return CLI::detail::lexical_cast(text, v) && holds(v) ? std::string() : fmt::format("expected {}, got '{}'", expected, text);
+    return CLI::detail::lexical_cast(text, v) && holds(v) ? std::string()
+                                                          : fmt::format("expected {}, got '{}'", expected, text);
   };
   return CLI::Validator(check, std::move(type));
 }
@@ -86,7 +88,8 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& coun
           [&count, name](const std::string& text) {
             double v = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-            if (error != std::errc{} || end != text.data() + text.size() || !(v >= 1 && v <= 1e15) || v != std::floor(v))
+            if (error != std::errc{} || end != text.data() + text.size() || !(v >= 1 && v <= 1e15) ||
+                v != std::floor(v))
               throw CLI::ValidationError(name, "expected a whole number of at least 1, got '" + text + "'");
             count = static_cast<int64_t>(v);
           },
@@ -164,6 +167,8 @@ void make_folder(const std::string& path) {
 
 std::string version_text() { return fmt::format("htfm {} ({}, {} threads)", HTFM_VERSION, isa_name(), thread_count()); }
 
-report::KeyValues page_origin(const std::string& command) { return {{"command", command}, {"program", version_text()}}; }
+report::KeyValues page_origin(const std::string& command) {
+  return {{"command", command}, {"program", version_text()}};
+}
 
 }  // namespace htfm::app

@@ -1,4 +1,5 @@
-// Commands that a second program, htfm-experiment, carries out: what is no part of a user's work stays out of the first one.
+// Commands that a second program, htfm-experiment, carries out: what is no part of a user's work stays out of the first
+// one.
 #include <unistd.h>
 
 #include <cerrno>

@@ -41,8 +41,8 @@ void add_demo(CLI::App& app) {
       std::vector<std::string> settings = v.settings;
       settings.push_back(fmt::format("seed={}", o->common.seed));
       settings.push_back(fmt::format("train.epochs={}", o->epochs));
-      settings.insert(settings.end(), {"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto", "train.lr_decay=0.3",
-                                       "train.lr_decay_steps=900"});
+      settings.insert(settings.end(), {"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto",
+                                       "train.lr_decay=0.3", "train.lr_decay_steps=900"});
       const RunConfig config = parse_config("", "demo", settings);
       const std::string folder = o->folder + "/" + v.folder, name = variant_name(config.clock);
       Model model = train_with_status(config, {.folder = folder, .resume = true}, name);
@@ -52,16 +52,18 @@ void add_demo(CLI::App& app) {
       runs.push_back(score_run(std::move(model), options, *reference, folder));
       write_npy(folder + "/samples.npy", runs.back().sampled.samples);
       Json j{{"nfe", runs.back().sampled.evaluations}, {"diverged", runs.back().sampled.diverged}};
-      for (const char* metric : {"f1_prd", "f1_knn", "w1_sliced", "log_q_0.999", "hill_fake"}) j[metric] = runs.back().scores[metric];
+      for (const char* metric : {"f1_prd", "f1_knn", "w1_sliced", "log_q_0.999", "hill_fake"})
+        j[metric] = runs.back().scores[metric];
       figures[name] = j;
     }
-    figures["two fresh draws"] = Json{{"f1_prd", (*reference->yardstick)["f1_prd"]}, {"w1_sliced", (*reference->yardstick)["w1_sliced"]}};
+    figures["two fresh draws"] =
+        Json{{"f1_prd", (*reference->yardstick)["f1_prd"]}, {"w1_sliced", (*reference->yardstick)["w1_sliced"]}};
     const std::string page = o->folder + "/report.html";
-    const RunPageText text{
-        "Heavy-tailed flow matching on the 2D mixture",
-        "Nine imbalanced components with infinite variance, learned from 32,000 points under three clocks: the Gaussian one, the "
-        "stable one and the inverse-gamma one (Student-t).",
-        page_origin("htfm demo")};
+    const RunPageText text{"Heavy-tailed flow matching on the 2D mixture",
+                           "Nine imbalanced components with infinite variance, learned from 32,000 points under three "
+                           "clocks: the Gaussian one, the "
+                           "stable one and the inverse-gamma one (Student-t).",
+                           page_origin("htfm demo")};
     atomic_write(page, run_page(text, runs, *reference));
     figures["report"] = page;
     figures["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

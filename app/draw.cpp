@@ -68,7 +68,9 @@ void add_clock(CLI::App& app) {
     const ClockSample sample = clock->sample(key_of(o->common, "clock"), {.count = o->n, .device = o->common.where()});
     write_array(o->output, sample.paths.cpu());
     if (!o->area.empty()) write_array(o->area, sample.area.cpu());
-    print_figures(o->common, {{"clock", clock->spec().describe()}, {"paths", o->n}, {"points", clock->grid() + 1}, {"file", o->output}});
+    print_figures(
+        o->common,
+        {{"clock", clock->spec().describe()}, {"paths", o->n}, {"points", clock->grid() + 1}, {"file", o->output}});
   });
 }
 
@@ -79,10 +81,12 @@ void add_source(CLI::App& app) {
       "Example: htfm source --family inverse-gamma --nu 3 --dim 2 -n 100000 -o x.npy\n"
       "         htfm source --family gamma --shape 2 --skew 0.5,-0.2 --dim 2 -n 100000 -o x.npy (variance-gamma)");
   o->clock.add(*c, true);
-  c->add_option("--skew", o->mean.skew, "Given the clock, the mean is shift + skew 2A: one number, or one for each column");
+  c->add_option("--skew", o->mean.skew,
+                "Given the clock, the mean is shift + skew 2A: one number, or one for each column");
   c->add_option("--shift", o->mean.shift, "The other part of the mean");
-  c->add_option("--covariance", o->covariance,
-                "Matrix of the covariance given the clock (.npy or .csv), brought to trace dim; the identity where not given");
+  c->add_option(
+      "--covariance", o->covariance,
+      "Matrix of the covariance given the clock (.npy or .csv), brought to trace dim; the identity where not given");
   add_count_and_output(*c, *o);
   c->add_option("--dim", o->dim, "Dimension")->required()->check(positive());
   o->common.add(*c);
@@ -90,12 +94,14 @@ void add_source(CLI::App& app) {
     o->common.apply(true);
     const auto clock = make_clock(o->clock.get());
     const Key key = key_of(o->common, "source");
-    const ClockSample sample = clock->sample(key.child("clock"), {.count = o->n, .paths = false, .device = o->common.where()});
+    const ClockSample sample =
+        clock->sample(key.child("clock"), {.count = o->n, .paths = false, .device = o->common.where()});
     at::Tensor x = sample_source(key.child("source"), sample.area, o->dim);
     read_covariance(o->covariance, o->dim).apply(x);
     SourceMean(o->mean).add(sample.area, x);
     write_array(o->output, x.cpu());
-    print_figures(o->common, {{"clock", clock->spec().describe()}, {"rows", o->n}, {"columns", o->dim}, {"file", o->output}});
+    print_figures(o->common,
+                  {{"clock", clock->spec().describe()}, {"rows", o->n}, {"columns", o->dim}, {"file", o->output}});
   });
 }
 

@@ -39,18 +39,25 @@ void add_eval(CLI::App& app) {
       "         htfm eval --real cifar10-lt --fake s.npy --features net.pt --reference-cache ref.safetensors\n"
       "         htfm eval --real rain.fields --fake s.npy --page rain.html");
   c->add_option("--real", o->real, "Data (.npy or .csv); images with --features; a prepared set of fields")->required();
-  c->add_option("--fake", o->fake, "Samples (.npy or .csv); of fields, also another set, or the same for its training part")->required();
+  c->add_option("--fake", o->fake,
+                "Samples (.npy or .csv); of fields, also another set, or the same for its training part")
+      ->required();
   std::vector<std::string> names;
   for (const MetricInfo& m : metric_infos()) names.emplace_back(m.name);
-  c->add_option("--metrics", o->metrics, "Comma-separated; all where not given")->delimiter(',')->check(CLI::IsMember(names));
-  CLI::Option* k = c->add_option("-k", o->metric.k, "Neighbours of f1_knn (10), of precision and recall of images (3)")->check(positive());
+  c->add_option("--metrics", o->metrics, "Comma-separated; all where not given")
+      ->delimiter(',')
+      ->check(CLI::IsMember(names));
+  CLI::Option* k = c->add_option("-k", o->metric.k, "Neighbours of f1_knn (10), of precision and recall of images (3)")
+                       ->check(positive());
   c->add_option("--bootstrap", o->metric.bootstrap.rounds, "Resamples for the intervals of tail scores; 0: none")
       ->check(between(0, 10000))
       ->capture_default_str();
   o->image.reference.add(*c);
-  c->add_option("--split", o->image.split, "Images: what to call the reference beside the scores")->capture_default_str();
-  c->add_option("--inception", o->image.inception,
-                "Images: SHA-256 of the 2015 Inception network; the distance is called FID only where --features is that file");
+  c->add_option("--split", o->image.split, "Images: what to call the reference beside the scores")
+      ->capture_default_str();
+  c->add_option(
+      "--inception", o->image.inception,
+      "Images: SHA-256 of the 2015 Inception network; the distance is called FID only where --features is that file");
   c->add_option("--about", o->image.about, "Images: what `htfm sample --json` printed, to stand beside the scores");
   o->field.add(*c);
   o->common.add(*c);
@@ -58,14 +65,16 @@ void add_eval(CLI::App& app) {
     const bool images = !o->image.reference.features.network.empty();
     o->common.apply(images);
     if (images) {
-      if (!o->metrics.empty()) throw InputError("[--metrics] expected no list with --features: images have scores of their own");
+      if (!o->metrics.empty())
+        throw InputError("[--metrics] expected no list with --features: images have scores of their own");
       o->image.reference.real.path = o->real, o->image.fake = o->fake;
       if (k->count() > 0) o->image.k = o->metric.k;
       print_figures(o->common, eval_images(o->image, o->common));
       return;
     }
     if (image_kind(o->real) == "fields") {
-      if (!o->metrics.empty()) throw InputError("[--metrics] expected no list with fields, which have scores of their own");
+      if (!o->metrics.empty())
+        throw InputError("[--metrics] expected no list with fields, which have scores of their own");
       FieldScoreOptions& scores = o->field.evaluation.scores;
       scores.bootstrap = o->metric.bootstrap, scores.bootstrap.seed = static_cast<uint64_t>(o->common.seed);
       print_figures(o->common, eval_fields(o->real, o->fake, o->field, o->common.json));

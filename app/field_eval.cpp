@@ -25,18 +25,26 @@ void FieldEvalOptions::add(CLI::App& command) {
   command.add_option("--part", evaluation.part, "Fields: part of a prepared set")
       ->check(CLI::IsMember({"held-out", "train", "all"}))
       ->capture_default_str();
-  command.add_option("--channel", evaluation.channel, "Fields: which channel, from 0")->check(not_negative())->capture_default_str();
-  command.add_option("--wet", evaluation.wet, "Fields: values of at least this are wet; the set's threshold, or 0.1, where not given")
+  command.add_option("--channel", evaluation.channel, "Fields: which channel, from 0")
+      ->check(not_negative())
+      ->capture_default_str();
+  command
+      .add_option("--wet", evaluation.wet,
+                  "Fields: values of at least this are wet; the set's threshold, or 0.1, where not given")
       ->check(not_negative());
   command.add_option("--cut", evaluation.scores.cut, "Fields: level at which tail KS cuts both sets")
       ->check(between(0.5, 0.999999))
       ->capture_default_str();
-  command.add_option("--blocks", evaluation.scores.blocks, "Fields: blocks of neighbouring fields that are drawn anew for the intervals")
+  command
+      .add_option("--blocks", evaluation.scores.blocks,
+                  "Fields: blocks of neighbouring fields that are drawn anew for the intervals")
       ->check(between(2, 65535))
       ->capture_default_str();
   command.add_option("--maps", maps, "Fields: maps of real ones and of samples, to write (.png)");
   command.add_option("--page", page, "Fields: page with scores, curves and maps, to write (.html)");
-  command.add_option("--shown", evaluation.shown, "Fields: maps of each set")->check(between(1, 200))->capture_default_str();
+  command.add_option("--shown", evaluation.shown, "Fields: maps of each set")
+      ->check(between(1, 200))
+      ->capture_default_str();
 }
 
 Json field_figures(const std::string& real, const std::string& fake, const FieldEvaluation& e, bool json) {
@@ -56,7 +64,8 @@ Json field_figures(const std::string& real, const std::string& fake, const Field
 }
 
 Json eval_fields(const std::string& real, const std::string& fake, const FieldEvalOptions& o, bool json) {
-  if (!o.maps.empty() && !o.maps.ends_with(".png")) throw InputError("[--maps] expected a file that ends in .png, got '{}'", o.maps);
+  if (!o.maps.empty() && !o.maps.ends_with(".png"))
+    throw InputError("[--maps] expected a file that ends in .png, got '{}'", o.maps);
   FieldEvaluationOptions evaluation = o.evaluation;
   if (o.maps.empty() && o.page.empty()) evaluation.shown = 0;
   const FieldEvaluation scored = evaluate_fields(real, fake, evaluation);

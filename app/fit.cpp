@@ -26,7 +26,9 @@ class FitStatus {
   void watch(TableFitOptions& options) {
     options.note = [this](const std::string& sentence) { say_line(sentence); };
     options.training = [this](const std::string& stage, const Model& model) { line_.reset(), say_model(model, stage); };
-    options.trained = [this](const std::string& stage, const TrainProgress& p) { line(stage).show(progress_text(p), p.last); };
+    options.trained = [this](const std::string& stage, const TrainProgress& p) {
+      line(stage).show(progress_text(p), p.last);
+    };
     options.sampled = [this](const std::string& stage, int64_t done, int64_t n) {
       line(stage).show(fmt::format("{}/{} samples", done, n), done == n);
     };
@@ -47,7 +49,8 @@ void run_fit(FitCommand& c) {
   TableFitOptions& o = c.options;
   o.file = c.file, o.seed = c.common.seed;
   o.page = [&](const TableFit& fit) {
-    return fit_page(fit, {{"command", fmt::format("htfm fit {} -o {}", o.file.path, o.folder)}, {"program", version_text()}});
+    return fit_page(
+        fit, {{"command", fmt::format("htfm fit {} -o {}", o.file.path, o.folder)}, {"program", version_text()}});
   };
   FitStatus status;
   status.watch(o);
@@ -67,7 +70,9 @@ void add_fit(CLI::App& app) {
   c->footer("Example: htfm fit prices.csv --log-returns -o run    then htfm sample run -n 1e6 -o out.csv");
   command->file.add(*c);
   c->add_option("-o,--output", o.folder, "Folder of the run")->required();
-  c->add_option("--holdout", o.holdout, "Share of the rows that the model is judged by")->check(between(0.0, 0.9))->capture_default_str();
+  c->add_option("--holdout", o.holdout, "Share of the rows that the model is judged by")
+      ->check(between(0.0, 0.9))
+      ->capture_default_str();
   c->add_option("--minutes", o.minutes, "Time to spend; 2 where not given")->check(positive());
   add_count(*c, "--samples", o.samples, "Rows to draw into samples.csv (10000)");
   c->add_option("--set", o.settings, "key=value, on top of what is chosen; may be repeated")->allow_extra_args(false);

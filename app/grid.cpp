@@ -26,7 +26,8 @@ at::Tensor by_class(const GridOptions& o, Json& figures) {
   ImageFeatureSpec features = o.reference.features;
   features.device = choose_device(o.common.device, "unet");
   ImageSet images = read_images(o.reference.real);
-  if (!images.labels.defined()) throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
+  if (!images.labels.defined())
+    throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
   const SampledImages samples = read_sampled_images(o.samples, images.shape());
   const ImageReference real = reference_with_status(std::move(images), features);
   figures["columns"] = real.images.classes;
@@ -47,9 +48,14 @@ void add_grid(CLI::App& app) {
   c->add_option("--columns", o->columns, "Images a row")->check(between(1, 1000))->capture_default_str();
   c->add_option("--rows", o->rows, "Rows at the most")->check(between(1, 1000))->capture_default_str();
   c->add_option("--gap", o->style.gap, "White pixels between images")->check(between(0, 100))->capture_default_str();
-  c->add_option("--scale", o->style.scale, "Times each pixel is repeated")->check(between(1, 32))->capture_default_str();
-  c->add_option("--shape", o->shape, "Channels, height and width of a row; square where not given")->expected(3)->delimiter(',');
-  c->add_option("--real", o->reference.real.path, "Real images with labels: one column a class, by the nearest of them");
+  c->add_option("--scale", o->style.scale, "Times each pixel is repeated")
+      ->check(between(1, 32))
+      ->capture_default_str();
+  c->add_option("--shape", o->shape, "Channels, height and width of a row; square where not given")
+      ->expected(3)
+      ->delimiter(',');
+  c->add_option("--real", o->reference.real.path,
+                "Real images with labels: one column a class, by the nearest of them");
   o->reference.add(*c);
   o->common.add(*c);
   c->callback([o] {
@@ -65,7 +71,8 @@ void add_grid(CLI::App& app) {
       std::optional<ImageShape> shape;
       if (!o->shape.empty()) shape = ImageShape{o->shape[0], o->shape[1], o->shape[2]};
       const at::Tensor pixels = read_sampled_images(o->samples, shape).pixels;
-      grid = report::image_grid(pixels.narrow(0, 0, std::min(pixels.size(0), o->columns * o->rows)), o->columns, o->style);
+      grid =
+          report::image_grid(pixels.narrow(0, 0, std::min(pixels.size(0), o->columns * o->rows)), o->columns, o->style);
     }
     write_png(o->output, grid);
     figures["pixels"] = fmt::format("{} x {}", grid.size(2), grid.size(1));

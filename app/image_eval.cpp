@@ -19,7 +19,8 @@ Json class_figures(const ImageEvaluation& evaluation, const std::vector<std::str
     if (json)
       out[names[c]] = {{"real", own.real}, {"fake", own.fake}, {"fake_expected", expected}, {"recall", own.recall}};
     else
-      out[names[c]] = fmt::format("real {:>6}  fake {:>6} ({:.0f} expected)  recall {:.4f}", own.real, own.fake, expected, own.recall);
+      out[names[c]] = fmt::format("real {:>6}  fake {:>6} ({:.0f} expected)  recall {:.4f}", own.real, own.fake,
+                                  expected, own.recall);
   }
   return out;
 }
@@ -33,13 +34,18 @@ Json read_about(const std::string& path) {
 }  // namespace
 
 void ImageReferenceOptions::add(CLI::App& command) {
-  command.add_option("--features", features.network, "Feature network for images: a TorchScript file, images of 0 to 255 in, n x d out");
-  command.add_option("--reference-cache", features.cache, "File that keeps the features of the real images; made where it does not exist");
+  command.add_option("--features", features.network,
+                     "Feature network for images: a TorchScript file, images of 0 to 255 in, n x d out");
+  command.add_option("--reference-cache", features.cache,
+                     "File that keeps the features of the real images; made where it does not exist");
   command.add_option("--kind", real.kind, "What --real holds: auto, cifar10, png, images")
       ->check(CLI::IsMember({"auto", "cifar10", "png", "images"}));
-  command.add_option("--subset", real.subset, "Of real images with labels: all or long-tail")->check(CLI::IsMember({"all", "long-tail"}));
-  command.add_option("--imbalance", real.imbalance, "Long tail: size of the last class over that of the first")->check(between(1e-6, 1.0));
-  command.add_option("--batch", features.batch, "Images that go through the feature network at once")->check(positive());
+  command.add_option("--subset", real.subset, "Of real images with labels: all or long-tail")
+      ->check(CLI::IsMember({"all", "long-tail"}));
+  command.add_option("--imbalance", real.imbalance, "Long tail: size of the last class over that of the first")
+      ->check(between(1e-6, 1.0));
+  command.add_option("--batch", features.batch, "Images that go through the feature network at once")
+      ->check(positive());
 }
 
 ImageReference reference_with_status(ImageSet images, ImageFeatureSpec features) {
@@ -79,8 +85,8 @@ Json eval_images(const ImageEvalOptions& o, const Common& common) {
     j["fd_mean"] = scores.distance.mean;
     j["fd_covariance"] = scores.distance.covariance;
   } else {
-    j[name] =
-        fmt::format("{:.6g}  (means {:.4g}, covariances {:.4g})", scores.distance.value, scores.distance.mean, scores.distance.covariance);
+    j[name] = fmt::format("{:.6g}  (means {:.4g}, covariances {:.4g})", scores.distance.value, scores.distance.mean,
+                          scores.distance.covariance);
   }
   j["precision"] = scores.neighbours.score.precision;
   j["recall"] = scores.neighbours.score.recall;

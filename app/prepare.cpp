@@ -79,31 +79,39 @@ void add_prepare(CLI::App& app) {
   c->footer(
       "Example: htfm prepare hrrr/*.grib2 --recipe hrrr-vil -o vil.fields\n"
       "         htfm prepare mrms --recipe mrms --tiles 64 -o rain.fields\n"
-      "         htfm prepare era5.nc --variable tp --centre 48,11 --size 64 --test 2021 --transform log1p -o tp.fields");
+      "         htfm prepare era5.nc --variable tp --centre 48,11 --size 64 --test 2021 --transform log1p -o "
+      "tp.fields");
   c->add_option("files", o->files, "Files, or folders of them")->required();
   c->add_option("-o,--output", o->output, "Set to write")->required();
   c->add_option("--config", o->config, "TOML file with these options as keys");
   std::string names;
   for (const Recipe& r : recipes()) names += fmt::format("{}{} ({})", names.empty() ? "" : "; ", r.name, r.summary);
   c->add_option("--recipe", o->recipe, "Settings by name, which the options below change: " + names);
-  c->add_option("--variable", o->variables, "GRIB short names or NetCDF variables, comma-separated: a channel each")->delimiter(',');
+  c->add_option("--variable", o->variables, "GRIB short names or NetCDF variables, comma-separated: a channel each")
+      ->delimiter(',');
   c->add_option("--code", o->codes, "GRIB discipline/category/number, comma-separated: a channel each")->delimiter(',');
   c->add_option("--level-type", o->level_type, "GRIB type of level: ecCodes' name, or the number of code table 4.5");
   c->add_option("--level", o->level, "Value of the level");
   c->add_option("--step", o->step, "GRIB: hours from the analysis")->check(not_negative());
-  c->add_option("--size", o->size, "Rows and columns of a window (one number: both)")->delimiter(',')->expected(1, 2)->check(positive());
+  c->add_option("--size", o->size, "Rows and columns of a window (one number: both)")
+      ->delimiter(',')
+      ->expected(1, 2)
+      ->check(positive());
   c->add_option("--offset", o->offset, "First row and column of the window")->delimiter(',')->expected(2);
   c->add_option("--centre", o->centre, "Latitude and longitude of its middle")->delimiter(',')->expected(2);
   c->add_option("--box", o->box, "South, west, north, east: all points between")->delimiter(',')->expected(4);
-  c->add_option("--tiles", o->tiles, "Windows so many rows and columns apart, inside the coverage of the first frame")->check(positive());
+  c->add_option("--tiles", o->tiles, "Windows so many rows and columns apart, inside the coverage of the first frame")
+      ->check(positive());
   c->add_option("--mask-below", o->mask_below, "Smaller values are codes for what is missing");
   c->add_option("--train", o->train, "Times to train on: years, months (2019-06 or 06); all others where not given");
   c->add_option("--test", o->test, "Times held out: years, months, or the last share (0.25)");
   c->add_option("--transform", o->transform, "none, log1p or asinh, before mean and deviation");
   c->add_option("--unit", o->unit, "log1p, asinh: of x / unit");
   c->add_option("--threshold", o->threshold, "Values below are dry: 0, also in samples; 0: no threshold");
-  c->add_option("--dequantise", o->dequantise, "Spread values over this step, dry ones below the threshold; 0: as they are");
-  c->add_option("--dry-depth", o->dry_depth, "Spread dry values so far down from the threshold; 0: by the threshold itself");
+  c->add_option("--dequantise", o->dequantise,
+                "Spread values over this step, dry ones below the threshold; 0: as they are");
+  c->add_option("--dry-depth", o->dry_depth,
+                "Spread dry values so far down from the threshold; 0: by the threshold itself");
   o->common.add(*c);
   c->callback([o, c] {
     o->common.apply();
@@ -114,7 +122,8 @@ void add_prepare(CLI::App& app) {
     const auto all = static_cast<int64_t>(files.size());
     const auto started = std::chrono::steady_clock::now();
     const PrepareSummary s = prepare_fields(files, spec, o->output, [&](int64_t done) {
-      if (std::chrono::steady_clock::now() - started > std::chrono::seconds(2)) line.show(fmt::format("{} of {} files", done, all));
+      if (std::chrono::steady_clock::now() - started > std::chrono::seconds(2))
+        line.show(fmt::format("{} of {} files", done, all));
     });
     const FieldSet set = open_field_set(o->output);
     Json j{{"set", o->output},

@@ -15,13 +15,17 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// "Tried to allocate 8.79 GiB. GPU 0 has a total capacity of 139.80 GiB of which 6.28 GiB is free", without the advice around it.
+// "Tried to allocate 8.79 GiB. GPU 0 has a total capacity of 139.80 GiB of which 6.28 GiB is free", without the advice
+// around it.
 std::string what_was_asked(const std::string& message) {
   const size_t first = message.find("Tried"), last = message.find(" is free");
-  return first == std::string::npos || last == std::string::npos || last < first ? message : message.substr(first, last + 8 - first);
+  return first == std::string::npos || last == std::string::npos || last < first
+             ? message
+             : message.substr(first, last + 8 - first);
 }
 
-// Images are given back and asked for again at every layer: keep their pages instead of having the kernel clear new ones.
+// Images are given back and asked for again at every layer: keep their pages instead of having the kernel clear new
+// ones.
 void keep_memory() {
 #if defined(__GLIBC__)
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
@@ -60,7 +64,8 @@ int run_program(int argc, char** argv, const std::function<void(CLI::App&)>& add
     fmt::print(stderr, "htfm: out of memory\n");
     return 1;
   } catch (const c10::OutOfMemoryError& e) {
-    fmt::print(stderr, "htfm: [cuda] out of memory: a smaller train.batch, or fewer samples at a time, would fit ({})\n",
+    fmt::print(stderr,
+               "htfm: [cuda] out of memory: a smaller train.batch, or fewer samples at a time, would fit ({})\n",
                what_was_asked(first_line(e.msg())));
     return 1;
   } catch (const c10::Error& e) {

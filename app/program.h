@@ -1,4 +1,5 @@
-// A program with subcommands: exit 0 on success, 2 on bad input or usage, 1 on any other failure, and one line that says why.
+// A program with subcommands: exit 0 on success, 2 on bad input or usage, 1 on any other failure, and one line that
+// says why.
 #pragma once
 
 #include <CLI/CLI.hpp>

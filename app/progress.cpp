@@ -18,8 +18,10 @@ std::string speed_text(double steps_per_second) {
 
 void say_model(const Model& model, const std::string& name) {
   const std::string prefix = name.empty() ? "" : name + ": ";
-  if (const std::string text = model.method().describe(); !text.empty()) say(prefix + model.config().method + ": " + text);
-  if (!model.clock_explanation().empty()) say(fmt::format("{}clock {}: {}", prefix, model.clock().describe(), model.clock_explanation()));
+  if (const std::string text = model.method().describe(); !text.empty())
+    say(prefix + model.config().method + ": " + text);
+  if (!model.clock_explanation().empty())
+    say(fmt::format("{}clock {}: {}", prefix, model.clock().describe(), model.clock_explanation()));
 }
 
 std::string progress_text(const TrainProgress& p) {
@@ -47,7 +49,8 @@ SampleResult sample_with_status(const Model& model, SampleOptions options, const
   return sample(model, options);
 }
 
-Json sample_figures(const Model& model, const SampleOptions& options, const SampleResult& result, const std::string& file) {
+Json sample_figures(const Model& model, const SampleOptions& options, const SampleResult& result,
+                    const std::string& file) {
   Json j{{"samples", options.n}};
   if (!file.empty()) j["file"] = file;
   if (model.field()) j["shape"] = model.image()->text(), j["transform"] = model.field()->text();

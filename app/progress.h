@@ -10,7 +10,8 @@
 
 namespace htfm::app {
 
-/// What a training began with, on standard error: its method, and the clock where the data chose it; `name` goes in front.
+/// What a training began with, on standard error: its method, and the clock where the data chose it; `name` goes in
+/// front.
 void say_model(const Model& model, const std::string& name = "");
 /// Where training stands, as a status line shows it.
 std::string progress_text(const TrainProgress& progress);
@@ -22,6 +23,7 @@ SampleResult sample_with_status(const Model& model, SampleOptions options, const
 /// What samplers call as they go on, for a status line.
 std::function<void(int64_t done, int64_t n)> sample_status(const std::string& name = "");
 /// The figures of `htfm sample`; `file` is named where it is not empty.
-Json sample_figures(const Model& model, const SampleOptions& options, const SampleResult& result, const std::string& file = "");
+Json sample_figures(const Model& model, const SampleOptions& options, const SampleResult& result,
+                    const std::string& file = "");
 
 }  // namespace htfm::app

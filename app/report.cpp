@@ -15,11 +15,13 @@ namespace htfm::app {
 namespace {
 
 // Samples go through a file beside the page: they need not fit in memory.
-Json report_fields(const Model& model, const SampleOptions& options, const std::string& run, const std::string& output) {
+Json report_fields(const Model& model, const SampleOptions& options, const std::string& run,
+                   const std::string& output) {
   const std::string scratch = output + ".samples.npy";
   const ScoredFieldRun scored = score_field_run(model, options, scratch, {.shown = 8});
-  const std::string command = fmt::format("htfm report {} -o {} (step {}, averaged weights {}, {} with {} evaluations)", run, output,
-                                          model.step, model.weights_hash(), options.solver, scored.sampled.evaluations);
+  const std::string command =
+      fmt::format("htfm report {} -o {} (step {}, averaged weights {}, {} with {} evaluations)", run, output,
+                  model.step, model.weights_hash(), options.solver, scored.sampled.evaluations);
   atomic_write(output, field_page("Fields of " + scratch, scored.evaluation, page_origin(command)));
   Json j = sample_figures(model, options, scored.sampled);
   const Json scores = field_figures("", "", scored.evaluation, true);

@@ -20,7 +20,8 @@ void add_signature(CLI::App& app) {
   c->add_option("--depth", o->depth, "Truncation")->required()->check(between(1, kMaxDepth));
   c->add_option("--log", o->log, "Logsignature: words or brackets")->check(CLI::IsMember({"words", "brackets"}));
   c->add_option("--augment", o->augment, "time: put uniform time on [0,1] in front")->check(CLI::IsMember({"time"}));
-  c->add_option("--convention", o->convention, "linear, leadlag, jump or constant")->check(CLI::IsMember(convention_names()));
+  c->add_option("--convention", o->convention, "linear, leadlag, jump or constant")
+      ->check(CLI::IsMember(convention_names()));
   c->add_option("-o,--output", o->output, "File to write (.npy)")->required();
   o->common.add(*c);
   c->callback([o] {
@@ -30,7 +31,8 @@ void add_signature(CLI::App& app) {
     PathOptions path;
     path.convention = convention_by_name(o->convention);
     path.augment_time = o->augment == "time";
-    const at::Tensor f = o->log.empty() ? signature(paths, o->depth, path) : logsignature(paths, o->depth, log_basis_by_name(o->log), path);
+    const at::Tensor f = o->log.empty() ? signature(paths, o->depth, path)
+                                        : logsignature(paths, o->depth, log_basis_by_name(o->log), path);
     write_npy(o->output, f);
     print_figures(o->common, {{"feature", o->log.empty() ? "signature" : "logsignature in " + o->log},
                               {"rows", f.size(0)},

@@ -19,13 +19,16 @@ void add_tails(CLI::App& app) {
     DiagnosisOptions diagnosis;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("tails", "Say whether the tails of a data set are light or heavy, and which clock fits");
+  CLI::App* c =
+      app.add_subcommand("tails", "Say whether the tails of a data set are light or heavy, and which clock fits");
   c->footer("Example: htfm tails returns.csv --columns DAX,SMI -o tails.html");
   o->file.add(*c);
   c->add_option("--radius", o->radius, "Distance: of standardised columns, or by a robust scatter matrix")
       ->check(CLI::IsMember({"euclidean", "mahalanobis"}))
       ->capture_default_str();
-  c->add_option("--directions", o->diagnosis.directions, "Random directions to look at")->check(not_negative())->capture_default_str();
+  c->add_option("--directions", o->diagnosis.directions, "Random directions to look at")
+      ->check(not_negative())
+      ->capture_default_str();
   c->add_option("--level", o->diagnosis.threshold.level, "Confidence level of the intervals")
       ->check(between(0.5, 0.999))
       ->capture_default_str();
@@ -42,9 +45,9 @@ void add_tails(CLI::App& app) {
       throw InputError("[tails] {}: expected a column that varies, got only constant ones", o->file.path);
     const ChosenClock clock = suggest_clock(d);
     if (!o->output.empty())
-      atomic_write(o->output,
-                   tail_page(o->file.path, data, d, clock,
-                             {{"command", fmt::format("htfm tails {} -o {}", o->file.path, o->output)}, {"program", version_text()}}));
+      atomic_write(o->output, tail_page(o->file.path, data, d, clock,
+                                        {{"command", fmt::format("htfm tails {} -o {}", o->file.path, o->output)},
+                                         {"program", version_text()}}));
     if (o->common.json) {
       Json j{{"data", o->file.path}};
       j.update(Json::parse(diagnosis_json(d)));
@@ -61,7 +64,8 @@ void add_tails(CLI::App& app) {
     }
     for (const std::string& name : d.constant) fmt::print("{}: constant, left out\n", name);
     if (const int64_t most = d.most_skewed(); most >= 0)
-      fmt::print("\nskewness: {}: {}\n", d.skewness[static_cast<size_t>(most)].name, d.skewness[static_cast<size_t>(most)].sentence);
+      fmt::print("\nskewness: {}: {}\n", d.skewness[static_cast<size_t>(most)].name,
+                 d.skewness[static_cast<size_t>(most)].sentence);
     fmt::print("\nverdict: {}\nclock: {}\n{}\n", d.sentence, clock.spec.describe(), clock.explanation);
     if (!o->output.empty()) fmt::print("page: {}\n", o->output);
   });

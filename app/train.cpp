@@ -19,7 +19,8 @@ namespace {
 void print_keys() {
   fmt::print("| key | type | default | meaning |\n|---|---|---|---|\n");
   for (const ConfigKey& k : config_keys())
-    fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.default_value.empty() ? "" : "`" + k.default_value + "`", k.meaning);
+    fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.default_value.empty() ? "" : "`" + k.default_value + "`",
+               k.meaning);
 }
 
 }  // namespace
@@ -56,8 +57,8 @@ void add_train(CLI::App& app) {
       return;
     }
     if (o->folder.empty()) throw InputError("[-o] expected a folder for the run, got none");
-    const Model model =
-        train_with_status(config, {.folder = o->folder, .device = choose_device(o->common.device, config.net.kind), .resume = o->resume});
+    const Model model = train_with_status(
+        config, {.folder = o->folder, .device = choose_device(o->common.device, config.net.kind), .resume = o->resume});
     print_figures(o->common, {{"run", o->folder},
                               {"clock", model.clock().describe()},
                               {"steps", model.step},
@@ -84,14 +85,17 @@ void add_sample(CLI::App& app) {
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)");
   std::string names;
   for (const SolverInfo& s : solvers()) names += (names.empty() ? "" : ", ") + s.name;
-  c->add_option("--solver", o->solver, "Solver: " + names + "; of a baseline, its sampler; the run's own where not given");
+  c->add_option("--solver", o->solver,
+                "Solver: " + names + "; of a baseline, its sampler; the run's own where not given");
   c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(positive());
   c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; the run's own where not given")
       ->check(CLI::IsMember({"angle", "clock", "uniform"}));
   c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(between(0.1, 16.0));
-  c->add_option("--eta", o->eta, "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion")
+  c->add_option("--eta", o->eta,
+                "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion")
       ->check(between(0.0, 1.0));
-  c->add_option("--eta-from", o->eta_from, "stochastic: where this begins, as a share of the way in angle")->check(between(0.0, 1.0));
+  c->add_option("--eta-from", o->eta_from, "stochastic: where this begins, as a share of the way in angle")
+      ->check(between(0.0, 1.0));
   c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(positive());
   c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(positive());
   c->add_option("--weights", o->weights, "ema or raw")->check(CLI::IsMember({"ema", "raw"}));

@@ -1,4 +1,6 @@
 // htfm bench: our speed, and the ratio against what a user would pick instead where that is installed.
+#include "bench/bench.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -12,16 +14,15 @@
 #include <ctime>
 #include <filesystem>
 
-#include "bench/bench.h"
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
-#include "htfm/base/single_thread_guard.h"
 #include "htfm/base/parallel.h"
+#include "htfm/base/single_thread_guard.h"
+#include "htfm/coupling/assignment.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/frechet.h"
 #include "htfm/metric/metric.h"
 #include "htfm/net/unet.h"
-#include "htfm/coupling/assignment.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/signature/signature.h"
 #include "htfm/train/trainer.h"
@@ -125,15 +126,18 @@ void bench_stable(Bench& b) {
   std::vector<double> x(n);
   const double s = median_seconds([&] { fill_positive_stable(Key(1), rho, 1, 0, n, x.data()); });
   std::vector<PeerLine> rivals;
-  for (const Json& j : b.run_peer("stable.py", "")) rivals.push_back(peer_line(j, static_cast<double>(n) / j.value("per_second", 1.0)));
-  b.add("stable", "positive stable draws, double, 1 thread", s, fmt::format("{:.1f} million/s", static_cast<double>(n) / s / 1e6), rivals);
+  for (const Json& j : b.run_peer("stable.py", ""))
+    rivals.push_back(peer_line(j, static_cast<double>(n) / j.value("per_second", 1.0)));
+  b.add("stable", "positive stable draws, double, 1 thread", s,
+        fmt::format("{:.1f} million/s", static_cast<double>(n) / s / 1e6), rivals);
 }
 
 void bench_signature(Bench& b) {
   set_thread_count(1);
   constexpr int64_t n = 1024, points = 201;
   at::Tensor paths = at::empty({n, points, 2}, at::kFloat);
-  const ClockSample clocks = make_clock({.family = "stable", .parameters = {{"alpha", 1.7}}})->sample(Key(1), {.count = n});
+  const ClockSample clocks =
+      make_clock({.family = "stable", .parameters = {{"alpha", 1.7}}})->sample(Key(1), {.count = n});
   float* p = paths.mutable_data_ptr<float>();
   for (int64_t i = 0; i < n * points; ++i) {
     p[2 * i] = static_cast<float>(i % points) / (points - 1);
@@ -146,7 +150,8 @@ void bench_signature(Bench& b) {
     const PeerLine line = peer_line(j, static_cast<double>(n) / j.value("per_second", 1.0));
     (j.value("case", "") == "logsig" ? log_rivals : sig_rivals).push_back(line);
   }
-  b.add("signature", "signatures, depth 3, 200 steps, float32, 1 thread", sig, fmt::format("{:.2f} million/s", n / sig / 1e6), sig_rivals);
+  b.add("signature", "signatures, depth 3, 200 steps, float32, 1 thread", sig,
+        fmt::format("{:.2f} million/s", n / sig / 1e6), sig_rivals);
   b.add("signature", "logsignatures, the same", log, fmt::format("{:.2f} million/s", n / log / 1e6), log_rivals);
 }
 
@@ -172,24 +177,27 @@ void bench_assignment(Bench& b) {
   const at::Tensor data = draw_synthetic(Key(1), {"mixture2d", 1.5}, n);
   write_npy(folder.file("data.npy"), data);
   const at::Tensor y = data.to(at::kDouble);
-  for (const auto& [name, spec] : {std::pair{"normal", ClockSpec{}}, {"Student-t 1.5", ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 1}}}) {
+  for (const auto& [name, spec] :
+       {std::pair{"normal", ClockSpec{}}, {"Student-t 1.5", ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 1}}}) {
     const at::Tensor x = sample_source(Key(2), make_clock(spec)->sample(Key(3), {.count = n, .paths = false}).area, 2);
     write_npy(folder.file("source.npy"), x);
     for (const double p : {1.0, 1.5, 2.0}) {
       const double s = median_seconds([&] { assign(n, x.const_data_ptr<double>(), y.const_data_ptr<double>(), 2, p); });
       std::vector<PeerLine> rivals;
       for (const Json& j : b.run_peer(
-               "assignment.py", fmt::format("--source '{}' --data '{}' -p {}", folder.file("source.npy"), folder.file("data.npy"), p)))
+               "assignment.py",
+               fmt::format("--source '{}' --data '{}' -p {}", folder.file("source.npy"), folder.file("data.npy"), p)))
         rivals.push_back(peer_line(j, j.value("seconds", 0.0)));
-      b.add("assignment", fmt::format("assignment of {} {} points, p = {}, 1 thread", n, name, p), s, fmt::format("{:.1f} ms", s * 1e3),
-            rivals);
+      b.add("assignment", fmt::format("assignment of {} {} points, p = {}, 1 thread", n, name, p), s,
+            fmt::format("{:.1f} ms", s * 1e3), rivals);
     }
   }
 }
 
 void bench_scores(Bench& b) {
   set_thread_count(1);
-  const at::Tensor real = draw_synthetic(Key(1), {"mixture2d", 1.5}, 24000), fake = draw_synthetic(Key(2), {"mixture2d", 1.6}, 24000);
+  const at::Tensor real = draw_synthetic(Key(1), {"mixture2d", 1.5}, 24000),
+                   fake = draw_synthetic(Key(2), {"mixture2d", 1.6}, 24000);
   const PeerFolder folder;
   write_npy(folder.file("real.npy"), real);
   write_npy(folder.file("fake.npy"), fake);
@@ -197,15 +205,16 @@ void bench_scores(Bench& b) {
   const double knn = median_seconds([&] { knn_value = f1_knn(real, fake).f1; }),
                prd = median_seconds([&] { prd_value = f1_prd(real, fake).f1; }, 5);
   std::vector<PeerLine> knn_rivals, prd_rivals;
-  for (const Json& j : b.run_peer("scores.py", fmt::format("--real '{}' --fake '{}'", folder.file("real.npy"), folder.file("fake.npy")))) {
-    const PeerLine line =
-        peer_line(j, j.value("seconds", 0.0), j.contains("value") ? fmt::format("(score {:.4f})", j["value"].get<double>()) : "");
+  for (const Json& j : b.run_peer(
+           "scores.py", fmt::format("--real '{}' --fake '{}'", folder.file("real.npy"), folder.file("fake.npy")))) {
+    const PeerLine line = peer_line(j, j.value("seconds", 0.0),
+                                    j.contains("value") ? fmt::format("(score {:.4f})", j["value"].get<double>()) : "");
     (j.value("case", "") == "f1_knn" ? knn_rivals : prd_rivals).push_back(line);
   }
-  b.add("scores", fmt::format("f1_knn, 24,000 points, 1 thread (score {:.4f})", knn_value), knn, fmt::format("{:.1f} ms", knn * 1e3),
-        knn_rivals);
-  b.add("scores", fmt::format("f1_prd, 24,000 points, 1 thread (score {:.4f})", prd_value), prd, fmt::format("{:.0f} ms", prd * 1e3),
-        prd_rivals);
+  b.add("scores", fmt::format("f1_knn, 24,000 points, 1 thread (score {:.4f})", knn_value), knn,
+        fmt::format("{:.1f} ms", knn * 1e3), knn_rivals);
+  b.add("scores", fmt::format("f1_prd, 24,000 points, 1 thread (score {:.4f})", prd_value), prd,
+        fmt::format("{:.0f} ms", prd * 1e3), prd_rivals);
 }
 
 // Features like pooled activations: not negative, with a covariance whose spectrum is a power law.
@@ -241,13 +250,17 @@ void bench_frechet(Bench& b) {
   for (double& t : times) t = processor_seconds(root_once);
   std::sort(times.begin(), times.end());
   std::vector<PeerLine> moments_rivals, root_rivals;
-  for (const Json& j : b.run_peer("frechet.py", fmt::format("--real '{}' --fake '{}'", folder.file("real.npy"), folder.file("fake.npy")))) {
-    const std::string difference = j.contains("value") ? fmt::format("(differs by {:.1e})", j["value"].get<double>() - value) : "";
-    (j.value("case", "") == "root" ? root_rivals : moments_rivals).push_back(peer_line(j, j.value("seconds", 0.0), difference));
+  for (const Json& j : b.run_peer(
+           "frechet.py", fmt::format("--real '{}' --fake '{}'", folder.file("real.npy"), folder.file("fake.npy")))) {
+    const std::string difference =
+        j.contains("value") ? fmt::format("(differs by {:.1e})", j["value"].get<double>() - value) : "";
+    (j.value("case", "") == "root" ? root_rivals : moments_rivals)
+        .push_back(peer_line(j, j.value("seconds", 0.0), difference));
   }
-  b.add("frechet", fmt::format("mean and covariance, 2 x {} x {}, 1 thread", n, dim), moments, fmt::format("{:.2f} s", moments),
-        moments_rivals);
-  b.add("frechet", fmt::format("distance from these (value {:.6f})", value), times[2], fmt::format("{:.2f} s", times[2]), root_rivals);
+  b.add("frechet", fmt::format("mean and covariance, 2 x {} x {}, 1 thread", n, dim), moments,
+        fmt::format("{:.2f} s", moments), moments_rivals);
+  b.add("frechet", fmt::format("distance from these (value {:.6f})", value), times[2],
+        fmt::format("{:.2f} s", times[2]), root_rivals);
 }
 
 // The sum of squares of the output: any loss would do.
@@ -281,8 +294,8 @@ void bench_images(Bench& b) {
   at::Tensor gradient = at::empty({network->layout().size()}, at::kFloat), out = at::empty_like(x);
   const float* w = weights.const_data_ptr<float>();
   const double backward = median_seconds([&] {
-    network->gradient(w, {x.narrow(0, 0, batch), t.narrow(0, 0, batch), feature.narrow(0, 0, batch)}, SquareLoss(network->dim()),
-                      gradient.mutable_data_ptr<float>());
+    network->gradient(w, {x.narrow(0, 0, batch), t.narrow(0, 0, batch), feature.narrow(0, 0, batch)},
+                      SquareLoss(network->dim()), gradient.mutable_data_ptr<float>());
   });
   const int64_t rows = network->evaluation_rows();
   const double evaluation = median_seconds([&] {  // as in sampling
@@ -295,11 +308,12 @@ void bench_images(Bench& b) {
   });
   std::vector<PeerLine> gradient_rivals, evaluation_rivals;
   for (const Json& j : b.run_peer("images.py", fmt::format("--threads {}", thread_count())))
-    (j.value("case", "") == "gradient" ? gradient_rivals : evaluation_rivals).push_back(peer_line(j, j.value("seconds", 0.0)));
+    (j.value("case", "") == "gradient" ? gradient_rivals : evaluation_rivals)
+        .push_back(peer_line(j, j.value("seconds", 0.0)));
   b.add("images", fmt::format("U-Net of {} parameters, gradient, batch {}", network->layout().count(), batch), backward,
         fmt::format("{:.0f} ms", 1e3 * backward), gradient_rivals);
-  b.add("images", fmt::format("evaluation of {} images", images), evaluation, fmt::format("{:.0f} ms", 1e3 * evaluation),
-        evaluation_rivals);
+  b.add("images", fmt::format("evaluation of {} images", images), evaluation,
+        fmt::format("{:.0f} ms", 1e3 * evaluation), evaluation_rivals);
 }
 
 // The whole training step and the sampling of the 2D job.
@@ -307,7 +321,8 @@ void bench_job(Bench& b) {
   for (const int threads : {1, 2})
     for (const char* clock : {"stable", "deterministic"}) {
       set_thread_count(threads);
-      std::vector<std::string> settings{fmt::format("clock.family={}", clock), "clock.alpha=1.7", "train.epochs=10", "train.log_steps=1"};
+      std::vector<std::string> settings{fmt::format("clock.family={}", clock), "clock.alpha=1.7", "train.epochs=10",
+                                        "train.log_steps=1"};
       const RunConfig config = parse_config("", "bench", settings);
       std::vector<double> times;
       auto last = std::chrono::steady_clock::now();
@@ -326,14 +341,16 @@ void bench_job(Bench& b) {
       const double evaluation = median_seconds([&] { sample(model, s); }, 3) / 100;
       std::vector<PeerLine> step_rivals, evaluation_rivals;
       for (const char* mode : {"eager", "compile"})
-        for (const Json& j : b.run_peer("mlp2d.py", fmt::format("--mode {} --threads {} --clock {}", mode, threads, clock))) {
+        for (const Json& j :
+             b.run_peer("mlp2d.py", fmt::format("--mode {} --threads {} --clock {}", mode, threads, clock))) {
           if (j.value("bench", "") == "train2d") step_rivals.push_back(peer_line(j, j.value("ms_per_step", 0.0) / 1e3));
-          if (j.value("bench", "") == "sample2d") evaluation_rivals.push_back(peer_line(j, j.value("ms_per_evaluation", 0.0) / 1e3));
+          if (j.value("bench", "") == "sample2d")
+            evaluation_rivals.push_back(peer_line(j, j.value("ms_per_evaluation", 0.0) / 1e3));
         }
       const std::string where = fmt::format("{} clock, {} thread{}", clock, threads, threads > 1 ? "s" : "");
       b.add("train2d", "training step, batch 1024, " + where, step, fmt::format("{:.2f} ms", step * 1e3), step_rivals);
-      b.add("sample2d", "24,000 samples, an evaluation, " + where, evaluation, fmt::format("{:.2f} ms", evaluation * 1e3),
-            evaluation_rivals);
+      b.add("sample2d", "24,000 samples, an evaluation, " + where, evaluation,
+            fmt::format("{:.2f} ms", evaluation * 1e3), evaluation_rivals);
     }
 }
 
@@ -345,10 +362,10 @@ void bench_couplings(Bench& b) {
     std::vector<double> step(kinds.size(), std::numeric_limits<double>::infinity());
     for (int round = 0; round < 3; ++round)
       for (size_t k = 0; k < kinds.size(); ++k) {
-        const RunConfig config =
-            parse_config("", "bench",
-                         {fmt::format("clock.family={}", clock), "clock.alpha=1.5", "clock.nu=1.5", "coupling.kind=" + kinds[k],
-                          "feature.area=on", "train.log_steps=16", fmt::format("train.epochs={}", kinds[k] == "ot" ? 2 : 9)});
+        const RunConfig config = parse_config(
+            "", "bench",
+            {fmt::format("clock.family={}", clock), "clock.alpha=1.5", "clock.nu=1.5", "coupling.kind=" + kinds[k],
+             "feature.area=on", "train.log_steps=16", fmt::format("train.epochs={}", kinds[k] == "ot" ? 2 : 9)});
         // From the 16th step on, so that what is made once a run does not count; pools that are drawn again do.
         std::chrono::steady_clock::time_point first, last;
         int64_t steps = 0;

@@ -1,4 +1,5 @@
-// htfm bench unet: the time of a training step and of an evaluation of the image network on a device, beside PyTorch's in the same run.
+// htfm bench unet: the time of a training step and of an evaluation of the image network on a device, beside PyTorch's
+// in the same run.
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
@@ -7,8 +8,8 @@
 
 #include "bench/bench.h"
 #include "htfm/base/error.h"
-#include "htfm/sample/sampler.h"
 #include "htfm/model/config.h"
+#include "htfm/sample/sampler.h"
 #include "htfm/train/device_trainer.h"
 
 namespace htfm::app {
@@ -17,7 +18,9 @@ namespace {
 
 using Stopwatch = std::chrono::steady_clock;
 
-double milliseconds(Stopwatch::time_point since) { return std::chrono::duration<double, std::milli>(Stopwatch::now() - since).count(); }
+double milliseconds(Stopwatch::time_point since) {
+  return std::chrono::duration<double, std::milli>(Stopwatch::now() - since).count();
+}
 
 struct UNetBench {
   Common common;
@@ -35,7 +38,8 @@ at::Tensor noise_images(int64_t n, int64_t dim) {
   return rows.mul_(0.5).clamp_(-1, 1);
 }
 
-// Milliseconds that one more evaluation costs a sampler of a method, all of its own work included: the difference of two runs.
+// Milliseconds that one more evaluation costs a sampler of a method, all of its own work included: the difference of
+// two runs.
 double sampler_milliseconds(const UNetBench& o, const std::vector<std::string>& settings) {
   const RunConfig config = parse_config("", "bench", settings);
   Dataset data;
@@ -46,7 +50,8 @@ double sampler_milliseconds(const UNetBench& o, const std::vector<std::string>& 
   std::iota(index.begin(), index.end(), 0);
   model.method().pairs(Key(2), {data.rows, index, 0}, model.standardiser);  // statistics of what the network is told
   SampleOptions options = sample_options(config);
-  options.n = options.device_rows = o.sample_batch, options.device = at::Device(at::kCUDA, 0), options.precision = config.train.precision;
+  options.n = options.device_rows = o.sample_batch, options.device = at::Device(at::kCUDA, 0),
+  options.precision = config.train.precision;
   constexpr int64_t few = 20, many = 100;
   const auto seconds = [&](int64_t nfe) {
     options.solve.nfe = nfe;
@@ -70,8 +75,9 @@ Json run_methods(const UNetBench& o, const std::vector<std::string>& settings) {
     const double ms = sampler_milliseconds(o, own);
     if (flow == 0) flow = ms;
     out[method] = ms;
-    say(fmt::format("{:<6} batch {}: {:.2f} ms an evaluation with all of its sampler's work, {:.3f} times flow matching's", method,
-                    o.sample_batch, ms, ms / flow));
+    say(fmt::format(
+        "{:<6} batch {}: {:.2f} ms an evaluation with all of its sampler's work, {:.3f} times flow matching's", method,
+        o.sample_batch, ms, ms / flow));
   }
   return out;
 }
@@ -81,9 +87,12 @@ Json run(UNetBench o) {
   if (o.batch == 0) o.batch = fields ? 128 : 100;
   if (o.sample_batch == 0) o.sample_batch = fields ? 128 : 500;
   if (fields) o.images = 1024;
-  std::vector<std::string> settings{
-      fmt::format("net.kind={}", o.net),     "clock.family=stable", "clock.alpha=1.7", "train.lr=2e-4", "train.ema=0.9999",
-      fmt::format("train.batch={}", o.batch)};
+  std::vector<std::string> settings{fmt::format("net.kind={}", o.net),
+                                    "clock.family=stable",
+                                    "clock.alpha=1.7",
+                                    "train.lr=2e-4",
+                                    "train.ema=0.9999",
+                                    fmt::format("train.batch={}", o.batch)};
   if (fields) settings.insert(settings.end(), {"unet.base=32", "unet.multipliers=1,2,2,4,4", "unet.blocks=4"});
   settings.insert(settings.end(), o.settings.begin(), o.settings.end());
   if (o.methods) return run_methods(o, settings);
@@ -122,9 +131,10 @@ Json run(UNetBench o) {
   const double ms = milliseconds(started) / static_cast<double>(o.steps);
   const StepState counters = trainer.counters();
   const double memory = trainer.peak_bytes() / (1 << 30);
-  say(fmt::format("{}: {} parameters; training, batch {}, {}: {:.2f} ms a step over {} steps, peak {:.2f} GiB, mean loss {:.4f}",
-                  image_device().name(), network->layout().count(), o.batch, config.train.precision, ms, o.steps, memory,
-                  counters.loss_sum / static_cast<double>(std::max<int64_t>(1, counters.loss_count))));
+  say(fmt::format(
+      "{}: {} parameters; training, batch {}, {}: {:.2f} ms a step over {} steps, peak {:.2f} GiB, mean loss {:.4f}",
+      image_device().name(), network->layout().count(), o.batch, config.train.precision, ms, o.steps, memory,
+      counters.loss_sum / static_cast<double>(std::max<int64_t>(1, counters.loss_count))));
   const double evaluation = time_evaluation(*network, state, config.train.precision, o.sample_batch, 100);
   say(fmt::format("sampling, batch {}: {:.2f} ms an evaluation", o.sample_batch, evaluation));
   return {{"device", image_device().name()},
@@ -147,12 +157,14 @@ void add_bench_unet(CLI::App& bench) {
       ->capture_default_str();
   c->add_option("--python", o->python, "Python with torch: runs the peer in the same run");
   c->add_option("--peer", o->peer, "The peer's script")->capture_default_str();
-  c->add_option("--modes", o->modes, "The peer's modes, several with commas: tf32, bf16, compile, graphs, max")->capture_default_str();
+  c->add_option("--modes", o->modes, "The peer's modes, several with commas: tf32, bf16, compile, graphs, max")
+      ->capture_default_str();
   c->add_option("--steps", o->steps, "Training steps that are timed")->capture_default_str();
   c->add_option("--batch", o->batch, "Images a training step; 100, of ncsnpp 128 where not given");
   c->add_option("--sample-batch", o->sample_batch, "Images an evaluation; 500, of ncsnpp 128 where not given");
   c->add_option("--set", o->settings, "key=value; may be repeated")->allow_extra_args(false);
-  c->add_flag("--methods", o->methods, "Only what an evaluation costs the samplers of flow matching and of the baselines");
+  c->add_flag("--methods", o->methods,
+              "Only what an evaluation costs the samplers of flow matching and of the baselines");
   c->add_option("--profile", o->profile, "Only one training step or one evaluation, marked for a profiler")
       ->check(CLI::IsMember({"step", "evaluation"}));
   o->common.add(*c);

@@ -26,9 +26,9 @@ install(FILES ${CMAKE_BINARY_DIR}/include/htfm/version.h DESTINATION ${CMAKE_INS
 
 # Programs and libraries find each other relative to where they lie, and LibTorch where it was.
 file(RELATIVE_PATH to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-set_target_properties(htfm htfm-experiment PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib};${HTFM_TORCH_DIR}/lib")
+set_target_properties(htfm-program htfm-experiment PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib};${HTFM_TORCH_DIR}/lib")
 set_target_properties(htfm_shared PROPERTIES INSTALL_RPATH "$ORIGIN;${HTFM_TORCH_DIR}/lib")
-install(TARGETS htfm htfm-experiment RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS htfm htfm-program htfm-experiment RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS htfm_shared EXPORT htfm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 foreach(loaded IN ITEMS htfm_cuda htfm_fields)
   if(TARGET ${loaded})

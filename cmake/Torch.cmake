@@ -12,6 +12,8 @@ if(NOT torch_dirs)
   message(FATAL_ERROR "no torch in ${torch_venv}: run script/setup")
 endif()
 list(GET torch_dirs 0 HTFM_TORCH_DIR)
+file(STRINGS ${HTFM_TORCH_DIR}/version.py HTFM_TORCH_VERSION REGEX "^__version__ = ")
+string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" HTFM_TORCH_VERSION "${HTFM_TORCH_VERSION}")
 
 add_library(torch::cpu INTERFACE IMPORTED)
 target_include_directories(torch::cpu SYSTEM INTERFACE ${HTFM_TORCH_DIR}/include ${HTFM_TORCH_DIR}/include/torch/csrc/api/include)

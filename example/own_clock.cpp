@@ -1,4 +1,5 @@
-// A clock family of one's own: T_t = t V with a lognormal V, so that the source is a normal one of random variance with all moments.
+// A clock family of one's own: T_t = t V with a lognormal V, so that the source is a normal one of random variance with
+// all moments.
 #include <ATen/ATen.h>
 #include <htfm/clock/slope_clock.h>
 #include <htfm/sample/sampler.h>
@@ -25,9 +26,10 @@ class Lognormal final : public htfm::SlopeClock {
 };
 
 void register_lognormal() {
-  htfm::register_clock({"lognormal", "T_t = t V, V lognormal of mean 1", {{"sigma", 0, 4, "deviation of log V"}}, [](htfm::ClockSpec spec) {
-                          return std::make_unique<Lognormal>(std::move(spec));
-                        }});
+  htfm::register_clock({"lognormal",
+                        "T_t = t V, V lognormal of mean 1",
+                        {{"sigma", 0, 4, "deviation of log V"}},
+                        [](htfm::ClockSpec spec) { return std::make_unique<Lognormal>(std::move(spec)); }});
 }
 
 }  // namespace
@@ -39,7 +41,8 @@ int main() try {
   const int64_t n = 100000;
   const auto clock = htfm::make_clock({.family = "lognormal", .parameters = {{"sigma", 0.5}}});
   const double mean = clock->sample(htfm::Key(1), {.count = n, .paths = false}).area.mean().item<double>();
-  if (std::abs(mean - 0.5) > 4 * std::sqrt(std::expm1(0.25) / 4 / n)) throw htfm::Error("expected a mean area of 0.5, got {}", mean);
+  if (std::abs(mean - 0.5) > 4 * std::sqrt(std::expm1(0.25) / 4 / n))
+    throw htfm::Error("expected a mean area of 0.5, got {}", mean);
 
   const htfm::RunConfig config = htfm::parse_config(R"(
     data = {n = 500}
@@ -51,7 +54,8 @@ int main() try {
                                                     "own_clock");
   const htfm::Model model = htfm::train(config);
   const htfm::SampleResult result = htfm::sample(model, htfm::sample_options(config));
-  std::printf("mean area %.4f, %d samples, %d not finite\n", mean, static_cast<int>(config.sample.n), static_cast<int>(result.diverged));
+  std::printf("mean area %.4f, %d samples, %d not finite\n", mean, static_cast<int>(config.sample.n),
+              static_cast<int>(result.diverged));
   return result.diverged == 0 ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -1,5 +1,5 @@
-// A coupling of one's own: within a batch, the source with the k-th smallest angle goes to the data with the k-th smallest angle, so that
-// paths in the plane cross less.
+// A coupling of one's own: within a batch, the source with the k-th smallest angle goes to the data with the k-th
+// smallest angle, so that paths in the plane cross less.
 #include <htfm/coupling/coupling.h>
 #include <htfm/sample/sampler.h>
 #include <htfm/train/trainer.h>
@@ -25,7 +25,8 @@ class ByAngle final : public htfm::Coupling {
   // A permutation within the batch keeps the law of the source and that of the data: all that a coupling must do.
   htfm::SourceBatch pair(htfm::Key key, const htfm::DataBatch& data, const std::vector<double>&, bool) const override {
     htfm::SourceBatch batch = source_.draw(key, data.rows.size(0), dim_);
-    const std::vector<int64_t> ours = htfm::ascending_order(angles(batch.source)), theirs = htfm::ascending_order(angles(data.rows));
+    const std::vector<int64_t> ours = htfm::ascending_order(angles(batch.source)),
+                               theirs = htfm::ascending_order(angles(data.rows));
     std::vector<int64_t> order(ours.size());
     for (size_t k = 0; k < ours.size(); ++k) order[static_cast<size_t>(theirs[k])] = ours[k];
     batch.reorder(order);
@@ -64,7 +65,8 @@ int main() try {
 
   const htfm::Model model = htfm::train(config);
   const htfm::SampleResult result = htfm::sample(model, htfm::sample_options(config));
-  std::printf("angles in order, %d samples, %d not finite\n", static_cast<int>(config.sample.n), static_cast<int>(result.diverged));
+  std::printf("angles in order, %d samples, %d not finite\n", static_cast<int>(config.sample.n),
+              static_cast<int>(result.diverged));
   return result.diverged == 0 ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

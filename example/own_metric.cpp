@@ -10,7 +10,8 @@ namespace {
 
 at::Tensor column_quantiles(const at::Tensor& points, double level) { return at::quantile(points, level, 0); }
 
-std::vector<htfm::MetricValue> quantile_score(const at::Tensor& real, const at::Tensor& fake, const htfm::MetricOptions&) {
+std::vector<htfm::MetricValue> quantile_score(const at::Tensor& real, const at::Tensor& fake,
+                                              const htfm::MetricOptions&) {
   const at::Tensor range = column_quantiles(real, 0.75) - column_quantiles(real, 0.25);
   const at::Tensor off = (column_quantiles(fake, 0.9) - column_quantiles(real, 0.9)).abs() / range;
   return {{"quantile", off.mean().item<double>()}, {"quantile_worst", off.max().item<double>()}};
@@ -19,7 +20,8 @@ std::vector<htfm::MetricValue> quantile_score(const at::Tensor& real, const at::
 }  // namespace
 
 int main() try {
-  htfm::register_metric({"quantile", "distance of the 0.9 quantiles of columns, in interquartile ranges", quantile_score});
+  htfm::register_metric(
+      {"quantile", "distance of the 0.9 quantiles of columns, in interquartile ranges", quantile_score});
 
   const htfm::RunConfig config = htfm::parse_config(R"(
     data = {n = 500}
@@ -29,7 +31,8 @@ int main() try {
   )",
                                                     "own_metric");
   const htfm::Model model = htfm::train(config);
-  const at::Tensor samples = htfm::sample(model, htfm::sample_options(config)).samples, real = htfm::load_dataset(config).rows;
+  const at::Tensor samples = htfm::sample(model, htfm::sample_options(config)).samples,
+                   real = htfm::load_dataset(config).rows;
   const htfm::MetricReport scores = htfm::compute_metrics({"quantile", "w1_pooled"}, real, samples);
   for (const htfm::MetricValue& score : scores.values) std::printf("%-16s %.4f\n", score.name.c_str(), score.value);
   const double itself = htfm::compute_metrics({"quantile"}, real, real)["quantile"];

@@ -23,7 +23,8 @@ class TwoLayers final : public htfm::ModuleNetwork {
   }
 
  protected:
-  at::Tensor output(std::span<const at::Tensor> p, const at::Tensor& x, const at::Tensor& t, const at::Tensor& feature) const override {
+  at::Tensor output(std::span<const at::Tensor> p, const at::Tensor& x, const at::Tensor& t,
+                    const at::Tensor& feature) const override {
     const at::Tensor input = at::cat({x, t.unsqueeze(1), feature}, 1);
     return at::linear(at::silu(at::linear(input, p[0], p[1])), p[2], p[3]);
   }
@@ -32,11 +33,13 @@ class TwoLayers final : public htfm::ModuleNetwork {
 }  // namespace
 
 int main() try {
-  htfm::register_network(
-      {.name = "two-layers",
-       .summary = "one hidden layer",
-       .make = [](const htfm::NetworkContext& c) { return std::make_unique<TwoLayers>(c.dim, c.feature, c.options.whole("hidden")); },
-       .options = {{"hidden", 64.0, "size of the hidden layer", 1, 4096}}});
+  htfm::register_network({.name = "two-layers",
+                          .summary = "one hidden layer",
+                          .make =
+                              [](const htfm::NetworkContext& c) {
+                                return std::make_unique<TwoLayers>(c.dim, c.feature, c.options.whole("hidden"));
+                              },
+                          .options = {{"hidden", 64.0, "size of the hidden layer", 1, 4096}}});
 
   const htfm::RunConfig config = htfm::parse_config(R"(
     data = {n = 1000}
@@ -52,8 +55,8 @@ int main() try {
   const htfm::Model model = htfm::train(config, options);
   const double first = losses.front(), last = std::accumulate(losses.end() - 100, losses.end(), 0.0) / 100;
   const htfm::SampleResult result = htfm::sample(model, htfm::sample_options(config));
-  std::printf("%d parameters, loss %.4f -> %.4f, %d not finite\n", static_cast<int>(model.network().layout().count()), first, last,
-              static_cast<int>(result.diverged));
+  std::printf("%d parameters, loss %.4f -> %.4f, %d not finite\n", static_cast<int>(model.network().layout().count()),
+              first, last, static_cast<int>(result.diverged));
   const bool trained = !model.trained.parameters.equal(model.network().initial(htfm::Key(0).child("weights")));
   return trained && std::isfinite(last) && result.diverged == 0 ? 0 : 1;
 } catch (const std::exception& error) {

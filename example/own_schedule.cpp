@@ -24,10 +24,11 @@ class Cosine final : public htfm::Schedule {
 }  // namespace
 
 int main() try {
-  htfm::register_schedule({"cosine",
-                           "the straight line bent towards sin^2(pi t/2)",
-                           [](const htfm::ScheduleSpec& s) { return std::make_unique<Cosine>(s.options.number("blend")); },
-                           {{"blend", 0.5, "share of the cosine; 0: the straight line", 0, 0.99}}});
+  htfm::register_schedule(
+      {"cosine",
+       "the straight line bent towards sin^2(pi t/2)",
+       [](const htfm::ScheduleSpec& s) { return std::make_unique<Cosine>(s.options.number("blend")); },
+       {{"blend", 0.5, "share of the cosine; 0: the straight line", 0, 0.99}}});
 
   // time_of is found from alpha and beta.
   const auto schedule = htfm::make_schedule({.name = "cosine"});

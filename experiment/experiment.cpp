@@ -13,14 +13,15 @@
 namespace htfm::app {
 namespace {
 
-/// The result kept at `path` if it was made with this configuration, otherwise null. Keys that the kept one does not have yet count as
-/// their defaults, so a new option does not make a day of results stale.
+/// The result kept at `path` if it was made with this configuration, otherwise null. Keys that the kept one does not
+/// have yet count as their defaults, so a new option does not make a day of results stale.
 Json kept_cell(const std::string& path, const RunConfig& config) {
   if (!std::filesystem::exists(path)) return nullptr;
   Json kept = Json::parse(read_file(path), nullptr, false);
   if (!kept.is_object() || !kept.contains("config") || !kept["config"].is_string()) return nullptr;
   try {
-    if (!config_differences(parse_saved_config(kept["config"].get<std::string>(), path), config).empty()) return nullptr;
+    if (!config_differences(parse_saved_config(kept["config"].get<std::string>(), path), config).empty())
+      return nullptr;
   } catch (const InputError&) {  // a key or a value that is no longer known
     return nullptr;
   }
@@ -29,8 +30,8 @@ Json kept_cell(const std::string& path, const RunConfig& config) {
 
 }  // namespace
 
-std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
-                            bool one_by_one) {
+std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder,
+                            const std::function<Json(const Cell&)>& work, bool one_by_one) {
   if (cells.empty()) throw InputError("[--only] expected a part of a cell's name, got what is in none");
   make_folder(folder + "/cells");
   std::vector<Json> results(cells.size());
@@ -51,7 +52,8 @@ std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& f
     const std::lock_guard lock(mutex);
     ++done;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    status.show(fmt::format("{}/{} cells  last {}  {}", done, cells.size(), cell.name, report::duration(seconds)), done == cells.size());
+    status.show(fmt::format("{}/{} cells  last {}  {}", done, cells.size(), cell.name, report::duration(seconds)),
+                done == cells.size());
   };
   if (one_by_one)
     for (int64_t i = 0; i < static_cast<int64_t>(cells.size()); ++i) run(i);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "app/common.h"
-#include "htfm/report/page.h"
 #include "htfm/model/config.h"
+#include "htfm/report/page.h"
 
 namespace htfm::app {
 
@@ -17,12 +17,14 @@ struct Cell {
   RunConfig config;
 };
 
-/// Runs the cells, as many at a time as there are threads unless `one_by_one`, and returns their results in order. Results lie in
-/// folder/cells; one that was made with the same configuration is read instead of computed. InputError where there are none.
-std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder, const std::function<Json(const Cell&)>& work,
-                            bool one_by_one = false);
+/// Runs the cells, as many at a time as there are threads unless `one_by_one`, and returns their results in order.
+/// Results lie in folder/cells; one that was made with the same configuration is read instead of computed. InputError
+/// where there are none.
+std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder,
+                            const std::function<Json(const Cell&)>& work, bool one_by_one = false);
 
-/// Writes NAME.html with the command at its foot, NAME.json and, where a figure is given, NAME.svg into the folder, and says so.
+/// Writes NAME.html with the command at its foot, NAME.json and, where a figure is given, NAME.svg into the folder, and
+/// says so.
 void write_experiment(const std::string& folder, const std::string& name, report::Page& page, const Json& out,
                       const report::Figure* figure = nullptr);
 

@@ -28,7 +28,8 @@ struct ImageExperiment {
 /// Trains, samples and scores every variant; writes NAME.html and NAME.json. InputError without --data and --features.
 Json run_image_experiment(const ReproduceOptions& options, const ImageExperiment& experiment);
 
-/// Clocks at an equal budget, one long run, the baselines, and the paper's ablations of flow type, signature order, evaluations and solver.
+/// Clocks at an equal budget, one long run, the baselines, and the paper's ablations of flow type, signature order,
+/// evaluations and solver.
 ImageExperiment image_equal_budget(bool as_published);
 ImageExperiment image_long_run(bool as_published);
 ImageExperiment image_baselines(bool as_published);

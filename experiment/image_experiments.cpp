@@ -1,5 +1,5 @@
-// The experiments on CIFAR10-LT: the paper's table, one long run, the baselines and the ablations. The same names in two experiments are
-// the same model, trained once where both write into one folder.
+// The experiments on CIFAR10-LT: the paper's table, one long run, the baselines and the ablations. The same names in
+// two experiments are the same model, trained once where both write into one folder.
 #include <fmt/format.h>
 
 #include "experiment/image_experiment.h"
@@ -63,7 +63,8 @@ ImageVariant of_order(bool as_published, NamedClock clock, int m, const std::vec
 // A network of DLPM or of DLIM, whose losses differ. T = 4000 and the clamps are those of the baselines' images.
 ImageVariant levy(const std::string& method, double alpha, const std::vector<ImageRun>& runs) {
   return {fmt::format("{}-{}", method, alpha),
-          stable(alpha, {"method=" + method, "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}), runs};
+          stable(alpha, {"method=" + method, "baseline.steps=4000", "baseline.clamp_a=20", "baseline.clamp_eps=200"}),
+          runs};
 }
 
 }  // namespace
@@ -71,17 +72,22 @@ ImageVariant levy(const std::string& method, double alpha, const std::vector<Ima
 ImageExperiment image_equal_budget(bool as_published) {
   ImageExperiment e{"cifar10lt", "CIFAR10-LT", "The paper's clocks at an equal budget.", kEpochs, {}};
   for (const NamedClock& c : paper_clocks())
-    e.variants.push_back(as_published ? published(c.name, c.settings, solvers({"euler"}, {5, 10, 20, 50, 100, 200, 500}))
-                                      : ours(c.name, c.settings, solvers({"ab2", "euler", "stochastic"}, {5, 10, 20, 50, 100, 200, 500})));
+    e.variants.push_back(
+        as_published
+            ? published(c.name, c.settings, solvers({"euler"}, {5, 10, 20, 50, 100, 200, 500}))
+            : ours(c.name, c.settings, solvers({"ab2", "euler", "stochastic"}, {5, 10, 20, 50, 100, 200, 500})));
   return e;
 }
 
 ImageExperiment image_long_run(bool) {
-  ImageVariant model =
-      ours("alpha-1.7", stable(1.7, {}), solvers({"euler", "heun", "midpoint", "ab2", "stochastic"}, {5, 10, 20, 50, 100}));
+  ImageVariant model = ours("alpha-1.7", stable(1.7, {}),
+                            solvers({"euler", "heun", "midpoint", "ab2", "stochastic"}, {5, 10, 20, 50, 100}));
   model.name += "-long";
-  return {
-      "cifar10lt-long", "CIFAR10-LT, a long run", "The Frechet distance against the evaluations of five solvers.", 5 * kEpochs, {model}};
+  return {"cifar10lt-long",
+          "CIFAR10-LT, a long run",
+          "The Frechet distance against the evaluations of five solvers.",
+          5 * kEpochs,
+          {model}};
 }
 
 // A sampler's own steps are as many as the evaluations.
@@ -91,22 +97,27 @@ ImageExperiment image_baselines(bool as_published) {
   for (const double alpha : {1.6, 1.7, 1.8, 1.9}) {
     e.variants.push_back(levy("dlpm", alpha, solvers({"dlpm", "dlim"}, budgets)));
     e.variants.push_back(levy("dlim", alpha, solvers({"dlim"}, budgets)));
-    e.variants.push_back({fmt::format("lim-{}", alpha), stable(alpha, {"method=lim"}), solvers({"sde", "ode"}, budgets)});
+    e.variants.push_back(
+        {fmt::format("lim-{}", alpha), stable(alpha, {"method=lim"}), solvers({"sde", "ode"}, budgets)});
   }
   for (const char* method : {"dlpm", "dlim"}) {
-    ImageVariant v =
-        levy(method, 2,
-             solvers(method == std::string("dlpm") ? std::vector<std::string>{"dlpm", "dlim"} : std::vector<std::string>{"dlim"}, budgets));
-    v.name = fmt::format("{}-G", method), v.settings[0] = "clock.family=deterministic", v.settings.erase(v.settings.begin() + 1);
+    ImageVariant v = levy(method, 2,
+                          solvers(method == std::string("dlpm") ? std::vector<std::string>{"dlpm", "dlim"}
+                                                                : std::vector<std::string>{"dlim"},
+                                  budgets));
+    v.name = fmt::format("{}-G", method), v.settings[0] = "clock.family=deterministic",
+    v.settings.erase(v.settings.begin() + 1);
     e.variants.push_back(v);
   }
-  e.variants.push_back({"tflow-3.0", student("3.0", {"method=tflow"}),
-                        solvers(as_published ? std::vector<std::string>{"euler"} : std::vector<std::string>{"heun", "euler"}, budgets)});
+  e.variants.push_back(
+      {"tflow-3.0", student("3.0", {"method=tflow"}),
+       solvers(as_published ? std::vector<std::string>{"euler"} : std::vector<std::string>{"heun", "euler"}, budgets)});
   return e;
 }
 
 ImageExperiment image_flow_type(bool as_published) {
-  ImageExperiment e{"flow-type", "CIFAR10-LT: flow types", "The straight line and schedules that see the clock.", kEpochs, {}};
+  ImageExperiment e{
+      "flow-type", "CIFAR10-LT: flow types", "The straight line and schedules that see the clock.", kEpochs, {}};
   const std::vector<ImageRun> runs = solvers({"euler"}, {20, 100});
   for (int m = 0; m < 3; ++m) e.variants.push_back(of_order(as_published, alpha_clock(1.7), m, runs));
   for (int m = 0; m < 3; ++m) {
@@ -119,7 +130,8 @@ ImageExperiment image_flow_type(bool as_published) {
 }
 
 ImageExperiment image_signature_order(bool as_published) {
-  ImageExperiment e{"signature-order", "CIFAR10-LT: signature order", "What the network is told of the clock.", kEpochs, {}};
+  ImageExperiment e{
+      "signature-order", "CIFAR10-LT: signature order", "What the network is told of the clock.", kEpochs, {}};
   const std::vector<ImageRun> runs = solvers({"euler"}, {20, 100});
   for (const double alpha : {1.6, 1.7, 1.8})
     for (int m = 0; m < 4; ++m) e.variants.push_back(of_order(as_published, alpha_clock(alpha), m, runs));
@@ -139,9 +151,9 @@ ImageExperiment image_nfe(bool as_published) {
 }
 
 ImageExperiment image_solver(bool as_published) {
-  const std::vector<std::string> names = as_published
-                                             ? std::vector<std::string>{"euler", "heun", "midpoint", "ab2"}
-                                             : std::vector<std::string>{"euler", "heun", "heun-euler", "midpoint", "ab2", "stochastic"};
+  const std::vector<std::string> names =
+      as_published ? std::vector<std::string>{"euler", "heun", "midpoint", "ab2"}
+                   : std::vector<std::string>{"euler", "heun", "heun-euler", "midpoint", "ab2", "stochastic"};
   return {"solver",
           "CIFAR10-LT: solvers",
           "Solvers at the evaluations really spent.",

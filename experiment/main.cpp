@@ -1,4 +1,5 @@
-// The program htfm-experiment: the paper's tables and figures, and the benchmarks. `htfm reproduce` and `htfm bench` start it.
+// The program htfm-experiment: the paper's tables and figures, and the benchmarks. `htfm reproduce` and `htfm bench`
+// start it.
 #include "app/program.h"
 #include "bench/bench.h"
 #include "experiment/reproduce.h"

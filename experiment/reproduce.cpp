@@ -14,7 +14,8 @@ namespace htfm::app {
 bool ReproduceOptions::wants(const std::string& name) const {
   if (only.empty()) return true;
   for (const std::string& part : split(only))
-    if (part.starts_with('=') ? name == part.substr(1) : !part.empty() && name.find(part) != std::string::npos) return true;
+    if (part.starts_with('=') ? name == part.substr(1) : !part.empty() && name.find(part) != std::string::npos)
+      return true;
   return false;
 }
 
@@ -22,8 +23,8 @@ RunConfig config_2d(std::vector<std::string> settings, const ReproduceOptions& o
   // The paper's solver and evaluations, unless an experiment says otherwise; the grid by clock is ours.
   settings.insert(settings.begin(), {"sample.solver=euler", "sample.nfe=10", "sample.time_grid=clock"});
   if (o.published)  // config/published/2d.toml
-    settings.insert(settings.end(),
-                    {"precondition.enabled=false", "feature.transform=per-path", "sample.time_grid=uniform", "train.clip=0"});
+    settings.insert(settings.end(), {"precondition.enabled=false", "feature.transform=per-path",
+                                     "sample.time_grid=uniform", "train.clip=0"});
   settings.insert(settings.end(), o.settings.begin(), o.settings.end());
   return parse_config("", "reproduce", settings);
 }
@@ -41,19 +42,23 @@ const std::vector<Experiment>& experiments() {
       {"toys", "five 2D targets under three clocks", reproduce_toys},
       {"panels", "the 2D mixture under flow matching and the baselines, NFE 20 and 100", reproduce_panels},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
-      {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)", reproduce_tables},
+      {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)",
+       reproduce_tables},
       {"skew", "far quantiles on both sides of skewed tables, under a symmetric and a skewed source", reproduce_skew},
       {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
       {"cifar10lt", "CIFAR10-LT under clocks and signature orders (--data, --features)", reproduce_cifar10lt},
       {"cifar10lt-long", "CIFAR10-LT, 100,000 steps, four solvers (--data, --features)", reproduce_cifar10lt_long},
-      {"baselines", "CIFAR10-LT under flow matching and the baselines, NFE 20, 100, 500 (--data, --features)", reproduce_baselines},
+      {"baselines", "CIFAR10-LT under flow matching and the baselines, NFE 20, 100, 500 (--data, --features)",
+       reproduce_baselines},
       {"weather", "fields under clocks and couplings (--data, a set of htfm prepare)", reproduce_weather},
-      {"flow-type", "schedules that see the clock and those that do not, on the 2D mixture; CIFAR10-LT with --data, --features",
+      {"flow-type",
+       "schedules that see the clock and those that do not, on the 2D mixture; CIFAR10-LT with --data, --features",
        reproduce_flow_type},
       {"signature-order", "orders 0 to 3 of the signature, on the 2D mixture; CIFAR10-LT with --data, --features",
        reproduce_signature_order},
-      {"nfe", "scores against network evaluations on the 2D mixture; CIFAR10-LT with --data, --features", reproduce_nfe},
+      {"nfe", "scores against network evaluations on the 2D mixture; CIFAR10-LT with --data, --features",
+       reproduce_nfe},
       {"solver", "solvers at matched budgets on the 2D mixture; CIFAR10-LT with --data, --features", reproduce_solver},
   };
   return list;
@@ -79,7 +84,8 @@ void add_reproduce(CLI::App& app) {
   c->footer("Example: htfm reproduce 2d -o out    (goes on where it was when started again)");
   std::string help = "Which:";
   std::vector<std::string> names;
-  for (const Experiment& e : experiments()) names.push_back(e.name), help += fmt::format(" {} ({});", e.name, e.summary);
+  for (const Experiment& e : experiments())
+    names.push_back(e.name), help += fmt::format(" {} ({});", e.name, e.summary);
   c->add_option("name", o->name, help)->required()->check(CLI::IsMember(names));
   c->add_option("-o,--output", o->options.folder, "Folder for results; reproduce-NAME where not given");
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(between(1, 1000))->capture_default_str();
@@ -94,7 +100,8 @@ void add_reproduce(CLI::App& app) {
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply(true);
-    if (o->options.folder.empty()) o->options.folder = "reproduce-" + o->name + (o->options.published ? "-published" : "");
+    if (o->options.folder.empty())
+      o->options.folder = "reproduce-" + o->name + (o->options.published ? "-published" : "");
     if (o->epochs > 0) o->options.settings.push_back(fmt::format("train.epochs={}", o->epochs));
     const bool new_folder = !std::filesystem::exists(o->options.folder);
     make_folder(o->options.folder);

@@ -15,7 +15,8 @@ struct ReproduceOptions {
   std::string folder;
   int64_t seeds = 3;
   std::vector<std::string> settings;
-  std::string only;        ///< run only cells whose name contains one of these (commas between), or is it where it begins with =
+  std::string
+      only;  ///< run only cells whose name contains one of these (commas between), or is it where it begins with =
   std::string data;        ///< folder with the data, where an experiment needs some
   std::string features;    ///< a feature network (TorchScript), where images are scored
   bool published = false;  ///< the algorithm as the paper prints it (config/published), not ours

@@ -35,7 +35,11 @@ Json score_cell(const Cell& cell) {
   const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
   const Model model = train(cell.config);
   const SampleResult s = sample(model, sample_options(cell.config));
-  Json j{{"cell", cell.name}, {"nfe", s.evaluations}, {"diverged", s.diverged}, {"skipped_steps", model.skipped}, {"step", model.step}};
+  Json j{{"cell", cell.name},
+         {"nfe", s.evaluations},
+         {"diverged", s.diverged},
+         {"skipped_steps", model.skipped},
+         {"step", model.step}};
   for (const MetricValue& v : compute_metrics({}, reference.data.rows, s.samples).values) j[v.name] = v.value;
   return j;
 }
@@ -66,7 +70,8 @@ Json reproduce_2d(const ReproduceOptions& o) {
   for (int a = 0; a < 2; ++a) {
     std::vector<double> scores;
     for (int64_t k = 0; k < o.seeds; ++k) {
-      const RunConfig c = config_2d({fmt::format("data.alpha={}", kDataAlpha[a]), fmt::format("seed={}", seed_of(k))}, o);
+      const RunConfig c =
+          config_2d({fmt::format("data.alpha={}", kDataAlpha[a]), fmt::format("seed={}", seed_of(k))}, o);
       scores.push_back(f1_prd(held_out(c, c.sample.n).rows, held_out(c, c.sample.n, 1).rows).f1);
     }
     fresh[a] = mean_spread(scores);
@@ -75,28 +80,31 @@ Json reproduce_2d(const ReproduceOptions& o) {
   Json out{{"experiment", "2d"}, {"seeds", o.seeds}, {"rows", Json::array()}};
   report::Table table;
   table.caption = fmt::format(
-      "f1_prd at Euler, NFE 10, mean and deviation over {} seeds, beside the paper's f1; f1_knn is saturated on heavy tails.", o.seeds);
+      "f1_prd at Euler, NFE 10, mean and deviation over {} seeds, beside the paper's f1; f1_knn is saturated on heavy "
+      "tails.",
+      o.seeds);
   table.columns = {{"model"},
                    {"f1_prd, α_D 1.5", report::Best::highest, 3},
                    {"f1_prd, α_D 1.8", report::Best::highest, 3},
                    {"f1_knn, 1.5", report::Best::none, 4},
                    {"f1_knn, 1.8", report::Best::none, 4}};
-  fmt::print(stderr, "\n{:<12} {:>24} {:>24}   {:>15}\n{:<12} {:>16} {:>7} {:>16} {:>7}   {:>7} {:>7}\n", "", "alpha_D = 1.5",
-             "alpha_D = 1.8", "f1_knn", "model", "f1_prd", "paper", "f1_prd", "paper", "1.5", "1.8");
+  fmt::print(stderr, "\n{:<12} {:>24} {:>24}   {:>15}\n{:<12} {:>16} {:>7} {:>16} {:>7}   {:>7} {:>7}\n", "",
+             "alpha_D = 1.5", "alpha_D = 1.8", "f1_knn", "model", "f1_prd", "paper", "f1_prd", "paper", "1.5", "1.8");
   size_t at = 0;
   bool all_hold = true;
   for (const Variant& v : wanted) {
     Spread prd[2], knn[2];
     for (int a = 0; a < 2; ++a) {
       std::vector<double> p, q;
-      for (int64_t k = 0; k < o.seeds; ++k, ++at) p.push_back(results[at]["f1_prd"]), q.push_back(results[at]["f1_knn"]);
+      for (int64_t k = 0; k < o.seeds; ++k, ++at)
+        p.push_back(results[at]["f1_prd"]), q.push_back(results[at]["f1_knn"]);
       prd[a] = mean_spread(p), knn[a] = mean_spread(q);
     }
     const bool holds = prd[0].mean >= v.paper_15 - 0.005 && prd[1].mean >= v.paper_18 - 0.005;
     all_hold = all_hold && holds;
-    fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7.3f} {:>8.4f} ± {:.4f} {:>7.3f}   {:>7.4f} {:>7.4f}{}\n", v.name, prd[0].mean,
-               prd[0].deviation, v.paper_15, prd[1].mean, prd[1].deviation, v.paper_18, knn[0].mean, knn[1].mean,
-               holds ? "" : "  below the paper");
+    fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7.3f} {:>8.4f} ± {:.4f} {:>7.3f}   {:>7.4f} {:>7.4f}{}\n", v.name,
+               prd[0].mean, prd[0].deviation, v.paper_15, prd[1].mean, prd[1].deviation, v.paper_18, knn[0].mean,
+               knn[1].mean, holds ? "" : "  below the paper");
     out["rows"].push_back({{"model", v.name},
                            {"f1_prd_1.5", prd[0].mean},
                            {"f1_prd_1.5_deviation", prd[0].deviation},
@@ -109,8 +117,8 @@ Json reproduce_2d(const ReproduceOptions& o) {
     table.add({v.name, report::Cell(prd[0].mean).spread(prd[0].deviation).paper(v.paper_15),
                report::Cell(prd[1].mean).spread(prd[1].deviation).paper(v.paper_18), knn[0].mean, knn[1].mean});
   }
-  fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7} {:>8.4f} ± {:.4f}\n", "fresh draws", fresh[0].mean, fresh[0].deviation, "",
-             fresh[1].mean, fresh[1].deviation);
+  fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7} {:>8.4f} ± {:.4f}\n", "fresh draws", fresh[0].mean,
+             fresh[0].deviation, "", fresh[1].mean, fresh[1].deviation);
   table
       .add({"two fresh draws", report::Cell(fresh[0].mean).spread(fresh[0].deviation),
             report::Cell(fresh[1].mean).spread(fresh[1].deviation), report::Cell(), report::Cell()})

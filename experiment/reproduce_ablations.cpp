@@ -18,8 +18,8 @@ const std::vector<SweepRun>& runs() {
 }
 
 // HTFM-alpha with index 1.7 and this signature order; `more` are settings and the end of its file's name.
-SweepModel stable(const std::string& name, int order, const std::vector<std::string>& more = {}, const std::string& file = "",
-                  double paper = 0) {
+SweepModel stable(const std::string& name, int order, const std::vector<std::string>& more = {},
+                  const std::string& file = "", double paper = 0) {
   SweepModel m{fmt::format("{}, m = {}", name, order),
                fmt::format("alpha1.7-m{}{}", order, file),
                {"clock.family=stable", "clock.alpha=1.7", fmt::format("feature.order={}", order)},
@@ -34,9 +34,11 @@ std::vector<SweepModel> flow_types() {
   std::vector<SweepModel> out;
   out.reserve(7);
   for (int m = 0; m < 3; ++m) out.push_back(stable("straight", m, {}, "", straight[m]));
-  for (int m = 0; m < 3; ++m) out.push_back(stable("ve-signature", m, {"path.schedule=ve-signature"}, "-ve-signature", ve_signature[m]));
+  for (int m = 0; m < 3; ++m)
+    out.push_back(stable("ve-signature", m, {"path.schedule=ve-signature"}, "-ve-signature", ve_signature[m]));
   out.push_back(stable("time-warp, learned", 2, {"path.schedule=time-warp", "path.learn=true"}, "-learned"));
-  for (const std::string name : {"time-warp", "vp", "ve"}) out.push_back(stable(name, 1, {"path.schedule=" + name}, "-" + name));
+  for (const std::string name : {"time-warp", "vp", "ve"})
+    out.push_back(stable(name, 1, {"path.schedule=" + name}, "-" + name));
   return out;
 }
 
@@ -46,11 +48,13 @@ struct Line {
   std::vector<SweepModel> models;
 };
 
-// Preconditioning tells the flow the clock's area even where the network is told nothing: without it m = 0 is blind, as in the paper.
+// Preconditioning tells the flow the clock's area even where the network is told nothing: without it m = 0 is blind, as
+// in the paper.
 std::vector<Line> signature_orders() {
   constexpr double paper_stable[] = {16.65, 16.10, 16.46, 0}, paper_student[] = {16.58, 16.14};
   std::vector<Line> out(4);
-  out[0].name = "α 1.7", out[1].name = "α 1.7, not preconditioned", out[2].name = "t 3.0", out[3].name = "t 3.0, not preconditioned";
+  out[0].name = "α 1.7", out[1].name = "α 1.7, not preconditioned", out[2].name = "t 3.0",
+  out[3].name = "t 3.0, not preconditioned";
   const std::string bare = "precondition.enabled=false";
   for (int m = 0; m < 4; ++m) {
     out[0].models.push_back(stable(out[0].name, m, {}, ""));
@@ -60,8 +64,9 @@ std::vector<Line> signature_orders() {
     for (int m = 0; m < 2; ++m) {
       std::vector<std::string> settings{"clock.family=inverse-gamma", "clock.nu=3", fmt::format("feature.order={}", m)};
       if (line == 3) settings.push_back(bare);
-      out[line].models.push_back({fmt::format("{}, m = {}", out[line].name, m), fmt::format("t3.0-m{}{}", m, line == 3 ? "-bare" : ""),
-                                  settings, runs(), line == 3 ? paper_student[m] : 0});
+      out[line].models.push_back({fmt::format("{}, m = {}", out[line].name, m),
+                                  fmt::format("t3.0-m{}{}", m, line == 3 ? "-bare" : ""), settings, runs(),
+                                  line == 3 ? paper_student[m] : 0});
     }
   return out;
 }
@@ -79,21 +84,23 @@ Json reproduce_flow_type(const ReproduceOptions& o) {
     own.name = fmt::format("{}, NFE {}", runs()[r].time_grid, runs()[r].nfe);
     for (const auto& scores : sweep.scores) {
       const Spread f1 = scores[r].f1_prd;
-      own.values.push_back(f1.mean), own.low.push_back(f1.mean - f1.deviation), own.high.push_back(f1.mean + f1.deviation);
+      own.values.push_back(f1.mean), own.low.push_back(f1.mean - f1.deviation),
+          own.high.push_back(f1.mean + f1.deviation);
     }
   }
-  const report::Figure figure =
-      report::dot_chart(names, series, {.label = "Flow types on the 2D mixture", .x = {.label = "f1_prd, mean ± deviation over seeds"}});
+  const report::Figure figure = report::dot_chart(
+      names, series, {.label = "Flow types on the 2D mixture", .x = {.label = "f1_prd, mean ± deviation over seeds"}});
   for (size_t m = 0; m < sweep.models.size(); ++m)
     if (!sweep.curves[m].empty()) {
       const auto clock = make_clock(config_2d(sweep.models[m].settings, o).clock);
-      const report::Figure curves = curve_figure(*make_schedule({.name = "time-warp", .c = sweep.curves[m][0]}), *clock);
+      const report::Figure curves =
+          curve_figure(*make_schedule({.name = "time-warp", .c = sweep.curves[m][0]}), *clock);
       atomic_write(fmt::format("{}/flow-type-{}.svg", o.folder, sweep.models[m].file), curves.svg());
     }
-  return write_sweep(
-      {"flow-type", "Flow types", "HTFM-α 1.7 on the 2D mixture under schedules that see the clock and schedules that do not.",
-       "f1_prd of each schedule and signature order m, by Euler's grid and evaluations."},
-      sweep, figure, sweep.table(), o);
+  return write_sweep({"flow-type", "Flow types",
+                      "HTFM-α 1.7 on the 2D mixture under schedules that see the clock and schedules that do not.",
+                      "f1_prd of each schedule and signature order m, by Euler's grid and evaluations."},
+                     sweep, figure, sweep.table(), o);
 }
 
 Json reproduce_signature_order(const ReproduceOptions& o) {
@@ -120,9 +127,10 @@ Json reproduce_signature_order(const ReproduceOptions& o) {
   chart.x = {.label = "order m of the logsignature that the network is told"};
   chart.y = {.label = "f1_prd, Euler by clock, NFE 100"};
   const report::Figure figure = report::line_chart(series, chart);
-  return write_sweep({"signature-order", "Signature order", "The 2D mixture, with and without preconditioning by the clock.",
-                      "f1_prd at NFE 100 against the order of the logsignature; bands: one deviation over the seeds."},
-                     sweep, figure, sweep.table(), o);
+  return write_sweep(
+      {"signature-order", "Signature order", "The 2D mixture, with and without preconditioning by the clock.",
+       "f1_prd at NFE 100 against the order of the logsignature; bands: one deviation over the seeds."},
+      sweep, figure, sweep.table(), o);
 }
 
 }  // namespace htfm::app

@@ -24,9 +24,12 @@ std::vector<Law> laws() {
   for (const int64_t dim : {1, 2, 8}) {
     list.push_back({fmt::format("Gaussian, {}D", dim), {}, dim});
     for (const double nu : {1.5, 2.0, 3.0, 4.0})
-      list.push_back({fmt::format("Student nu={}, {}D", nu, dim), {.family = "inverse-gamma", .parameters = {{"nu", nu}}}, dim});
+      list.push_back(
+          {fmt::format("Student nu={}, {}D", nu, dim), {.family = "inverse-gamma", .parameters = {{"nu", nu}}}, dim});
     for (const double alpha : {1.3, 1.5, 1.7, 1.9})
-      list.push_back({fmt::format("stable alpha={}, {}D", alpha, dim), {.family = "stable", .parameters = {{"alpha", alpha}}}, dim});
+      list.push_back({fmt::format("stable alpha={}, {}D", alpha, dim),
+                      {.family = "stable", .parameters = {{"alpha", alpha}}},
+                      dim});
   }
   return list;
 }
@@ -39,7 +42,8 @@ Json reproduce_auto(const ReproduceOptions& o) {
   if (wanted.empty()) throw InputError("[--only] expected a part of a law's name, got '{}'", o.only);
   Json out = Json::array();
   if (!o.common.json)
-    fmt::print("{:<26} {:>6} {:>6} {:>8} {:>7} {:>16}\n", "law", "light", "heavy", "unclear", "inside", "median interval");
+    fmt::print("{:<26} {:>6} {:>6} {:>8} {:>7} {:>16}\n", "law", "light", "heavy", "unclear", "inside",
+               "median interval");
   for (const Law& law : wanted) {
     const auto clock = make_clock(law.clock);
     const double truth = clock->tail_exponent();
@@ -61,14 +65,19 @@ Json reproduce_auto(const ReproduceOptions& o) {
       lower.push_back(index.lower), upper.push_back(index.upper);
     }
     std::sort(lower.begin(), lower.end()), std::sort(upper.begin(), upper.end());
-    const int64_t light = verdicts[static_cast<size_t>(TailVerdict::light)], heavy = verdicts[static_cast<size_t>(TailVerdict::heavy)];
+    const int64_t light = verdicts[static_cast<size_t>(TailVerdict::light)],
+                  heavy = verdicts[static_cast<size_t>(TailVerdict::heavy)];
     const double low = lower[kDraws / 2], high = upper[kDraws / 2];
-    out.push_back(
-        {{"law", law.name}, {"draws", kDraws}, {"light", light}, {"heavy", heavy}, {"right", std::isinf(truth) ? light : inside}});
+    out.push_back({{"law", law.name},
+                   {"draws", kDraws},
+                   {"light", light},
+                   {"heavy", heavy},
+                   {"right", std::isinf(truth) ? light : inside}});
     if (!std::isinf(truth)) out.back()["median_interval"] = {low, high};
     if (!o.common.json)
       fmt::print("{:<26} {:>6} {:>6} {:>8} {:>7} {:>16}\n", law.name, light, heavy, kDraws - light - heavy,
-                 std::isinf(truth) ? "" : std::to_string(inside), std::isinf(truth) ? "" : fmt::format("{:.2f} to {:.2f}", low, high));
+                 std::isinf(truth) ? "" : std::to_string(inside),
+                 std::isinf(truth) ? "" : fmt::format("{:.2f} to {:.2f}", low, high));
   }
   Json result{{"experiment", "auto"}, {"rows", kRows}, {"laws", out}};
   atomic_write(o.folder + "/auto.json", result.dump(1) + "\n");

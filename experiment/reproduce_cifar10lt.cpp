@@ -1,4 +1,5 @@
-// An experiment on CIFAR10-LT: trains, samples and scores its models; Frechet distance, precision, recall and class counts of each.
+// An experiment on CIFAR10-LT: trains, samples and scores its models; Frechet distance, precision, recall and class
+// counts of each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +25,8 @@ namespace {
 // Frechet distance, precision, recall and class counts of samples (n x dim), and a picture with one column a class.
 Json score_samples(const ImageReference& real, const at::Tensor& samples, const std::string& picture) {
   const ImageShape shape = real.images.shape();
-  const SampledImages fake =
-      sampled_images(samples.to(at::kFloat).view({samples.size(0), shape.channels, shape.height, shape.width}), "samples");
+  const SampledImages fake = sampled_images(
+      samples.to(at::kFloat).view({samples.size(0), shape.channels, shape.height, shape.width}), "samples");
   const ImageScores scores = evaluate_images(real, fake).scores;
   Json j{{"fd", scores.distance.value},
          {"fd_name", real.network->distance_name()},
@@ -45,8 +46,8 @@ Json score_samples(const ImageReference& real, const at::Tensor& samples, const 
 }
 
 // A cell is a model and one way to sample it.
-Json score_cell(const std::string& name, const Cell& cell, const Model& model, const std::string& folder, const ImageReference& real,
-                at::Device device) {
+Json score_cell(const std::string& name, const Cell& cell, const Model& model, const std::string& folder,
+                const ImageReference& real, at::Device device) {
   SampleOptions options = sample_options(cell.config);
   options.solver = cell.config.sample.solver;  // also of a method with samplers of its own
   options.device = device;
@@ -54,20 +55,22 @@ Json score_cell(const std::string& name, const Cell& cell, const Model& model, c
   Json j = score_samples(real, s.samples, fmt::format("{}/{}.png", folder, cell.name));
   j["model"] = name, j["solver"] = options.solver, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
   j["nfe"] = s.evaluations, j["diverged"] = s.diverged, j["sample_seconds"] = s.seconds;
-  say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", name, options.solver,
-                  options.solve.nfe, j["fd_name"].get<std::string>(), j["fd"].get<double>(), j["precision"].get<double>(),
-                  j["recall"].get<double>(), s.diverged));
+  say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", name,
+                  options.solver, options.solve.nfe, j["fd_name"].get<std::string>(), j["fd"].get<double>(),
+                  j["precision"].get<double>(), j["recall"].get<double>(), s.diverged));
   return j;
 }
 
 // The distance against the evaluations, one line for each model and solver.
 report::Figure curves(const std::vector<Json>& results, bool one_seed) {
   std::vector<report::Series> series;
-  const bool one_model = std::all_of(results.begin(), results.end(), [&](const Json& r) { return r["model"] == results[0]["model"]; });
+  const bool one_model =
+      std::all_of(results.begin(), results.end(), [&](const Json& r) { return r["model"] == results[0]["model"]; });
   for (const Json& r : results) {
     const auto solver = r["solver"].get<std::string>();
     const auto model = r["model"].get<std::string>();
-    const std::string name = one_model ? solver : (one_seed ? model.substr(0, model.rfind("-seed")) : model) + ", " + solver;
+    const std::string name =
+        one_model ? solver : (one_seed ? model.substr(0, model.rfind("-seed")) : model) + ", " + solver;
     if (series.empty() || series.back().name != name) series.push_back({.name = name});
     series.back().x.push_back(r["nfe"].get<double>()), series.back().y.push_back(r["fd"].get<double>());
   }
@@ -81,12 +84,14 @@ report::Figure curves(const std::vector<Json>& results, bool one_seed) {
 
 Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   if (o.data.empty() || o.features.empty())
-    throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}", e.name);
+    throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}",
+                     e.name);
   const at::Device device = choose_device(o.common.device, "unet");
   for (const std::string& path : {o.data, o.features})
     if (!std::filesystem::exists(path)) throw InputError("[reproduce] {}: no such file or folder", path);
   std::vector<Cell> cells;
-  std::map<std::string, std::string> model_of;  // of a cell: what is trained, whose settings know nothing of the sampling
+  std::map<std::string, std::string>
+      model_of;  // of a cell: what is trained, whose settings know nothing of the sampling
   for (const ImageVariant& v : e.variants) {
     for (int64_t k = 0; k < o.seeds; ++k) {
       // The paper's settings; 160 epochs are 20,000 steps.
@@ -119,7 +124,8 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   const auto work = [&](const Cell& c) {
     const std::string& name = model_of.at(c.name);
     if (!reference)
-      reference = reference_with_status(read_images({.path = o.data, .kind = "cifar10"}), {.network = o.features, .device = device});
+      reference = reference_with_status(read_images({.path = o.data, .kind = "cifar10"}),
+                                        {.network = o.features, .device = device});
     if (trained != name) {
       make_folder(o.folder + "/runs");
       model.reset();
@@ -139,14 +145,18 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
                    {"recall", report::Best::highest, 3},
                    {"diverged", report::Best::none, 0},
                    {"images of each class, first to last"}};
-  fmt::print("| model | solver | NFE | FD | precision | recall | diverged | images of each class |\n|---|---|---|---|---|---|---|---|\n");
+  fmt::print(
+      "| model | solver | NFE | FD | precision | recall | diverged | images of each class "
+      "|\n|---|---|---|---|---|---|---|---|\n");
   for (const Json& r : results) {
     std::string counts;
-    for (const int64_t c : r["class_fake"].get<std::vector<int64_t>>()) counts += fmt::format("{}{}", counts.empty() ? "" : " ", c);
+    for (const int64_t c : r["class_fake"].get<std::vector<int64_t>>())
+      counts += fmt::format("{}{}", counts.empty() ? "" : " ", c);
     const auto name = r["model"].get<std::string>(), solver = r["solver"].get<std::string>();
     const auto nfe = r["nfe"].get<double>(), fd = r["fd"].get<double>(), precision = r["precision"].get<double>(),
                recall = r["recall"].get<double>(), diverged = r["diverged"].get<double>();
-    fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {} | {} |\n", name, solver, nfe, fd, precision, recall, diverged, counts);
+    fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {} | {} |\n", name, solver, nfe, fd, precision, recall,
+               diverged, counts);
     table.add({name, solver, nfe, fd, precision, recall, diverged, counts});
   }
   Json out{{"experiment", e.name}, {"cells", results}};
@@ -158,7 +168,9 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
 }
 
 Json reproduce_cifar10lt(const ReproduceOptions& o) { return run_image_experiment(o, image_equal_budget(o.published)); }
-Json reproduce_cifar10lt_long(const ReproduceOptions& o) { return run_image_experiment(o, image_long_run(o.published)); }
+Json reproduce_cifar10lt_long(const ReproduceOptions& o) {
+  return run_image_experiment(o, image_long_run(o.published));
+}
 Json reproduce_baselines(const ReproduceOptions& o) { return run_image_experiment(o, image_baselines(o.published)); }
 
 }  // namespace htfm::app

@@ -17,9 +17,10 @@ struct Variant {
 };
 
 const std::vector<Variant>& variants() {
-  static const std::vector<Variant> list{
-      {"G", {"clock.family=deterministic"}},
-      {"t", {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto"}}};
+  static const std::vector<Variant> list{{"G", {"clock.family=deterministic"}},
+                                         {"t",
+                                          {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool",
+                                           "precondition.scale=clock", "data.tail=pareto"}}};
   return list;
 }
 
@@ -33,7 +34,8 @@ Json score_cell(const Cell& cell) {
   Json j{{"cell", cell.name}, {"nfe", s.evaluations}, {"diverged", s.diverged}, {"skipped_steps", model.skipped}};
   for (const MetricValue& v : score(reference.rows, s.samples).values) j[v.name] = v.value;
   const MetricReport own = score(reference.rows, load_dataset(cell.config).rows);
-  for (const char* name : {"log_q_0.99", "log_q_0.999", "log_q_0.9999"}) j[fmt::format("training_{}", name)] = own[name];
+  for (const char* name : {"log_q_0.99", "log_q_0.999", "log_q_0.9999"})
+    j[fmt::format("training_{}", name)] = own[name];
   return j;
 }
 
@@ -46,10 +48,11 @@ Json reproduce_dimensions(const ReproduceOptions& o) {
       for (const Variant& v : variants())
         for (int64_t k = 0; k < o.seeds; ++k) {
           std::vector<std::string> settings = v.settings;
-          settings.insert(settings.end(), {fmt::format("data.name={}", set), fmt::format("data.dim={}", dim), "data.nu=3",
-                                           "data.whiten=true", fmt::format("net.width={}", dim < 32 ? 64 : 128), "train.lr=2e-3",
-                                           "train.lr_decay=0.3", "train.lr_decay_steps=600", "train.epochs=60", "sample.solver=fitted",
-                                           "sample.nfe=20", "sample.n=200000", fmt::format("seed={}", o.common.seed + k)});
+          settings.insert(settings.end(),
+                          {fmt::format("data.name={}", set), fmt::format("data.dim={}", dim), "data.nu=3",
+                           "data.whiten=true", fmt::format("net.width={}", dim < 32 ? 64 : 128), "train.lr=2e-3",
+                           "train.lr_decay=0.3", "train.lr_decay_steps=600", "train.epochs=60", "sample.solver=fitted",
+                           "sample.nfe=20", "sample.n=200000", fmt::format("seed={}", o.common.seed + k)});
           const std::string name = fmt::format("{}-{}-{}-seed{}", set, dim, v.name, o.common.seed + k);
           if (o.wants(name)) cells.push_back({name, config_2d(settings, o)});
         }
@@ -62,11 +65,12 @@ Json reproduce_dimensions(const ReproduceOptions& o) {
     for (size_t k = at; k < at + static_cast<size_t>(o.seeds); ++k)
       for (int q = 0; q < 3; ++q) {
         ours[q] += std::abs(results[k][names[q]].get<double>()) / static_cast<double>(o.seeds);
-        own[q] += std::abs(results[k][fmt::format("training_{}", names[q])].get<double>()) / static_cast<double>(o.seeds);
+        own[q] +=
+            std::abs(results[k][fmt::format("training_{}", names[q])].get<double>()) / static_cast<double>(o.seeds);
       }
     const std::string& name = cells[at].name;
-    fmt::print(stderr, "{:<26} {:>8.3f}{:>8.3f}{:>8.3f} {:>8.3f}{:>8.3f}{:>8.3f}\n", name.substr(0, name.find("-seed")), ours[0], ours[1],
-               ours[2], own[0], own[1], own[2]);
+    fmt::print(stderr, "{:<26} {:>8.3f}{:>8.3f}{:>8.3f} {:>8.3f}{:>8.3f}{:>8.3f}\n", name.substr(0, name.find("-seed")),
+               ours[0], ours[1], ours[2], own[0], own[1], own[2]);
   }
   atomic_write(o.folder + "/dimensions.json", out.dump(1) + "\n");
   return out;

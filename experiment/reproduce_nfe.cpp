@@ -41,7 +41,8 @@ Json reproduce_nfe(const ReproduceOptions& o) {
   if (!o.data.empty()) return run_image_experiment(o, image_nfe(o.published));
   const Sweep sweep = run_sweep(models(), o);
   report::Table table;
-  table.caption = fmt::format("f1_prd and sliced W1 at the evaluations really spent, mean ± deviation over {} seeds.", o.seeds);
+  table.caption =
+      fmt::format("f1_prd and sliced W1 at the evaluations really spent, mean ± deviation over {} seeds.", o.seeds);
   table.columns = {{"model"},
                    {"solver"},
                    {"NFE", report::Best::none, 0},
@@ -68,7 +69,8 @@ Json reproduce_nfe(const ReproduceOptions& o) {
       if (++column == std::size(kBudgets)) fmt::print("\n");
       series.back().x.push_back(s.nfe.mean), series.back().y.push_back(1 - s.f1_prd.mean);
       table
-          .add({sweep.models[m].name, runs[r].solver, s.nfe.mean, report::Cell(s.f1_prd.mean).spread(s.f1_prd.deviation),
+          .add({sweep.models[m].name, runs[r].solver, s.nfe.mean,
+                report::Cell(s.f1_prd.mean).spread(s.f1_prd.deviation),
                 report::Cell(s.w1_sliced.mean).spread(s.w1_sliced.deviation), s.diverged})
           .rule_above = first;
     }
@@ -78,9 +80,9 @@ Json reproduce_nfe(const ReproduceOptions& o) {
   chart.x = {.label = "network evaluations really spent", .scale = report::Scale::log};
   chart.y = {.label = "1 − f1_prd (lower is better)", .scale = report::Scale::log};
   chart.width = 640, chart.height = 420;
-  return write_sweep(
-      {"nfe", "Network evaluations", "Quality against cost on the 2D mixture.", "1 − f1_prd against the evaluations of a sample."}, sweep,
-      report::line_chart(series, chart), table, o);
+  return write_sweep({"nfe", "Network evaluations", "Quality against cost on the 2D mixture.",
+                      "1 − f1_prd against the evaluations of a sample."},
+                     sweep, report::line_chart(series, chart), table, o);
 }
 
 }  // namespace htfm::app

@@ -41,7 +41,9 @@ constexpr const char* kScores[] = {"f1_prd",      "w1_pooled",    "w1_sliced", "
 
 Json reproduce_panels(const ReproduceOptions& o) {
   make_folder(o.folder + "/samples");
-  const auto file = [&](const std::string& cell, int64_t nfe) { return fmt::format("{}/samples/{}-nfe{}.npy", o.folder, cell, nfe); };
+  const auto file = [&](const std::string& cell, int64_t nfe) {
+    return fmt::format("{}/samples/{}-nfe{}.npy", o.folder, cell, nfe);
+  };
   struct Group {
     Variant variant;
     double alpha;
@@ -65,16 +67,20 @@ Json reproduce_panels(const ReproduceOptions& o) {
     const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
     const Model model = train(cell.config);
     SampleOptions options = sample_options(cell.config);
-    Json j{{"cell", cell.name}, {"skipped_steps", model.skipped}, {"method", model.method().describe()}, {"runs", Json::array()}};
+    Json j{{"cell", cell.name},
+           {"skipped_steps", model.skipped},
+           {"method", model.method().describe()},
+           {"runs", Json::array()}};
     for (const int64_t nfe : kBudgets) {
       options.solve.nfe = nfe;
       const SampleResult s = sample(model, options);
       write_npy(file(cell.name, nfe), s.samples);
       Json run{{"nfe", s.evaluations}, {"sampler", options.solver}, {"diverged", s.diverged}, {"seconds", s.seconds}};
-      for (const MetricValue& v : compute_metrics({"f1_prd", "w1_pooled", "w1_sliced", "tails"}, reference.data.rows, s.samples).values)
+      for (const MetricValue& v :
+           compute_metrics({"f1_prd", "w1_pooled", "w1_sliced", "tails"}, reference.data.rows, s.samples).values)
         run[v.name] = v.value;
-      say(fmt::format("{:<24} NFE {:>3}: f1_prd {:.4f}, w1_pooled {:.3f}, diverged {}", cell.name, nfe, run["f1_prd"].get<double>(),
-                      run["w1_pooled"].get<double>(), s.diverged));
+      say(fmt::format("{:<24} NFE {:>3}: f1_prd {:.4f}, w1_pooled {:.3f}, diverged {}", cell.name, nfe,
+                      run["f1_prd"].get<double>(), run["w1_pooled"].get<double>(), s.diverged));
       j["runs"].push_back(run);
     }
     return j;
@@ -83,7 +89,8 @@ Json reproduce_panels(const ReproduceOptions& o) {
   Json out{{"experiment", "panels"}, {"seeds", o.seeds}, {"rows", Json::array()}};
   report::Table table;
   table.caption = fmt::format(
-      "Mean over {} seeds. log q p: mean absolute logarithm of the model's p-quantile of the radius over the data's. Hill index of the "
+      "Mean over {} seeds. log q p: mean absolute logarithm of the model's p-quantile of the radius over the data's. "
+      "Hill index of the "
       "largest 0.5 %. Diverged: samples that are not finite, of all seeds.",
       o.seeds);
   table.columns = {{"α_D"},
@@ -99,7 +106,8 @@ Json reproduce_panels(const ReproduceOptions& o) {
                    {"Hill of the data", report::Best::none, 2},
                    {"diverged", report::Best::none, 0}};
   fmt::print(
-      "| alpha_D | method | NFE | f1_prd | w1_pooled | w1_sliced | log q 0.99 | 0.999 | 0.9999 | Hill (data) | diverged |\n"
+      "| alpha_D | method | NFE | f1_prd | w1_pooled | w1_sliced | log q 0.99 | 0.999 | 0.9999 | Hill (data) | "
+      "diverged |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const Group& g : groups)
     for (size_t b = 0; b < std::size(kBudgets); ++b) {
@@ -114,13 +122,15 @@ Json reproduce_panels(const ReproduceOptions& o) {
         }
       }
       Json row{{"alpha_D", g.alpha}, {"method", g.variant.name}, {"nfe", kBudgets[b]}, {"diverged", diverged}};
-      for (const auto& [name, v] : values) row[name] = mean_spread(v).mean, row[name + "_sd"] = mean_spread(v).deviation;
+      for (const auto& [name, v] : values)
+        row[name] = mean_spread(v).mean, row[name + "_sd"] = mean_spread(v).deviation;
       const auto at = [&](const char* s) { return row[s].get<double>(); };
-      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} ({:.2f}) | {} |\n", g.alpha, g.variant.name,
-                 kBudgets[b], at("f1_prd"), at("w1_pooled"), at("w1_sliced"), at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"),
-                 at("hill_fake"), at("hill_real"), diverged);
-      table.add({fmt::format("{}", g.alpha), g.variant.name, static_cast<double>(kBudgets[b]), at("f1_prd"), at("w1_pooled"),
-                 at("w1_sliced"), at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), diverged});
+      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} ({:.2f}) | {} |\n",
+                 g.alpha, g.variant.name, kBudgets[b], at("f1_prd"), at("w1_pooled"), at("w1_sliced"), at("log_q_0.99"),
+                 at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), diverged);
+      table.add({fmt::format("{}", g.alpha), g.variant.name, static_cast<double>(kBudgets[b]), at("f1_prd"),
+                 at("w1_pooled"), at("w1_sliced"), at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"),
+                 at("hill_fake"), at("hill_real"), diverged});
       out["rows"].push_back(row);
     }
 
@@ -137,13 +147,16 @@ Json reproduce_panels(const ReproduceOptions& o) {
     panels.emplace_back();
     for (const double alpha : kDataAlpha)
       for (const int64_t nfe : kBudgets) {
-        const auto own = std::find_if(groups.begin(), groups.end(),
-                                      [&](const Group& g) { return g.alpha == alpha && std::string_view(g.variant.name) == v.name; });
+        const auto own = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+          return g.alpha == alpha && std::string_view(g.variant.name) == v.name;
+        });
         panels.back().push_back(own == groups.end() ? at::Tensor() : read_npy(file(cells[own->first].name, nfe)));
       }
   }
-  const report::Figure figure = report::scatter_grid(rows, columns, panels, {.label = "The mixture under flow matching and the baselines"});
-  report::Page page("The 2D mixture: flow matching and the baselines", "Same data, network, training and evaluations for every method.");
+  const report::Figure figure =
+      report::scatter_grid(rows, columns, panels, {.label = "The mixture under flow matching and the baselines"});
+  report::Page page("The 2D mixture: flow matching and the baselines",
+                    "Same data, network, training and evaluations for every method.");
   page.section("Samples").figure(figure, "Top row: data. Below: samples of the first seed.");
   page.section("Scores").table(table);
   write_experiment(o.folder, "panels", page, out, &figure);

@@ -10,10 +10,10 @@
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/quantile_error.h"
-#include "htfm/stat/sort.h"
 #include "htfm/metric/tails.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
+#include "htfm/stat/sort.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm::app {
@@ -44,7 +44,8 @@ at::Tensor draw(const TableLaw& law, Key key, int64_t n) {
 }
 
 // Distances of the quantiles from these medians: column by column, above and below, level by level.
-std::vector<double> side_quantiles(const at::Tensor& rows, std::span<const double> median, const std::vector<double>& levels) {
+std::vector<double> side_quantiles(const at::Tensor& rows, std::span<const double> median,
+                                   const std::vector<double>& levels) {
   std::vector<double> out;
   for (int64_t k = 0; k < rows.size(1); ++k) {
     const at::Tensor column = rows.select(1, k).contiguous();
@@ -53,7 +54,8 @@ std::vector<double> side_quantiles(const at::Tensor& rows, std::span<const doubl
     sort_values(values);
     for (const bool above : {true, false})
       for (const double p : levels)
-        out.push_back(above ? quantile_of_sorted(values, p) - median[k] : median[k] - quantile_of_sorted(values, 1 - p));
+        out.push_back(above ? quantile_of_sorted(values, p) - median[k]
+                            : median[k] - quantile_of_sorted(values, 1 - p));
   }
   return out;
 }
@@ -81,13 +83,15 @@ std::vector<double> side_errors(const std::vector<double>& model, const std::vec
   std::vector<double> out;
   for (size_t i = 0; i < per; ++i) {
     std::vector<double> at;
-    for (size_t v = i; v < truth.size(); v += per) at.push_back(model[v] > 0 ? std::abs(std::log(model[v] / truth[v])) : std::nan(""));
+    for (size_t v = i; v < truth.size(); v += per)
+      at.push_back(model[v] > 0 ? std::abs(std::log(model[v] / truth[v])) : std::nan(""));
     out.push_back(finite_mean(at));
   }
   return out;
 }
 
-report::Figure survival_figure(const Judge& judge, const std::vector<std::pair<std::string, std::vector<double>>>& models) {
+report::Figure survival_figure(const Judge& judge,
+                               const std::vector<std::pair<std::string, std::vector<double>>>& models) {
   const std::vector<double> levels = figure_levels();
   report::Figure out;
   out.label = "Both sides of a skewed column under a symmetric and a skewed source";
@@ -104,13 +108,14 @@ report::Figure survival_figure(const Judge& judge, const std::vector<std::pair<s
     };
     for (const auto& [name, curve] : models) add(name, curve, false);
     add("the law", judge.curve, true);
-    const report::Figure side = report::line_chart(series, {.label = above ? "Survival above the median" : "Survival below the median",
-                                                            .title = above ? "Above the median" : "Below the median",
-                                                            .x = {.label = "distance from the median", .scale = report::Scale::log},
-                                                            .y = {.label = "share beyond", .scale = report::Scale::log},
-                                                            .markers = false,
-                                                            .width = 440,
-                                                            .height = 330});
+    const report::Figure side =
+        report::line_chart(series, {.label = above ? "Survival above the median" : "Survival below the median",
+                                    .title = above ? "Above the median" : "Below the median",
+                                    .x = {.label = "distance from the median", .scale = report::Scale::log},
+                                    .y = {.label = "share beyond", .scale = report::Scale::log},
+                                    .markers = false,
+                                    .width = 440,
+                                    .height = 330});
     out.tiles.insert(out.tiles.end(), side.tiles.begin(), side.tiles.end());
   }
   return out;
@@ -131,9 +136,11 @@ Json reproduce_skew(const ReproduceOptions& o) {
   std::map<std::string, Entry> entries;
   for (size_t l = 0; l < laws().size(); ++l)
     for (int64_t k = 0; k < o.seeds; ++k) {
-      const std::string name = fmt::format("{}-{}", laws()[l].name, k), path = fmt::format("{}/data/{}.npy", o.folder, name);
+      const std::string name = fmt::format("{}-{}", laws()[l].name, k),
+                        path = fmt::format("{}/data/{}.npy", o.folder, name);
       if (!o.wants(name)) continue;
-      if (!std::filesystem::exists(path)) write_npy(path, draw(laws()[l], Key(static_cast<uint64_t>(k)).child("table"), kRows));
+      if (!std::filesystem::exists(path))
+        write_npy(path, draw(laws()[l], Key(static_cast<uint64_t>(k)).child("table"), kRows));
       for (const bool skewed : {true, false}) {
         std::vector<std::string> user = o.settings;
         if (!skewed) user.emplace_back("source.law=");
@@ -160,12 +167,20 @@ Json reproduce_skew(const ReproduceOptions& o) {
   Json out{{"experiment", "skew"}, {"summary", Json::object()}, {"cells", Json::array()}};
   report::Table table;
   table.caption = fmt::format(
-      "Mean absolute error of the logarithm of the quantiles' distances from the median, over {} columns and the tables of a law ({} rows "
+      "Mean absolute error of the logarithm of the quantiles' distances from the median, over {} columns and the "
+      "tables of a law ({} rows "
       "each), with the deviation over tables; against {} draws of the law.",
       kDim, kRows, kJudge);
-  table.columns = {{"law"}, {"source"}, {"0.99 above"}, {"0.999 above"}, {"0.99 below"}, {"0.999 below"}, {"all", report::Best::lowest, 3}};
+  table.columns = {{"law"},
+                   {"source"},
+                   {"0.99 above"},
+                   {"0.999 above"},
+                   {"0.99 below"},
+                   {"0.999 below"},
+                   {"all", report::Best::lowest, 3}};
   std::map<std::string, std::vector<std::pair<std::string, std::vector<double>>>> curves;
-  const auto add_line = [&](const TableLaw& law, const std::string& source, const std::vector<std::vector<double>>& errors) {
+  const auto add_line = [&](const TableLaw& law, const std::string& source,
+                            const std::vector<std::vector<double>>& errors) {
     std::vector<report::Cell> line{law.name, source};
     std::string text = fmt::format("{:<15} {:<30}", law.name, source);
     Json summary;
@@ -200,7 +215,9 @@ Json reproduce_skew(const ReproduceOptions& o) {
         mean_log.resize(curve.size());
         for (size_t k = 0; k < curve.size(); ++k) mean_log[k] += std::log(curve[k]);
         if (chosen.find(e.chosen) == std::string::npos) chosen += (chosen.empty() ? "" : ", ") + e.chosen;
-        if (skewed) own.push_back(side_errors(side_quantiles(read_npy(cells[i].config.data.path), judges[l].median, kFar), judges[l].far));
+        if (skewed)
+          own.push_back(
+              side_errors(side_quantiles(read_npy(cells[i].config.data.path), judges[l].median, kFar), judges[l].far));
       }
       if (all.empty()) continue;
       add_line(laws()[l], skewed ? "of htfm fit: " + chosen : "symmetric", all);
@@ -217,7 +234,9 @@ Json reproduce_skew(const ReproduceOptions& o) {
   if (both) {
     figure = survival_figure(judges[0], found->second);
     page.section("Both sides")
-        .figure(figure, "The first column of the tables of the skewed Student-t law: geometric mean of the distances over the tables.");
+        .figure(figure,
+                "The first column of the tables of the skewed Student-t law: geometric mean of the distances over the "
+                "tables.");
   }
   write_experiment(o.folder, "skew", page, out, both ? &figure : nullptr);
   return out;

@@ -35,11 +35,13 @@ constexpr int64_t kBudgets[3] = {20, 50, 100};
 
 Json reproduce_solver(const ReproduceOptions& o) {
   if (!o.data.empty()) return run_image_experiment(o, image_solver(o.published));
-  if (!o.only.empty()) throw InputError("[--only] expected none for solver on the 2D mixture, which has one model; got '{}'", o.only);
+  if (!o.only.empty())
+    throw InputError("[--only] expected none for solver on the 2D mixture, which has one model; got '{}'", o.only);
   std::vector<Cell> cells;
   for (int64_t k = 0; k < o.seeds; ++k)
-    cells.push_back({fmt::format("alpha1.7-seed{}", o.common.seed + k),
-                     config_2d({"clock.family=stable", "clock.alpha=1.7", fmt::format("seed={}", o.common.seed + k)}, o)});
+    cells.push_back(
+        {fmt::format("alpha1.7-seed{}", o.common.seed + k),
+         config_2d({"clock.family=stable", "clock.alpha=1.7", fmt::format("seed={}", o.common.seed + k)}, o)});
   const std::vector<Json> results = run_cells(cells, o.folder, [](const Cell& cell) {
     const Model model = train(cell.config);
     const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
@@ -68,13 +70,15 @@ Json reproduce_solver(const ReproduceOptions& o) {
 
   const auto collect = [&](size_t row, const char* what) {
     std::vector<double> v(results.size());
-    std::transform(results.begin(), results.end(), v.begin(), [&](const Json& r) { return r["rows"][row][what].get<double>(); });
+    std::transform(results.begin(), results.end(), v.begin(),
+                   [&](const Json& r) { return r["rows"][row][what].get<double>(); });
     return mean_spread(v);
   };
   Json out{{"experiment", "solver"}, {"seeds", o.seeds}, {"rows", Json::array()}};
   report::Table table;
   table.caption = fmt::format(
-      "f1_prd (higher is better), sliced W1 and the error of the columns' 0.999 quantiles (in logarithms) of HTFM-α 1.7 on the 2D mixture, "
+      "f1_prd (higher is better), sliced W1 and the error of the columns' 0.999 quantiles (in logarithms) of HTFM-α "
+      "1.7 on the 2D mixture, "
       "mean over {} seeds, at the evaluations really spent.",
       o.seeds);
   table.columns = {{"solver"},
@@ -86,19 +90,25 @@ Json reproduce_solver(const ReproduceOptions& o) {
                    {"paper's FID, CIFAR10-LT", report::Best::none, 2}};
   std::vector<report::Series> series;
   size_t at = 0;
-  fmt::print(stderr, "{:<34} {:>6} {:>7} {:>8} {:>10} {:>7} {:>12}\n", "solver", "budget", "NFE", "f1_prd", "w1_sliced", "0.999",
-             "paper's FID");
+  fmt::print(stderr, "{:<34} {:>6} {:>7} {:>8} {:>10} {:>7} {:>12}\n", "solver", "budget", "NFE", "f1_prd", "w1_sliced",
+             "0.999", "paper's FID");
   const auto add = [&](const char* title, int64_t budget, double paper, bool rule) {
-    const Spread nfe = collect(at, "nfe"), f1 = collect(at, "f1_prd"), w1 = collect(at, "w1_sliced"), tail = collect(at, "tail");
+    const Spread nfe = collect(at, "nfe"), f1 = collect(at, "f1_prd"), w1 = collect(at, "w1_sliced"),
+                 tail = collect(at, "tail");
     ++at;
-    fmt::print(stderr, "{:<34} {:>6} {:>7.1f} {:>8.4f} {:>10.4f} {:>7.3f} {:>12}\n", title, budget, nfe.mean, f1.mean, w1.mean, tail.mean,
-               paper > 0 ? fmt::format("{:.2f}", paper) : "");
+    fmt::print(stderr, "{:<34} {:>6} {:>7.1f} {:>8.4f} {:>10.4f} {:>7.3f} {:>12}\n", title, budget, nfe.mean, f1.mean,
+               w1.mean, tail.mean, paper > 0 ? fmt::format("{:.2f}", paper) : "");
     table
-        .add({title, budget, nfe.mean, report::Cell(f1.mean).spread(f1.deviation), report::Cell(w1.mean).spread(w1.deviation),
-              report::Cell(tail.mean).spread(tail.deviation), paper > 0 ? report::Cell(paper) : report::Cell()})
+        .add({title, budget, nfe.mean, report::Cell(f1.mean).spread(f1.deviation),
+              report::Cell(w1.mean).spread(w1.deviation), report::Cell(tail.mean).spread(tail.deviation),
+              paper > 0 ? report::Cell(paper) : report::Cell()})
         .rule_above = rule;
-    out["rows"].push_back(
-        {{"solver", title}, {"budget", budget}, {"nfe", nfe.mean}, {"f1_prd", f1.mean}, {"w1_sliced", w1.mean}, {"tail", tail.mean}});
+    out["rows"].push_back({{"solver", title},
+                           {"budget", budget},
+                           {"nfe", nfe.mean},
+                           {"f1_prd", f1.mean},
+                           {"w1_sliced", w1.mean},
+                           {"tail", tail.mean}});
     if (budget <= 100) {
       if (rule) series.push_back({.name = title});
       series.back().x.push_back(nfe.mean);
@@ -109,12 +119,15 @@ Json reproduce_solver(const ReproduceOptions& o) {
     for (int b = 0; b < 3; ++b) add(row.title, kBudgets[b], row.paper[b], b == 0);
   add("Dormand-Prince 5(4), rtol 1e-5", 5000, 0, true);
   report::Page page("Solvers at matched budgets",
-                    "HTFM-α 1.7 on the 2D mixture. The paper's solver table is on images; its values stand beside ours for the order of "
+                    "HTFM-α 1.7 on the 2D mixture. The paper's solver table is on images; its values stand beside ours "
+                    "for the order of "
                     "the solvers only.");
   report::ChartOptions chart;
   chart.x = {.label = "network evaluations really spent", .scale = report::Scale::log};
   chart.y = {.label = "f1_prd"};
-  page.section("Scores").figure(report::line_chart(series, chart), "f1_prd against the evaluations really spent.").table(table);
+  page.section("Scores")
+      .figure(report::line_chart(series, chart), "f1_prd against the evaluations really spent.")
+      .table(table);
   write_experiment(o.folder, "solver", page, out);
   return out;
 }

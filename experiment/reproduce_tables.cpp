@@ -1,4 +1,5 @@
-// Real tables, twins of them whose law is known, and a table whose columns have unlike tails: far quantiles of four models.
+// Real tables, twins of them whose law is known, and a table whose columns have unlike tails: far quantiles of four
+// models.
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
@@ -11,10 +12,10 @@
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/quantile_error.h"
-#include "htfm/stat/sort.h"
 #include "htfm/metric/tails.h"
 #include "htfm/report/page.h"
 #include "htfm/sample/sampler.h"
+#include "htfm/stat/sort.h"
 #include "htfm/stat/student_t.h"
 #include "htfm/stat/threshold.h"
 #include "htfm/train/trainer.h"
@@ -37,10 +38,9 @@ struct TableInfo {
 };
 
 const std::vector<TableInfo>& tables() {
-  static const std::vector<TableInfo> list{
-      {"returns", "EuStockMarkets.csv", "daily log-returns of four indices", true},
-      {"fires", "danish.csv", "fire losses"},
-      {"mixed", "", "a Pareto, a normal and a uniform column"}};
+  static const std::vector<TableInfo> list{{"returns", "EuStockMarkets.csv", "daily log-returns of four indices", true},
+                                           {"fires", "danish.csv", "fire losses"},
+                                           {"mixed", "", "a Pareto, a normal and a uniform column"}};
   return list;
 }
 
@@ -59,7 +59,8 @@ at::Tensor draw_mixed(Key key, int64_t n) {
   return out;
 }
 
-// One column: the empirical law, smoothed between its points, up to a threshold, and the fitted generalised Pareto law beyond.
+// One column: the empirical law, smoothed between its points, up to a threshold, and the fitted generalised Pareto law
+// beyond.
 Law spliced_pareto(const at::Tensor& rows) {
   std::vector<double> sorted(rows.const_data_ptr<double>(), rows.const_data_ptr<double>() + rows.numel());
   sort_values(sorted);
@@ -87,14 +88,16 @@ Law twin_of(const TableInfo& t, const at::Tensor& rows) {
 std::vector<double> model_quantiles(const RunConfig& config, const QuantileYardstick& yardstick, Json& note) {
   const Model model = train(config);
   const SampleResult s = sample(model, sample_options(config));
-  note["steps"] = model.step, note["best_step"] = model.best_step, note["best_loss"] = model.best_loss, note["diverged"] = s.diverged;
+  note["steps"] = model.step, note["best_step"] = model.best_step, note["best_loss"] = model.best_loss,
+  note["diverged"] = s.diverged;
   return yardstick.quantiles(s.samples);
 }
 
 }  // namespace
 
 Json reproduce_tables(const ReproduceOptions& o) {
-  if (o.data.empty()) throw InputError("[--data] expected the folder with {} and {}, got none", tables()[0].file, tables()[1].file);
+  if (o.data.empty())
+    throw InputError("[--data] expected the folder with {} and {}, got none", tables()[0].file, tables()[1].file);
   make_folder(o.folder + "/data");
   std::vector<Cell> cells;
   struct Entry {
@@ -120,7 +123,8 @@ Json reproduce_tables(const ReproduceOptions& o) {
         own.seed = k;
         if (twin) {
           const std::string path = fmt::format("{}/data/{}.npy", o.folder, e.name);
-          if (!std::filesystem::exists(path)) write_npy(path, law(Key(static_cast<uint64_t>(k)).child("twin"), all.size(0)));
+          if (!std::filesystem::exists(path))
+            write_npy(path, law(Key(static_cast<uint64_t>(k)).child("twin"), all.size(0)));
           own.data.path = path, own.data.log_returns = false;
         } else {
           own.data.holdout = 0.3;
@@ -154,7 +158,8 @@ Json reproduce_tables(const ReproduceOptions& o) {
     const at::Tensor train_rows = load_split(config).first.rows;
     const QuantileYardstick yardstick(judge(e, config), e.twin ? kTwinLevels : kLevels);
     const std::vector<std::vector<double>> quantiles{
-        results[2 * i]["quantiles"].get<std::vector<double>>(), results[2 * i + 1]["quantiles"].get<std::vector<double>>(),
+        results[2 * i]["quantiles"].get<std::vector<double>>(),
+        results[2 * i + 1]["quantiles"].get<std::vector<double>>(),
         yardstick.quantiles(fit_student_t(train_rows).sample(Key(9), kJudge)), yardstick.quantiles(train_rows)};
     const auto scores = yardstick.compare(quantiles, Key(static_cast<uint64_t>(e.k)), e.twin ? 2 : 400);
     Json j{{"name", e.name}, {"table", e.table->name}, {"twin", e.twin}};
@@ -167,13 +172,15 @@ Json reproduce_tables(const ReproduceOptions& o) {
       for (size_t v = levels - 1; v < errors.size(); v += levels) far.push_back(errors[v]);
       for (size_t l = 0; l < levels; ++l) {
         std::vector<double> at;
-        for (size_t v = l; v < errors.size(); v += levels) at.push_back(std::log(quantiles[m][v] / yardstick.real()[v]));
+        for (size_t v = l; v < errors.size(); v += levels)
+          at.push_back(std::log(quantiles[m][v] / yardstick.real()[v]));
         by_level.push_back(finite_mean(at));
       }
       const double error = e.twin ? finite_mean(far) : scores[m].error;
       j[models[m]] = Json{{"error", error}, {"log_ratio", by_level}};
       if (!e.twin)
-        j[models[m]].update({{"standard_error", scores[m].standard_error}, {"lower", scores[m].lower}, {"upper", scores[m].upper}});
+        j[models[m]].update(
+            {{"standard_error", scores[m].standard_error}, {"lower", scores[m].lower}, {"upper", scores[m].upper}});
       line += fmt::format("  {} {:.3f}", models[m], error);
       if (m == 0)
         for (const double v : by_level) line += fmt::format(" {:+.2f}", v);
@@ -190,7 +197,8 @@ Json reproduce_tables(const ReproduceOptions& o) {
           if (j["table"] == t.name && j["twin"] == twin) errors.push_back(j[m]["error"]);
         if (errors.empty()) continue;
         const Spread s = mean_spread(errors);
-        out["summary"][fmt::format("{}-{}", t.name, twin ? "twin" : "splits")][m] = Json{{"mean", s.mean}, {"deviation", s.deviation}};
+        out["summary"][fmt::format("{}-{}", t.name, twin ? "twin" : "splits")][m] =
+            Json{{"mean", s.mean}, {"deviation", s.deviation}};
         line += fmt::format("  {} {:.4f} ± {:.4f}", m, s.mean, s.deviation);
       }
       if (!line.ends_with(':')) say(line);

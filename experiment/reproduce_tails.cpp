@@ -72,7 +72,10 @@ Json score_cell(const Cell& cell, bool far) {
   const int64_t n = cell.config.sample.n;
   const Dataset reference = held_out(cell.config, 2 * n);
   const Model model = train(cell.config);
-  Json j{{"cell", cell.name}, {"skipped_steps", model.skipped}, {"tail", model.flow().size_tail().explanation}, {"runs", Json::array()}};
+  Json j{{"cell", cell.name},
+         {"skipped_steps", model.skipped},
+         {"tail", model.flow().size_tail().explanation},
+         {"runs", Json::array()}};
   SampleOptions options = sample_options(cell.config);
   for (const Budget& b : budgets()) {
     options.solver = b.solver, options.solve.nfe = b.nfe;
@@ -81,9 +84,10 @@ Json score_cell(const Cell& cell, bool far) {
     Json run{{"solver", b.solver}, {"nfe", s.evaluations}, {"diverged", s.diverged}, {"seconds", s.seconds}};
     for (const MetricValue& v : compute_metrics({"tails"}, reference.rows, s.samples).values) run[v.name] = v.value;
     run["f1_prd"] = f1_prd(reference.rows.narrow(0, 0, bulk), s.samples.narrow(0, 0, bulk)).f1;
-    say(fmt::format("{:<34} NFE {:>3}: log q {:+.3f} {:+.3f} {:+.3f}, Hill {:.2f} ({:.2f}), f1_prd {:.4f}", cell.name, b.nfe,
-                    run["log_q_0.99"].get<double>(), run["log_q_0.999"].get<double>(), run["log_q_0.9999"].get<double>(),
-                    run["hill_fake"].get<double>(), run["hill_real"].get<double>(), run["f1_prd"].get<double>()));
+    say(fmt::format("{:<34} NFE {:>3}: log q {:+.3f} {:+.3f} {:+.3f}, Hill {:.2f} ({:.2f}), f1_prd {:.4f}", cell.name,
+                    b.nfe, run["log_q_0.99"].get<double>(), run["log_q_0.999"].get<double>(),
+                    run["log_q_0.9999"].get<double>(), run["hill_fake"].get<double>(), run["hill_real"].get<double>(),
+                    run["f1_prd"].get<double>()));
     j["runs"].push_back(run);
   }
   if (far) {
@@ -94,8 +98,9 @@ Json score_cell(const Cell& cell, bool far) {
       options.n = count, options.seed = Key(static_cast<uint64_t>(cell.config.seed)).child("far").child(chunk).value();
       return sample(model, options).samples;
     });
-    const double truth =
-        far_radius(10 * many, share, [&](int64_t count, uint64_t chunk) { return held_out(cell.config, count, 100 + chunk).rows; });
+    const double truth = far_radius(10 * many, share, [&](int64_t count, uint64_t chunk) {
+      return held_out(cell.config, count, 100 + chunk).rows;
+    });
     const Dataset data = load_dataset(cell.config);
     j["far"] = {{"samples", many},
                 {"beyond", share},
@@ -103,8 +108,8 @@ Json score_cell(const Cell& cell, bool far) {
                 {"truth", truth},
                 {"log_ratio", std::log(ours / truth)},
                 {"largest_trained", data.rows.square().sum(1).sqrt().max().item<double>()}};
-    say(fmt::format("{:<34} of {} samples {:.1f} lies at 1 - {:g}, the truth at {:.1f}: log ratio {:+.3f}", cell.name, many, ours, share,
-                    truth, std::log(ours / truth)));
+    say(fmt::format("{:<34} of {} samples {:.1f} lies at 1 - {:g}, the truth at {:.1f}: log ratio {:+.3f}", cell.name,
+                    many, ours, share, truth, std::log(ours / truth)));
   }
   return j;
 }
@@ -128,8 +133,8 @@ Json reproduce_tails(const ReproduceOptions& o) {
       if (!o.wants(name)) continue;
       groups.push_back({v.name, alpha, cells.size()});
       for (int64_t k = 0; k < o.seeds; ++k) {
-        std::vector<std::string> settings{"sample.n=1000000", "sample.time_grid=angle", "train.lr_decay=0.3", "train.lr_decay_steps=900",
-                                          "train.ema=0.998"};
+        std::vector<std::string> settings{"sample.n=1000000", "sample.time_grid=angle", "train.lr_decay=0.3",
+                                          "train.lr_decay_steps=900", "train.ema=0.998"};
         settings.insert(settings.end(), v.settings.begin(), v.settings.end());
         settings.push_back(fmt::format("data.alpha={}", alpha));
         settings.push_back(fmt::format("seed={}", o.common.seed + k));
@@ -137,13 +142,15 @@ Json reproduce_tails(const ReproduceOptions& o) {
         if (v.far && k == 0) far.push_back(cells.back().name);
       }
     }
-  const std::vector<Json> results =
-      run_cells(cells, o.folder, [&](const Cell& c) { return score_cell(c, std::find(far.begin(), far.end(), c.name) != far.end()); });
+  const std::vector<Json> results = run_cells(cells, o.folder, [&](const Cell& c) {
+    return score_cell(c, std::find(far.begin(), far.end(), c.name) != far.end());
+  });
 
   Json out{{"experiment", "tails"}, {"seeds", o.seeds}, {"rows", Json::array()}};
   report::Table table;
   table.caption = fmt::format(
-      "Mean over {} seeds, training data drawn anew for each. log q p: mean absolute logarithm of the model's p-quantile of the radius "
+      "Mean over {} seeds, training data drawn anew for each. log q p: mean absolute logarithm of the model's "
+      "p-quantile of the radius "
       "over the "
       "data's. Hill index of the largest 0.5 %.",
       o.seeds);
@@ -175,11 +182,12 @@ Json reproduce_tails(const ReproduceOptions& o) {
       for (const auto& [name, v] : values) row[name] = mean_spread(v).mean;
       const auto at = [&](const char* f) { return row[f].get<double>(); };
       const bool has_far = row.contains("far");
-      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} ({:.2f}) | {:.4f} | {} |\n", g.alpha, g.name, budgets()[b].nfe,
-                 at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), at("f1_prd"),
-                 has_far ? fmt::format("{:.2f}", at("far")) : "");
-      table.add({fmt::format("{}", g.alpha), g.name, static_cast<double>(budgets()[b].nfe), at("log_q_0.99"), at("log_q_0.999"),
-                 at("log_q_0.9999"), at("hill_fake"), at("hill_real"), at("f1_prd"), has_far ? report::Cell(at("far")) : report::Cell()});
+      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} ({:.2f}) | {:.4f} | {} |\n", g.alpha, g.name,
+                 budgets()[b].nfe, at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"),
+                 at("hill_real"), at("f1_prd"), has_far ? fmt::format("{:.2f}", at("far")) : "");
+      table.add({fmt::format("{}", g.alpha), g.name, static_cast<double>(budgets()[b].nfe), at("log_q_0.99"),
+                 at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), at("f1_prd"),
+                 has_far ? report::Cell(at("far")) : report::Cell()});
       out["rows"].push_back(row);
     }
   report::Page page("The tails of the 2D mixture", "Couplings and clocks, measured against two million fresh points.");

@@ -26,8 +26,8 @@ Json reproduce_toys(const ReproduceOptions& o) {
   for (const Clock& clock : clocks)
     for (const std::string& target : targets) {
       std::vector<std::string> settings = clock.settings;
-      settings.insert(settings.end(),
-                      {"data.name=" + target, "sample.solver=euler", "sample.nfe=100", fmt::format("seed={}", o.common.seed)});
+      settings.insert(settings.end(), {"data.name=" + target, "sample.solver=euler", "sample.nfe=100",
+                                       fmt::format("seed={}", o.common.seed)});
       cells.push_back({fmt::format("{}-{}", target, clock.file), config_2d(settings, o)});
     }
   make_folder(o.folder + "/samples");
@@ -38,7 +38,8 @@ Json reproduce_toys(const ReproduceOptions& o) {
     write_npy(file(cell.name), s.samples);
     const RunReference reference = make_run_reference(cell.config, cell.config.sample.n, false);
     Json j{{"cell", cell.name}, {"nfe", s.evaluations}, {"diverged", s.diverged}};
-    for (const MetricValue& v : compute_metrics({"f1_knn", "f1_prd", "w1_sliced"}, reference.data.rows, s.samples).values)
+    for (const MetricValue& v :
+         compute_metrics({"f1_knn", "f1_prd", "w1_sliced"}, reference.data.rows, s.samples).values)
       j[v.name] = v.value;
     return j;
   });
@@ -50,7 +51,8 @@ Json reproduce_toys(const ReproduceOptions& o) {
   table.caption = "f1_prd and sliced W1 against fresh points of the same law, Euler, NFE 100.";
   table.columns.push_back({"clock"});
   for (const std::string& t : targets)
-    table.columns.push_back({t + " f1_prd", report::Best::highest, 3}), table.columns.push_back({"w1", report::Best::lowest, 3});
+    table.columns.push_back({t + " f1_prd", report::Best::highest, 3}),
+        table.columns.push_back({"w1", report::Best::lowest, 3});
   for (size_t c = 0; c < clocks.size(); ++c) {
     rows.emplace_back(clocks[c].title);
     panels.emplace_back();
@@ -60,13 +62,15 @@ Json reproduce_toys(const ReproduceOptions& o) {
       panels.back().push_back(read_npy(file(cells[c * targets.size() + t].name)));
       line.emplace_back(r["f1_prd"].get<double>());
       line.emplace_back(r["w1_sliced"].get<double>());
-      fmt::print(stderr, "{:<14} {:<10} f1_prd {:.4f}  w1_sliced {:.4f}\n", targets[t], clocks[c].file, r["f1_prd"].get<double>(),
-                 r["w1_sliced"].get<double>());
+      fmt::print(stderr, "{:<14} {:<10} f1_prd {:.4f}  w1_sliced {:.4f}\n", targets[t], clocks[c].file,
+                 r["f1_prd"].get<double>(), r["w1_sliced"].get<double>());
     }
     table.add(std::move(line));
   }
-  const report::Figure figure = report::scatter_grid(rows, targets, panels, {.label = "Five targets under three clocks"});
-  report::Page page("Five 2D targets under three clocks", "Same network, training and evaluations in every cell; only the clock changes.");
+  const report::Figure figure =
+      report::scatter_grid(rows, targets, panels, {.label = "Five targets under three clocks"});
+  report::Page page("Five 2D targets under three clocks",
+                    "Same network, training and evaluations in every cell; only the clock changes.");
   page.section("Samples").figure(figure, "Top row: data. Below: samples under the Gaussian clock and two stable ones.");
   page.section("Scores").table(table);
   Json out{{"experiment", "toys"}, {"cells", results}};

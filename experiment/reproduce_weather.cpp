@@ -23,7 +23,8 @@ struct Variant {
 };
 
 std::vector<Variant> variants() {
-  const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma", nu = "clock.nu=3";
+  const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma",
+                    nu = "clock.nu=3";
   const std::string by_clock = "precondition.time=clock";
   // A field meets the source whose radius has the same level in its law as the field's in the set.
   const std::string coupled = "coupling.kind=pool", size = "coupling.size=radius", scale = "precondition.scale=clock";
@@ -68,10 +69,12 @@ RunConfig cell_config(const Variant& v, uint64_t seed, const ReproduceOptions& o
 
 Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) {
   make_folder(o.folder + "/runs");
-  const Model model = train_with_status(cell.config, {.folder = o.folder + "/runs/" + cell.name, .device = device, .resume = true});
+  const Model model =
+      train_with_status(cell.config, {.folder = o.folder + "/runs/" + cell.name, .device = device, .resume = true});
   SampleOptions options = sample_options(cell.config);
   options.device = device, options.report = sample_status();
-  const std::string samples = fmt::format("{}/{}.npy", o.folder, cell.name), maps = fmt::format("{}/{}.png", o.folder, cell.name);
+  const std::string samples = fmt::format("{}/{}.npy", o.folder, cell.name),
+                    maps = fmt::format("{}/{}.png", o.folder, cell.name);
   const ScoredFieldRun scored = score_field_run(model, options, samples, {.shown = 4});
   write_png(maps, field_example_maps(scored.evaluation));
   Json j = field_figures(o.data, samples, scored.evaluation, true);
@@ -79,8 +82,8 @@ Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) 
   j["cell"] = cell.name, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
   j["diverged"] = scored.sampled.diverged, j["nfe"] = scored.sampled.evaluations, j["seconds"] = scored.sampled.seconds;
   say(fmt::format("{:<24} KR {:.3f}, SR {:.3f}, tail KS {:.3f}, share {:.3f}, spectrum {:.3f}, diverged {}", cell.name,
-                  j["kr"].get<double>(), j["sr"].get<double>(), j["tail_ks"].get<double>(), j["tail_share"].get<double>(),
-                  j["spectrum_distance"].get<double>(), j["diverged"].get<int64_t>()));
+                  j["kr"].get<double>(), j["sr"].get<double>(), j["tail_ks"].get<double>(),
+                  j["tail_share"].get<double>(), j["spectrum_distance"].get<double>(), j["diverged"].get<int64_t>()));
   return j;
 }
 
@@ -100,7 +103,8 @@ report::Figure exceedance(const std::vector<Json>& results) {
   for (const Json& r : results) add(r, r["cell"].get<std::string>(), "fake");
   report::ChartOptions chart;
   chart.label = "Share of values of at least x";
-  chart.x = {.label = "value", .scale = report::Scale::log}, chart.y = {.label = "P(X ≥ x)", .scale = report::Scale::log};
+  chart.x = {.label = "value", .scale = report::Scale::log},
+  chart.y = {.label = "P(X ≥ x)", .scale = report::Scale::log};
   chart.markers = false;
   return report::line_chart(series, chart);
 }
@@ -119,7 +123,8 @@ Json reproduce_weather(const ReproduceOptions& o) {
       }
   std::vector<Json> results = run_cells(
       cells, o.folder, [&](const Cell& c) { return score_cell(c, o, device); }, true);
-  Json train = field_figures(o.data, o.data, evaluate_fields(o.data, o.data), true);  // the training part in place of samples
+  Json train =
+      field_figures(o.data, o.data, evaluate_fields(o.data, o.data), true);  // the training part in place of samples
   train["cell"] = "training part", train["diverged"] = 0;
   results.push_back(train);
 
@@ -165,7 +170,8 @@ Json reproduce_weather(const ReproduceOptions& o) {
 
   report::Page page("Weather fields", "Clocks and couplings at an equal budget.");
   const report::Figure curves = exceedance(results);
-  page.section("Scores").table(table).figure(curves, "How often a value is at least x. A power law is a straight line.");
+  page.section("Scores").table(table).figure(curves,
+                                             "How often a value is at least x. A power law is a straight line.");
   auto& maps = page.section("Maps");
   for (const Cell& c : cells)
     maps.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Maps of " + c.name),

@@ -40,7 +40,8 @@ bool has_runs(const Json& result, const std::vector<SweepRun>& runs) {
   if (result["runs"].size() != runs.size()) return false;
   for (size_t r = 0; r < runs.size(); ++r) {
     const Json& own = result["runs"][r];
-    if (own["solver"] != runs[r].solver || own["budget"] != runs[r].nfe || own["time_grid"] != runs[r].time_grid) return false;
+    if (own["solver"] != runs[r].solver || own["budget"] != runs[r].nfe || own["time_grid"] != runs[r].time_grid)
+      return false;
   }
   return true;
 }
@@ -61,8 +62,11 @@ Sweep run_sweep(std::vector<SweepModel> models, const ReproduceOptions& o) {
     }
     out.models.push_back(std::move(m));
   }
-  const auto model = [&](const Cell& cell) -> const SweepModel& { return out.models[model_of[static_cast<size_t>(&cell - cells.data())]]; };
-  const std::vector<Json> results = run_cells(cells, o.folder, [&](const Cell& cell) { return score_cell(cell, model(cell)); });
+  const auto model = [&](const Cell& cell) -> const SweepModel& {
+    return out.models[model_of[static_cast<size_t>(&cell - cells.data())]];
+  };
+  const std::vector<Json> results =
+      run_cells(cells, o.folder, [&](const Cell& cell) { return score_cell(cell, model(cell)); });
   size_t at = 0;
   for (const SweepModel& m : out.models) {
     std::vector<SweepScore>& own = out.scores.emplace_back();
@@ -72,8 +76,9 @@ Sweep run_sweep(std::vector<SweepModel> models, const ReproduceOptions& o) {
       double diverged = 0;
       for (size_t k = 0; k < static_cast<size_t>(o.seeds); ++k) {
         if (!has_runs(results[at + k], m.runs))
-          throw InputError("[reproduce] {}/cells/{}.json: expected scores of this experiment, got others; use another folder", o.folder,
-                           cells[at + k].name);
+          throw InputError(
+              "[reproduce] {}/cells/{}.json: expected scores of this experiment, got others; use another folder",
+              o.folder, cells[at + k].name);
         const Json& run = results[at + k]["runs"][r];
         f1.push_back(run["f1_prd"]), w1.push_back(run["w1_sliced"]), nfe.push_back(run["nfe"]);
         diverged += run["diverged"].get<double>();

@@ -1,5 +1,5 @@
-// Where the files lie that tests compare with: in the sources, or in the folder that HTFM_SOURCE names where the tests run on another machine
-// than they were built on.
+// Where the files lie that tests compare with: in the sources, or in the folder that HTFM_SOURCE names where the tests
+// run on another machine than they were built on.
 #pragma once
 
 #include <cstdlib>

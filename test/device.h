@@ -24,9 +24,9 @@ inline std::string missing_device() {
 }  // namespace htfm::test
 
 /// Skips the test where there is no device; fails it where HTFM_REQUIRE_CUDA is set.
-#define HTFM_NEEDS_DEVICE()                                                              \
-  if (const std::string missing = htfm::test::missing_device(); !missing.empty()) {      \
-    if (std::getenv("HTFM_REQUIRE_CUDA")) FAIL() << "HTFM_REQUIRE_CUDA: " << missing;    \
-    GTEST_SKIP() << missing;                                                             \
-  }                                                                                      \
+#define HTFM_NEEDS_DEVICE()                                                           \
+  if (const std::string missing = htfm::test::missing_device(); !missing.empty()) {   \
+    if (std::getenv("HTFM_REQUIRE_CUDA")) FAIL() << "HTFM_REQUIRE_CUDA: " << missing; \
+    GTEST_SKIP() << missing;                                                          \
+  }                                                                                   \
   static_assert(true, "")

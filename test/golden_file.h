@@ -1,4 +1,5 @@
-// Golden arrays of networks: a manifest of sizes and names beside little-endian float32 values (test/golden/make_mlp.py).
+// Golden arrays of networks: a manifest of sizes and names beside little-endian float32 values
+// (test/golden/make_mlp.py).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -52,7 +53,8 @@ class GoldenFile {
   }
   /// How many arrays have a name that starts so.
   size_t count(const std::string& prefix) const {
-    return static_cast<size_t>(std::ranges::count_if(arrays_, [&](const auto& a) { return a.first.starts_with(prefix); }));
+    return static_cast<size_t>(
+        std::ranges::count_if(arrays_, [&](const auto& a) { return a.first.starts_with(prefix); }));
   }
 
  private:

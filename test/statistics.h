@@ -40,7 +40,8 @@ inline double incomplete_beta(double a, double b, double x) {
     d = 1 / away(1 + odd * d), c = away(1 + odd / c), fraction *= d * c;
     if (std::abs(d * c - 1) < 1e-15) break;
   }
-  return std::exp(a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b)) * fraction / a;
+  return std::exp(a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b)) *
+         fraction / a;
 }
 
 /// Student's t with nu degrees of freedom; the tail keeps its relative accuracy.

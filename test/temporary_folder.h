@@ -29,7 +29,9 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   /// Number of entries, hidden ones included.
-  int64_t count() const { return std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()); }
+  int64_t count() const {
+    return std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator());
+  }
 
  private:
   std::string path_;

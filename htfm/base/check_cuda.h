@@ -9,7 +9,8 @@
 namespace htfm::cuda {
 
 inline void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string("[cuda] ") + what + ": " + cudaGetErrorString(status));
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string("[cuda] ") + what + ": " + cudaGetErrorString(status));
 }
 
 }  // namespace htfm::cuda

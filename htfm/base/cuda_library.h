@@ -1,11 +1,11 @@
-// The library with the CUDA parts, loaded when a device is first asked for, so that the program starts fast and runs where there is no
-// CUDA.
+// The library with the CUDA parts, loaded when a device is first asked for, so that the program starts fast and runs
+// where there is no CUDA.
 #pragma once
 
 namespace htfm {
 
-/// Calls an entry point of the library, `const void* entry(const char** reason)`. InputError where the library, a device or the entry is
-/// missing.
+/// Calls an entry point of the library, `const void* entry(const char** reason)`. InputError where the library, a
+/// device or the entry is missing.
 const void* cuda_entry(const char* name);
 
 template <class T>

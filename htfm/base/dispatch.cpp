@@ -12,8 +12,8 @@ Isa detect() {
   __builtin_cpu_init();
   Isa best = Isa::base;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = Isa::v3;
-  if (best == Isa::v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+  if (best == Isa::v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
     best = Isa::v4;
   if (const char* wish = std::getenv("HTFM_ISA")) {
     if (std::string_view(wish) == "base") best = Isa::base;

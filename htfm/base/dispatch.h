@@ -6,7 +6,9 @@
 // compiled for a newer machine would otherwise be shared with the rest of the program.
 #pragma once
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 enum class Isa { base, v3, v4 };
 
@@ -61,4 +63,4 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

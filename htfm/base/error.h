@@ -1,4 +1,5 @@
-// The two kinds of failure. The library throws; only the program prints. Both are known by name across shared libraries.
+// The two kinds of failure. The library throws; only the program prints. Both are known by name across shared
+// libraries.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,13 +9,14 @@
 
 #include "htfm/base/api.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// A failure that the user did not cause: exit code 1.
 class HTFM_PUBLIC Error : public std::runtime_error {
  public:
   template <class... Args>
-  explicit Error(fmt::format_string<Args...> text, Args&&... args) : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+  explicit Error(fmt::format_string<Args...> text, Args&&... args)
+      : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
 /// Bad input or usage, as "[where] expected ... got ...": exit code 2.
@@ -23,4 +25,4 @@ class HTFM_PUBLIC InputError : public Error {
   using Error::Error;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -1,5 +1,5 @@
-// SIMD vectors of doubles or floats for kernel files. Included by *_kernels.cpp only: the unnamed namespace keeps each instruction set's
-// version to itself.
+// SIMD vectors of doubles or floats for kernel files. Included by *_kernels.cpp only: the unnamed namespace keeps each
+// instruction set's version to itself.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,12 @@ HTFM_INLINE int lanes_less_equal(Vector<double> a, Vector<double> b) { return _m
 #elif defined(__AVX2__)
 HTFM_INLINE Vector<double> min(Vector<double> a, Vector<double> b) { return _mm256_min_pd(a, b); }
 HTFM_INLINE Vector<double> max(Vector<double> a, Vector<double> b) { return _mm256_max_pd(a, b); }
-HTFM_INLINE int lanes_less(Vector<double> a, Vector<double> b) { return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LT_OQ)); }
-HTFM_INLINE int lanes_less_equal(Vector<double> a, Vector<double> b) { return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ)); }
+HTFM_INLINE int lanes_less(Vector<double> a, Vector<double> b) {
+  return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LT_OQ));
+}
+HTFM_INLINE int lanes_less_equal(Vector<double> a, Vector<double> b) {
+  return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ));
+}
 #elif defined(__SSE2__)
 HTFM_INLINE Vector<double> min(Vector<double> a, Vector<double> b) { return _mm_min_pd(a, b); }
 HTFM_INLINE Vector<double> max(Vector<double> a, Vector<double> b) { return _mm_max_pd(a, b); }
@@ -113,7 +117,8 @@ HTFM_INLINE void swap_blocks_of(Vector<T>& a, Vector<T>& b, Ints<I...>) {
   a = low;
   b = high;
 }
-/// Rows a and b, Step apart in a square of vectors, exchange the blocks of Step values on the wrong side of the diagonal.
+/// Rows a and b, Step apart in a square of vectors, exchange the blocks of Step values on the wrong side of the
+/// diagonal.
 template <class T, int Step>
 HTFM_INLINE void swap_blocks(Vector<T>& a, Vector<T>& b) {
   swap_blocks_of<Step, T>(a, b, typename Count<kLanesOf<T>>::type{});

@@ -88,15 +88,17 @@ namespace {
 }
 
 /// sin(pi x) for 0 <= x <= 1 with y = 1 - x, relative accuracy kept at both ends.
-[[gnu::always_inline]] inline double sin_pi(double x, double y) { return sin_first_quadrant((x < y ? x : y) * 3.14159265358979323846); }
+[[gnu::always_inline]] inline double sin_pi(double x, double y) {
+  return sin_first_quadrant((x < y ? x : y) * 3.14159265358979323846);
+}
 [[gnu::always_inline]] inline double sin_pi(double x) { return sin_pi(x, 1.0 - x); }
 
 /// cos(pi x) for 0 <= x <= 1.
 [[gnu::always_inline]] inline double cos_pi(double x) { return sin_first_quadrant((0.5 - x) * 3.14159265358979323846); }
 
 /// Kanter's positive rho-stable draw times exp(log_scale), from two uniform numbers in the open interval (0,1):
-/// S = sin(rho U) / sin(U)^(1/rho) (sin((1-rho)U) / E)^((1-rho)/rho) with U = pi (1 - v), E = -log w. The tail comes from v near 0,
-/// where a double has all its digits.
+/// S = sin(rho U) / sin(U)^(1/rho) (sin((1-rho)U) / E)^((1-rho)/rho) with U = pi (1 - v), E = -log w. The tail comes
+/// from v near 0, where a double has all its digits.
 [[gnu::always_inline]] inline double kanter(double v, double w, double rho, double log_scale) {
   const double e = -log_positive(w), u = 1.0 - v, rest = 1.0 - rho;
   const double a = sin_pi(rho * u, rest + rho * v), b = sin_pi(v, u), c = sin_pi(rest * u, rho + rest * v);

@@ -41,7 +41,8 @@ std::vector<std::string> module_folders() {
 ModuleLibrary::ModuleLibrary(const std::string& name, Symbols symbols) : name_("lib" + name + ".so") {
   const char* chosen = std::getenv("HTFM_MODULE_PATH");
   const bool is_chosen = chosen && *chosen;
-  const std::vector<std::string> folders = is_chosen ? std::vector<std::string>{fs::absolute(chosen)} : module_folders();
+  const std::vector<std::string> folders =
+      is_chosen ? std::vector<std::string>{fs::absolute(chosen)} : module_folders();
   std::error_code absent;
   std::string path = is_chosen ? "" : name_;  // a bare name: wherever the loader looks
   for (const std::string& folder : folders)

@@ -73,7 +73,8 @@ class Pool {
  private:
   void take_tasks(const std::function<void(int64_t)>& body, int64_t tasks) {
     inside_loop = true;
-    for (int64_t task; !failed_.load(std::memory_order_relaxed) && (task = next_.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
+    for (int64_t task;
+         !failed_.load(std::memory_order_relaxed) && (task = next_.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
       try {
         body(task);
       } catch (...) {
@@ -152,7 +153,8 @@ void parallel_for(int64_t tasks, const std::function<void(int64_t)>& body) {
 }
 
 void parallel_ranges(int64_t items, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
-  parallel_for((items + grain - 1) / grain, [&](int64_t task) { body(task * grain, std::min(items, (task + 1) * grain)); });
+  parallel_for((items + grain - 1) / grain,
+               [&](int64_t task) { body(task * grain, std::min(items, (task + 1) * grain)); });
 }
 
 }  // namespace htfm

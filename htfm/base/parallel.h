@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// Number of threads that parallel_for may use, the calling one included.
 int thread_count();
@@ -19,4 +21,4 @@ void parallel_for(int64_t tasks, const std::function<void(int64_t)>& body);
 /// The same over ranges: body(begin, end) for consecutive ranges of at most `grain` items.
 void parallel_ranges(int64_t items, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -21,7 +21,8 @@ const OptionValue* PartOptions::find(std::string_view name) const {
 
 double PartOptions::number(std::string_view name) const {
   const OptionValue* found = find(name);
-  if (!found || !std::holds_alternative<double>(*found)) throw Error("[options] expected a number named '{}', got none", name);
+  if (!found || !std::holds_alternative<double>(*found))
+    throw Error("[options] expected a number named '{}', got none", name);
   return std::get<double>(*found);
 }
 
@@ -33,7 +34,8 @@ int64_t PartOptions::whole(std::string_view name) const {
 
 const std::string& PartOptions::text(std::string_view name) const {
   const OptionValue* found = find(name);
-  if (!found || !std::holds_alternative<std::string>(*found)) throw Error("[options] expected a text named '{}', got none", name);
+  if (!found || !std::holds_alternative<std::string>(*found))
+    throw Error("[options] expected a text named '{}', got none", name);
   return std::get<std::string>(*found);
 }
 
@@ -44,10 +46,11 @@ PartOptions own_options(const std::vector<PartOption>& known, const PartOptions&
     const OptionValue* own = config.find(part + "." + option.name);
     const OptionValue& value = own ? *own : option.value;
     if (value.index() != option.value.index())
-      throw InputError("[{}.{}.{}] expected a {}, got a {}", section, part, option.name, option.value.index() == 0 ? "number" : "text",
-                       value.index() == 0 ? "number" : "text");
+      throw InputError("[{}.{}.{}] expected a {}, got a {}", section, part, option.name,
+                       option.value.index() == 0 ? "number" : "text", value.index() == 0 ? "number" : "text");
     if (const double* v = std::get_if<double>(&value); v && !(*v >= option.lowest && *v <= option.highest))
-      throw InputError("[{}.{}.{}] expected a number from {} to {}, got {}", section, part, option.name, option.lowest, option.highest, *v);
+      throw InputError("[{}.{}.{}] expected a number from {} to {}, got {}", section, part, option.name, option.lowest,
+                       option.highest, *v);
     out.set(option.name, value);
   }
   return out;
@@ -57,7 +60,8 @@ void check_options(const std::vector<PartOption>& options, std::string_view what
   std::set<std::string> seen;
   for (const PartOption& option : options) {
     if (!is_part_name(option.name))
-      throw InputError("[register_{}] {}: expected names of options of letters, digits, '-' and '_', got '{}'", what, part, option.name);
+      throw InputError("[register_{}] {}: expected names of options of letters, digits, '-' and '_', got '{}'", what,
+                       part, option.name);
     if (!seen.insert(option.name).second)
       throw InputError("[register_{}] {}: expected each option once, got '{}' twice", what, part, option.name);
   }

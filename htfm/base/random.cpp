@@ -22,13 +22,13 @@ double open_uniform(uint32_t high, uint32_t low) {
 }  // namespace
 
 std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter, uint64_t stream) {
-  std::array<uint32_t, 4> c{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), static_cast<uint32_t>(stream),
-                            static_cast<uint32_t>(stream >> 32)};
+  std::array<uint32_t, 4> c{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32),
+                            static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)};
   auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53u} * c[0], p1 = uint64_t{0xCD9E8D57u} * c[2];
-    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1), static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k1,
-         static_cast<uint32_t>(p0)};
+    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1),
+         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(p0)};
     k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
   }
   return c;
@@ -61,15 +61,21 @@ uint64_t Key::below(uint64_t bound, uint64_t index) const {
 }
 
 void fill_uniform(Key key, uint64_t first, int64_t n, double* out) {
-  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) { kernels<RandomKernels>().uniform(key.value(), first + a, b - a, out + a); });
+  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) {
+    kernels<RandomKernels>().uniform(key.value(), first + a, b - a, out + a);
+  });
 }
 
 void fill_normal(Key key, uint64_t first, int64_t n, float* out) {
-  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) { kernels<RandomKernels>().normal32(key.value(), first + a, b - a, out + a); });
+  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) {
+    kernels<RandomKernels>().normal32(key.value(), first + a, b - a, out + a);
+  });
 }
 
 void fill_normal(Key key, uint64_t first, int64_t n, double* out) {
-  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) { kernels<RandomKernels>().normal64(key.value(), first + a, b - a, out + a); });
+  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) {
+    kernels<RandomKernels>().normal64(key.value(), first + a, b - a, out + a);
+  });
 }
 
 void fill_positive_stable(Key key, double rho, double scale, uint64_t first, int64_t n, double* out) {
@@ -86,13 +92,15 @@ void fill_positive_stable(Key key, double rho, double scale, uint64_t first, int
 
 void fill_log_gamma_draw(Key key, double shape, uint64_t first, int64_t n, double* out) {
   if (!(shape > 0) || !std::isfinite(shape)) throw InputError("[gamma] expected a positive shape, got {}", shape);
-  parallel_ranges(n, kGrain,
-                  [&](int64_t a, int64_t b) { kernels<RandomKernels>().log_gamma(key.value(), shape, first + a, b - a, out + a); });
+  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) {
+    kernels<RandomKernels>().log_gamma(key.value(), shape, first + a, b - a, out + a);
+  });
 }
 
 void fill_permutation(Key key, int64_t n, int64_t* out) {
   std::iota(out, out + n, int64_t{0});
-  for (int64_t i = n - 1; i > 0; --i) std::swap(out[i], out[key.below(static_cast<uint64_t>(i) + 1, static_cast<uint64_t>(i))]);
+  for (int64_t i = n - 1; i > 0; --i)
+    std::swap(out[i], out[key.below(static_cast<uint64_t>(i) + 1, static_cast<uint64_t>(i))]);
 }
 
 }  // namespace htfm

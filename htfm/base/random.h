@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// Philox4x32-10 (Salmon et al. 2011): four random words for a 64-bit key and a 128-bit counter.
 std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter, uint64_t stream = 0);
@@ -34,7 +36,8 @@ class Key {
 void fill_uniform(Key key, uint64_t first, int64_t n, double* out);
 void fill_normal(Key key, uint64_t first, int64_t n, float* out);
 void fill_normal(Key key, uint64_t first, int64_t n, double* out);
-/// Positive rho-stable draws by Kanter's formula, scaled: E exp(-s S) = exp(-(scale s)^rho), 0 < rho < 1; rho = 1 gives scale.
+/// Positive rho-stable draws by Kanter's formula, scaled: E exp(-s S) = exp(-(scale s)^rho), 0 < rho < 1; rho = 1 gives
+/// scale.
 void fill_positive_stable(Key key, double rho, double scale, uint64_t first, int64_t n, double* out);
 /// Gamma(shape, 1) draws (Marsaglia and Tsang), returned as logarithms: small shapes underflow otherwise.
 void fill_log_gamma_draw(Key key, double shape, uint64_t first, int64_t n, double* out);
@@ -42,4 +45,4 @@ void fill_log_gamma_draw(Key key, double shape, uint64_t first, int64_t n, doubl
 /// A random permutation of 0..n-1.
 void fill_permutation(Key key, int64_t n, int64_t* out);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

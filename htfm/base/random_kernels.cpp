@@ -24,7 +24,8 @@ constexpr int kLanes = kLanesOf<uint64_t>;
 
 // Philox4x32-10 of kLanes counters; each word in the low half of its lane.
 [[gnu::always_inline]] inline void philox_lanes(uint64_t key, Lanes counter, uint64_t stream, Lanes word[4]) {
-  Lanes c0 = counter & 0xffffffffu, c1 = counter >> 32, c2 = (stream & 0xffffffffu) - Lanes{}, c3 = (stream >> 32) - Lanes{};
+  Lanes c0 = counter & 0xffffffffu, c1 = counter >> 32, c2 = (stream & 0xffffffffu) - Lanes{},
+        c3 = (stream >> 32) - Lanes{};
   const Lanes m0 = 0xD2511F53u - Lanes{}, m1 = 0xCD9E8D57u - Lanes{};
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
 #pragma GCC unroll 10
@@ -37,14 +38,16 @@ constexpr int kLanes = kLanesOf<uint64_t>;
   word[0] = c0 & 0xffffffffu, word[1] = c1 & 0xffffffffu, word[2] = c2 & 0xffffffffu, word[3] = c3 & 0xffffffffu;
 }
 
-// A tile of counters, its words laid out for the loops that follow. Loops run over whole blocks of the tile, so that every
-// element goes through the same vector code and its bits do not depend on where a fill starts or ends.
+// A tile of counters, its words laid out for the loops that follow. Loops run over whole blocks of the tile, so that
+// every element goes through the same vector code and its bits do not depend on where a fill starts or ends.
 constexpr int kTile = 256, kBlock = 16;
 struct alignas(64) Words {
   uint64_t word[4][kTile];
 };
 
-[[gnu::always_inline]] inline int64_t whole_blocks(int64_t n) { return (n + kBlock - 1) & ~static_cast<int64_t>(kBlock - 1); }
+[[gnu::always_inline]] inline int64_t whole_blocks(int64_t n) {
+  return (n + kBlock - 1) & ~static_cast<int64_t>(kBlock - 1);
+}
 
 void fill_words(uint64_t key, uint64_t first, int64_t n, Words& out) {
   Lanes counter = first - Lanes{};
@@ -103,7 +106,8 @@ void normal64(uint64_t key, uint64_t first, int64_t n, double* out) {
       pair[i][0] = r * (2.0 * s * c);
       pair[i][1] = r * (1.0 - 2.0 * s * s);
     }
-    const uint64_t from = 2 * block < first ? first : 2 * block, to = 2 * block + 2 * kTile < end ? 2 * block + 2 * kTile : end;
+    const uint64_t from = 2 * block < first ? first : 2 * block,
+                   to = 2 * block + 2 * kTile < end ? 2 * block + 2 * kTile : end;
     __builtin_memcpy(out + (from - first), &pair[0][0] + (from - 2 * block), (to - from) * sizeof(double));
   }
 }
@@ -130,8 +134,8 @@ void positive_stable(uint64_t key, double rho, double log_scale, uint64_t first,
   }
 }
 
-// Marsaglia and Tsang (2000) for shape >= 1; below 1 the draw of shape + 1 times U^(1/shape). Attempt a of element i uses the
-// words of counter i in stream a + 1, so an element does not depend on its neighbours' rejections.
+// Marsaglia and Tsang (2000) for shape >= 1; below 1 the draw of shape + 1 times U^(1/shape). Attempt a of element i
+// uses the words of counter i in stream a + 1, so an element does not depend on its neighbours' rejections.
 void log_gamma(uint64_t key, double shape, uint64_t first, int64_t n, double* out) {
   Words w;
   alignas(64) double value[kTile], excess[kTile];
@@ -164,7 +168,8 @@ void log_gamma(uint64_t key, double shape, uint64_t first, int64_t n, double* ou
     }
     if (!boost) continue;
     fill_words(key, first + static_cast<uint64_t>(at), m, w);
-    for (int64_t i = 0; i < whole_blocks(m); ++i) value[i] = inverse * log_positive(open_uniform(w.word[0][i], w.word[1][i]));
+    for (int64_t i = 0; i < whole_blocks(m); ++i)
+      value[i] = inverse * log_positive(open_uniform(w.word[0][i], w.word[1][i]));
     for (int64_t i = 0; i < m; ++i) out[at + i] += value[i];
   }
 }

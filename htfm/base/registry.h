@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/error.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// The entry with this name. InputError with the config key and all known names where there is none.
 template <class Entries>
@@ -25,7 +26,8 @@ const auto& find_named(const Entries& entries, std::string_view name, std::strin
   throw InputError("[{}] expected one of {}; got '{}'", key, known, name);
 }
 
-/// The entries of a registry at one moment, in the order in which they came. The entries themselves stay as long as the program runs.
+/// The entries of a registry at one moment, in the order in which they came. The entries themselves stay as long as the
+/// program runs.
 template <class Entry>
 class EntryList {
  public:
@@ -82,7 +84,8 @@ class Registry {
       throw InputError("[register_{}] expected a name of letters, digits, '-' and '_', got '{}'", what, entry.name);
     std::lock_guard lock(mutex_);
     for (const Entry& own : entries_)
-      if (own.name == entry.name) throw InputError("[register_{}] expected a name that is not taken, got '{}'", what, entry.name);
+      if (own.name == entry.name)
+        throw InputError("[register_{}] expected a name that is not taken, got '{}'", what, entry.name);
     entries_.push_back(std::move(entry));
   }
 
@@ -91,4 +94,4 @@ class Registry {
   std::deque<Entry> entries_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

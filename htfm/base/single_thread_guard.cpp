@@ -10,7 +10,8 @@ void omp_set_num_threads(int) __attribute__((weak));
 namespace htfm {
 
 SingleThreadGuard::SingleThreadGuard()
-    : matrices_(MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(1) : 0), loops_(omp_get_max_threads ? omp_get_max_threads() : 1) {
+    : matrices_(MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(1) : 0),
+      loops_(omp_get_max_threads ? omp_get_max_threads() : 1) {
   if (omp_set_num_threads) omp_set_num_threads(1);  // of this thread alone
 }
 

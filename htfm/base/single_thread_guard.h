@@ -1,10 +1,11 @@
-// Keeps LibTorch's operations on the calling thread: their sums then do not depend on the number of cores, and tasks of parallel_for start
-// no further threads.
+// Keeps LibTorch's operations on the calling thread: their sums then do not depend on the number of cores, and tasks of
+// parallel_for start no further threads.
 #pragma once
 
 namespace htfm {
 
-/// As long as it lives, what MKL and OpenMP do for calls from this thread stays on it. Without effect where LibTorch has other ones.
+/// As long as it lives, what MKL and OpenMP do for calls from this thread stays on it. Without effect where LibTorch
+/// has other ones.
 class SingleThreadGuard {
  public:
   SingleThreadGuard();

@@ -12,13 +12,16 @@ namespace htfm {
 
 std::string ClockSpec::describe() const {
   std::string inside;
-  for (const auto& [name, value] : parameters) inside += fmt::format("{}{}={}", inside.empty() ? "" : ", ", name, value);
+  for (const auto& [name, value] : parameters)
+    inside += fmt::format("{}{}={}", inside.empty() ? "" : ", ", name, value);
   if (!table.empty()) inside = table[0] > 0 ? fmt::format("index {:.3g}", 2 * table[0]) : "light";
   return fmt::format("{}{}, grid {}{}", family, inside.empty() ? "" : "(" + inside + ")", grid,
                      scale == 1 ? "" : fmt::format(", scale {}", scale));
 }
 
-DeviceClockLaw Clock::device_law() const { throw InputError("[clock] expected a family with a CUDA backend, got {}", spec_.family); }
+DeviceClockLaw Clock::device_law() const {
+  throw InputError("[clock] expected a family with a CUDA backend, got {}", spec_.family);
+}
 
 ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   if (request.count < 0) throw InputError("[clock] expected a count of at least 0, got {}", request.count);

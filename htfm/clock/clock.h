@@ -1,6 +1,6 @@
 // Random clocks: nondecreasing paths T on [0,1] with T_0 = 0. Given T the source is Gaussian with covariance 2 A(T) I,
-// A(T) = int_0^1 T_s ds; over T it is Gaussian, alpha-stable, Student-t, ... according to the family (Theorem "Recovered
-// clock marginals").
+// A(T) = int_0^1 T_s ds; over T it is Gaussian, alpha-stable, Student-t, ... according to the family (Theorem
+// "Recovered clock marginals").
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,11 +13,12 @@
 #include <string_view>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/random.h"
 #include "htfm/base/registry.h"
 #include "htfm/clock/device.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// The law of a clock, as a config or a command line states it.
 struct ClockSpec {
@@ -27,7 +28,8 @@ struct ClockSpec {
   std::vector<double> table = {};            ///< fitted: the law of V (QuantileTable); empty for every other family
   double scale = 1;                          ///< the source is multiplied by it, so clocks and areas by its square
 
-  /// "stable(alpha=1.7), grid 200", with ", scale 2" where it is not 1: one line for logs, and what two laws are compared by.
+  /// "stable(alpha=1.7), grid 200", with ", scale 2" where it is not 1: one line for logs, and what two laws are
+  /// compared by.
   std::string describe() const;
 };
 
@@ -55,8 +57,8 @@ class Clock {
   const ClockSpec& spec() const { return spec_; }
   int grid() const { return spec_.grid; }
 
-  /// Draws clocks. Clock i of a key is the same whatever the count, the number of threads or the part asked for; on a CUDA device it
-  /// is the same up to rounding.
+  /// Draws clocks. Clock i of a key is the same whatever the count, the number of threads or the part asked for; on a
+  /// CUDA device it is the same up to rounding.
   ClockSample sample(Key key, const ClockRequest& request) const;
   virtual NaturalFeature natural_feature() const = 0;
   /// Polynomial tail exponent of the source, infinity for a light tail.
@@ -95,14 +97,14 @@ struct ClockFamily {
 
 /// All families: those of the library, then those that the program registered.
 EntryList<ClockFamily> clock_families();
-/// Makes a family known by its name wherever a config names one, its parameters as keys clock.<parameter>. InputError where the name is
-/// taken. Families of the same parameter name share the key.
+/// Makes a family known by its name wherever a config names one, its parameters as keys clock.<parameter>. InputError
+/// where the name is taken. Families of the same parameter name share the key.
 void register_clock(ClockFamily family);
 /// The clock of a specification; InputError names the family or parameter that is wrong.
 std::unique_ptr<Clock> make_clock(const ClockSpec& spec);
 
-/// Source points given areas: x_i = sqrt(2 A_i) z_i with z normal; n x dim float64. Row i depends on the key and first + i only.
-/// Drawn on the areas' device.
+/// Source points given areas: x_i = sqrt(2 A_i) z_i with z normal; n x dim float64. Row i depends on the key and first
+/// + i only. Drawn on the areas' device.
 at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim, int64_t first = 0);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -20,12 +20,14 @@ __device__ double positive_stable(uint64_t key, uint64_t index, double rho, doub
 // 32 bits where fewer digits do.
 __device__ double coarse_uniform(uint32_t word) { return (static_cast<double>(word) + 0.5) * 0x1p-32; }
 
-// Marsaglia and Tsang, as in htfm/base/random_kernels.cpp: attempt a of element i uses the words of counter i in stream a + 1.
+// Marsaglia and Tsang, as in htfm/base/random_kernels.cpp: attempt a of element i uses the words of counter i in stream
+// a + 1.
 __device__ double log_gamma_draw(uint64_t key, uint64_t index, double shape) {
   const double d = (shape < 1 ? shape + 1 : shape) - 1.0 / 3.0, c = 1 / sqrt(9 * d);
   for (uint64_t stream = 1;; ++stream) {
     const Words w = philox(key, index, stream);
-    const double s = sinpi(coarse_uniform(w.w[2])), x = sqrt(-2 * log(open_uniform(w.w[0], w.w[1]))) * (1 - 2 * s * s), root = 1 + c * x;
+    const double s = sinpi(coarse_uniform(w.w[2])), x = sqrt(-2 * log(open_uniform(w.w[0], w.w[1]))) * (1 - 2 * s * s),
+                 root = 1 + c * x;
     if (root <= 0) continue;
     const double v = root * root * root, log_v = 3 * log(root);
     if (0.5 * x * x + d * (1 - v + log_v) - log(coarse_uniform(w.w[3])) <= 0) continue;
@@ -37,8 +39,8 @@ __device__ double log_gamma_draw(uint64_t key, uint64_t index, double shape) {
 constexpr int kWarp = 32;
 constexpr unsigned kAll = 0xffffffffu;
 
-__global__ void sample_kernel(uint64_t key, DeviceClockLaw law, const double* __restrict__ weight, int64_t first, int64_t n, double* area,
-                              double* end, double* paths) {
+__global__ void sample_kernel(uint64_t key, DeviceClockLaw law, const double* __restrict__ weight, int64_t first,
+                              int64_t n, double* area, double* end, double* paths) {
   const int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   if (i >= n) return;
@@ -59,7 +61,8 @@ __global__ void sample_kernel(uint64_t key, DeviceClockLaw law, const double* __
   for (int base = 0; base < law.grid; base += kWarp) {
     const int j = base + lane;
     const double step =
-        j < law.grid ? positive_stable(key, static_cast<uint64_t>((first + i) * law.grid + j), law.shape, law.log_scale) : 0.0;
+        j < law.grid ? positive_stable(key, static_cast<uint64_t>((first + i) * law.grid + j), law.shape, law.log_scale)
+                     : 0.0;
     if (j < law.grid) weighted += weight[j] * step;
     double scan = step;
     for (int offset = 1; offset < kWarp; offset *= 2) {
@@ -73,23 +76,27 @@ __global__ void sample_kernel(uint64_t key, DeviceClockLaw law, const double* __
   if (lane == 0) end[i] = total, area[i] = weighted;
 }
 
-__global__ void source_kernel(uint64_t key, const double* __restrict__ area, int64_t first, int64_t n, int64_t dim, double* x) {
+__global__ void source_kernel(uint64_t key, const double* __restrict__ area, int64_t first, int64_t n, int64_t dim,
+                              double* x) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n * dim) return;
   const auto element = static_cast<uint64_t>(first * dim + i);
   x[i] = sqrt(2 * area[i / dim]) * cuda::normal_draw(key, element);
 }
 
-void sample(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, double* area, double* end, double* paths) {
+void sample(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, double* area, double* end,
+            double* paths) {
   if (n == 0) return;
   double* weight = nullptr;
   if (law.weight) {
     check(cudaMalloc(&weight, sizeof(double) * static_cast<size_t>(law.grid)), "weights");
-    check(cudaMemcpy(weight, law.weight, sizeof(double) * static_cast<size_t>(law.grid), cudaMemcpyHostToDevice), "weights");
+    check(cudaMemcpy(weight, law.weight, sizeof(double) * static_cast<size_t>(law.grid), cudaMemcpyHostToDevice),
+          "weights");
   }
   constexpr int threads = 128;
   check(cudaDeviceSynchronize(), "clock kernel");  // what other streams still do with the memory
-  sample_kernel<<<static_cast<unsigned>((n * kWarp + threads - 1) / threads), threads>>>(key, law, weight, first, n, area, end, paths);
+  sample_kernel<<<static_cast<unsigned>((n * kWarp + threads - 1) / threads), threads>>>(key, law, weight, first, n,
+                                                                                         area, end, paths);
   check(cudaGetLastError(), "clock kernel");
   check(cudaDeviceSynchronize(), "clock kernel");
   if (weight) check(cudaFree(weight), "weights");

@@ -1,5 +1,6 @@
-// T_t = drift t + jumps that arrive at a rate, with sizes J = c (U^(-1/c) - 1), c = jump_tail: P(J > x) = (1 + x/c)^-c, Pareto with index
-// c, and exponential of mean 1 as c grows. Given the path the source is Gaussian, so its tail exponent is 2 c.
+// T_t = drift t + jumps that arrive at a rate, with sizes J = c (U^(-1/c) - 1), c = jump_tail: P(J > x) = (1 + x/c)^-c,
+// Pareto with index c, and exponential of mean 1 as c grows. Given the path the source is Gaussian, so its tail
+// exponent is 2 c.
 #include <cmath>
 #include <limits>
 
@@ -13,15 +14,20 @@ namespace {
 class CompoundPoisson final : public Clock {
  public:
   explicit CompoundPoisson(ClockSpec spec)
-      : Clock(std::move(spec)), drift_(parameter("drift")), rate_(parameter("rate")), tail_(parameter("jump_tail")), times_(grid_times()) {
+      : Clock(std::move(spec)),
+        drift_(parameter("drift")),
+        rate_(parameter("rate")),
+        tail_(parameter("jump_tail")),
+        times_(grid_times()) {
     if (rate_ > 1e5) throw InputError("[clock.rate] expected at most 1e5 jumps a path on average, got {}", rate_);
   }
   NaturalFeature natural_feature() const override { return NaturalFeature::path; }
   double tail_exponent() const override { return 2 * tail_; }
 
  protected:
-  // Jump k of a clock takes elements 2k (waiting time) and 2k + 1 (size) of the clock's own stream. The area is that of the path with its
-  // jumps where they are, drift / 2 + sum (1 - time) size: the grid only decides what is shown of the path.
+  // Jump k of a clock takes elements 2k (waiting time) and 2k + 1 (size) of the clock's own stream. The area is that of
+  // the path with its jumps where they are, drift / 2 + sum (1 - time) size: the grid only decides what is shown of the
+  // path.
   void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
     for (int64_t i = 0; i < n; ++i) {
       const Key own = key.child(static_cast<uint64_t>(first + i));
@@ -30,7 +36,8 @@ class CompoundPoisson final : public Clock {
       size_t shown = 0;  // grid points that lie before the next jump
       for (uint64_t k = 0;; k += 2) {
         time -= std::log(own.uniform(k)) / rate_;
-        for (; path && shown < times_.size() && (time > 1 || times_[shown] < time); ++shown) path[shown] = drift_ * times_[shown] + jumps;
+        for (; path && shown < times_.size() && (time > 1 || times_[shown] < time); ++shown)
+          path[shown] = drift_ * times_[shown] + jumps;
         if (time > 1) break;
         const double size = tail_ * std::expm1(-std::log(own.uniform(k + 1)) / tail_);
         jumps += size;

@@ -1,12 +1,15 @@
-// Clocks and sources on a CUDA device. The kernels live in a library of their own, loaded when a device is first asked for,
-// so that the program starts fast and runs where there is no CUDA.
+// Clocks and sources on a CUDA device. The kernels live in a library of their own, loaded when a device is first asked
+// for, so that the program starts fast and runs where there is no CUDA.
 #pragma once
 
 #include <cstdint>
 
-namespace htfm {
+#include "htfm/base/api.h"
 
-/// A clock's law as plain data for a kernel. Its numbers are those of the CPU: the same key gives the same clocks up to rounding.
+namespace htfm HTFM_PUBLIC {
+
+/// A clock's law as plain data for a kernel. Its numbers are those of the CPU: the same key gives the same clocks up to
+/// rounding.
 struct DeviceClockLaw {
   enum class Kind : int32_t { deterministic, stable, inverse_gamma };
   Kind kind = Kind::deterministic;
@@ -19,7 +22,8 @@ struct DeviceClockLaw {
 /// What the CUDA library offers; pointers are device memory except where said, calls return when the work is done.
 struct ClockBackend {
   /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)].
-  void (*sample)(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, double* area, double* end, double* paths);
+  void (*sample)(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, double* area, double* end,
+                 double* paths);
   /// x[n x dim] = sqrt(2 area) z, z being elements first * dim .. of the key's normal stream.
   void (*source)(uint64_t key, const double* area, int64_t first, int64_t n, int64_t dim, double* x);
 };
@@ -27,4 +31,4 @@ struct ClockBackend {
 /// The backend of this machine; InputError where the CUDA library or a device is missing.
 const ClockBackend& cuda_clock_backend();
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

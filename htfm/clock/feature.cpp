@@ -45,7 +45,9 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec)
     : order_(spec.order), end_(spec.end), area_(spec.area), squash_(spec.squash) {
   if (spec.kind == "auto") {
     const NaturalFeature natural = clock.natural_feature();
-    kind_ = natural == NaturalFeature::none ? Kind::none : natural == NaturalFeature::log_slope ? Kind::log_slope : Kind::logsignature;
+    kind_ = natural == NaturalFeature::none        ? Kind::none
+            : natural == NaturalFeature::log_slope ? Kind::log_slope
+                                                   : Kind::logsignature;
   } else if (spec.kind == "none") {
     kind_ = Kind::none;
   } else if (spec.kind == "log_slope") {
@@ -57,7 +59,8 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec)
   } else {
     throw InputError("[feature.kind] expected auto, none, log_slope, logsignature or signature; got '{}'", spec.kind);
   }
-  if (order_ < 0 || order_ > kMaxDepth) throw InputError("[feature.order] expected an order from 0 to {}, got {}", kMaxDepth, order_);
+  if (order_ < 0 || order_ > kMaxDepth)
+    throw InputError("[feature.order] expected an order from 0 to {}, got {}", kMaxDepth, order_);
   if (order_ == 0) kind_ = Kind::none;
   if (spec.transform == "log1p")
     transform_ = Transform::log1p;
@@ -84,7 +87,8 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec)
     area_ = false;  // the slope tells the area
     description_ = "log T_1";
   } else {
-    path_.augment_time = transform_ != Transform::per_path;  // per-path standardises time as well, so it comes augmented
+    path_.augment_time =
+        transform_ != Transform::per_path;  // per-path standardises time as well, so it comes augmented
     path_.time_first = transform_ == Transform::per_path;
     const int width = convention_moves(path_.convention, 2, true).width;  // time and clock
     if (kind_ == Kind::logsignature) {
@@ -95,9 +99,10 @@ PathFeature::PathFeature(const Clock& clock, const FeatureSpec& spec)
       clock_coordinates_ = words_with_clock(width, order_);
     }
     needs_paths_ = order_ > 1 || path_.convention != Convention::linear || transform_ == Transform::per_path;
-    description_ = fmt::format("{} of order {}{}, {}{}", spec.kind == "signature" ? "signature" : "logsignature", order_,
-                               kind_ == Kind::logsignature && order_ > 1 ? " in " + spec.basis : "", spec.transform,
-                               path_.convention == Convention::linear ? "" : ", " + spec.convention + " path");
+    description_ =
+        fmt::format("{} of order {}{}, {}{}", spec.kind == "signature" ? "signature" : "logsignature", order_,
+                    kind_ == Kind::logsignature && order_ > 1 ? " in " + spec.basis : "", spec.transform,
+                    path_.convention == Convention::linear ? "" : ", " + spec.convention + " path");
   }
   size_ = path_size_ + (end_ ? 1 : 0) + (area_ ? 1 : 0);
   if (end_) description_ += ", with T_1";
@@ -115,7 +120,8 @@ ClockSample PathFeature::shown(const ClockSample& clocks) const {
   const int64_t n = clocks.area.size(0);
   const double* area = clocks.area.const_data_ptr<double>();
   if (std::none_of(area, area + n, [&](double a) { return a > largest_area_; })) return clocks;
-  ClockSample out{clocks.area.clone(), clocks.end.clone(), clocks.paths.defined() ? clocks.paths.clone() : at::Tensor()};
+  ClockSample out{clocks.area.clone(), clocks.end.clone(),
+                  clocks.paths.defined() ? clocks.paths.clone() : at::Tensor()};
   for (int64_t i = 0; i < n; ++i) {
     if (!(area[i] > largest_area_)) continue;
     const double factor = largest_area_ / area[i];
@@ -146,7 +152,8 @@ at::Tensor PathFeature::path_coordinates(const ClockSample& clocks) const {
     return out;
   }
   if (!clocks.paths.defined()) throw Error("[feature] expected clocks with their paths");
-  const at::Tensor paths = transform_ == Transform::per_path ? standardise_along_time(augment_time(clocks.paths)) : clocks.paths;
+  const at::Tensor paths =
+      transform_ == Transform::per_path ? standardise_along_time(augment_time(clocks.paths)) : clocks.paths;
   return kind_ == Kind::logsignature ? logsignature(paths, order_, basis_, path_) : signature(paths, order_, path_);
 }
 

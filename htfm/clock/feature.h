@@ -3,14 +3,15 @@
 
 #include <limits>
 
+#include "htfm/base/api.h"
 #include "htfm/clock/clock.h"
 #include "htfm/signature/signature.h"
 #include "htfm/signature/standardise.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// Level of the area from which on a network is told no more of a clock than its shape: few larger ones are seen in training, and in the
-/// tail everything is the same but for its scale.
+/// Level of the area from which on a network is told no more of a clock than its shape: few larger ones are seen in
+/// training, and in the tail everything is the same but for its scale.
 inline constexpr double kSaturation = 0.9995;
 
 struct FeatureSpec {
@@ -36,9 +37,9 @@ class PathFeature {
   bool needs_paths() const { return needs_paths_; }
   /// n x size, float64.
   at::Tensor operator()(const ClockSample& clocks) const;
-  /// What the network is given: the feature, standardised unless the specification says otherwise, float32. Squashed, a coordinate with
-  /// exponential tails (the logarithm of a heavy clock) grows about like a normal one, and the largest clocks stay where the network has
-  /// learned.
+  /// What the network is given: the feature, standardised unless the specification says otherwise, float32. Squashed, a
+  /// coordinate with exponential tails (the logarithm of a heavy clock) grows about like a normal one, and the largest
+  /// clocks stay where the network has learned.
   at::Tensor standardised(const at::Tensor& raw, const RunningStandardiser& standardiser) const;
   /// The area beyond which a clock is shown shrunk to it; infinity: none is.
   double largest_area() const { return largest_area_; }
@@ -63,4 +64,4 @@ class PathFeature {
   std::string description_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -1,5 +1,5 @@
-// Clocks that come from a data set. `fitted`: T_t = t V, the law of V given by a table of quantiles (htfm/stat/mixing_law.h); `auto`: a
-// name for whichever family the data speak for (htfm/model/choose_clock.h).
+// Clocks that come from a data set. `fitted`: T_t = t V, the law of V given by a table of quantiles
+// (htfm/stat/mixing_law.h); `auto`: a name for whichever family the data speak for (htfm/model/choose_clock.h).
 #include <cmath>
 
 #include "htfm/base/error.h"
@@ -14,7 +14,9 @@ class Fitted final : public Clock {
  public:
   explicit Fitted(ClockSpec spec) : Clock(std::move(spec)), law_(this->spec().table), times_(grid_times()) {}
   NaturalFeature natural_feature() const override { return NaturalFeature::log_slope; }
-  double tail_exponent() const override { return law_.exponent() > 0 ? 2 * law_.exponent() : std::numeric_limits<double>::infinity(); }
+  double tail_exponent() const override {
+    return law_.exponent() > 0 ? 2 * law_.exponent() : std::numeric_limits<double>::infinity();
+  }
 
  protected:
   void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
@@ -22,7 +24,8 @@ class Fitted final : public Clock {
     for (int64_t i = 0; i < n; ++i) {
       end[i] = std::exp(law_.log_upper_quantile(end[i]));
       area[i] = end[i] / 2;
-      for (int64_t j = 0; paths && j <= grid(); ++j) paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
+      for (int64_t j = 0; paths && j <= grid(); ++j)
+        paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
     }
   }
 
@@ -32,8 +35,9 @@ class Fitted final : public Clock {
 };
 
 [[noreturn]] void refuse(const ClockSpec& spec) {
-  throw InputError("[clock.family] expected a family with a law of its own, got {}, which takes it from the data of a training",
-                   spec.family);
+  throw InputError(
+      "[clock.family] expected a family with a law of its own, got {}, which takes it from the data of a training",
+      spec.family);
 }
 
 }  // namespace

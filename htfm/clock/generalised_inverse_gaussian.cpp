@@ -1,5 +1,6 @@
-// T_t = t V with V = X / E X, X generalised inverse Gaussian with density x^(order - 1) exp(-concentration (x + 1/x) / 2): the symmetric
-// generalised hyperbolic source. order -1/2 is the inverse Gaussian clock; concentration -> 0 with a positive order the gamma clock.
+// T_t = t V with V = X / E X, X generalised inverse Gaussian with density x^(order - 1) exp(-concentration (x + 1/x) /
+// 2): the symmetric generalised hyperbolic source. order -1/2 is the inverse Gaussian clock; concentration -> 0 with a
+// positive order the gamma clock.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +11,8 @@ namespace htfm {
 
 namespace {
 
-// E X = K_(p+1)(w) / K_p(w), where K_-p = K_p: by the recurrence from an order in (-1,1), where nothing over- or underflows.
+// E X = K_(p+1)(w) / K_p(w), where K_-p = K_p: by the recurrence from an order in (-1,1), where nothing over- or
+// underflows.
 double mean_of(double p, double w) {
   if (p <= -1) return 1 / mean_of(-p - 1, w);
   const double order = p < 0 ? p : p - std::floor(p);
@@ -20,8 +22,8 @@ double mean_of(double p, double w) {
   return ratio;
 }
 
-// Devroye (2014): log X less its mode has the log-concave density exp(psi), psi(x) = -a (cosh x - 1) - p (e^x - x - 1) for p >= 0; a flat
-// middle and two exponential tails cover it, at the most 2.7 attempts a draw for any parameters.
+// Devroye (2014): log X less its mode has the log-concave density exp(psi), psi(x) = -a (cosh x - 1) - p (e^x - x - 1)
+// for p >= 0; a flat middle and two exponential tails cover it, at the most 2.7 attempts a draw for any parameters.
 class LogGig {
  public:
   LogGig(double p, double w) : p_(p), a_(w * w / (std::hypot(w, p) + p)), mode_(std::asinh(p / w)) {
@@ -74,7 +76,8 @@ class GeneralisedInverseGaussian final : public SlopeClock {
     const double w = parameter("concentration");
     log_mean_ = std::log(mean_of(order_, w));
     if (!std::isfinite(log_mean_))
-      throw InputError("[clock.concentration] expected one for which the mean of order {} fits into a double, got {}", order_, w);
+      throw InputError("[clock.concentration] expected one for which the mean of order {} fits into a double, got {}",
+                       order_, w);
   }
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
 
@@ -82,7 +85,8 @@ class GeneralisedInverseGaussian final : public SlopeClock {
   void fill_slopes(Key key, int64_t first, int64_t n, double* slope) const override {
     // X of a negative order is 1/X of the positive one.
     const double sign = order_ < 0 ? -1 : 1;
-    for (int64_t i = 0; i < n; ++i) slope[i] = std::exp(sign * law_.draw(key, static_cast<uint64_t>(first + i)) - log_mean_);
+    for (int64_t i = 0; i < n; ++i)
+      slope[i] = std::exp(sign * law_.draw(key, static_cast<uint64_t>(first + i)) - log_mean_);
   }
 
  private:

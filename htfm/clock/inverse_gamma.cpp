@@ -15,7 +15,9 @@ class InverseGamma final : public SlopeClock {
   double student_degrees() const override { return spec().scale == 1 ? parameter("nu") : 0; }
 
  protected:
-  DeviceClockLaw device_law() const override { return {DeviceClockLaw::Kind::inverse_gamma, grid(), parameter("nu") / 2}; }
+  DeviceClockLaw device_law() const override {
+    return {DeviceClockLaw::Kind::inverse_gamma, grid(), parameter("nu") / 2};
+  }
   void fill_slopes(Key key, int64_t first, int64_t n, double* slope) const override {
     const double half = parameter("nu") / 2, log_half = std::log(half);
     fill_log_gamma_draw(key, half, static_cast<uint64_t>(first), n, slope);

@@ -14,8 +14,8 @@ class InverseGaussian final : public SlopeClock {
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
 
  protected:
-  // Michael, Schucany and Haas (1976): (V - 1)^2 shape / V is chi-squared; its two roots x and 1/x are taken with odds 1 : x. The smaller
-  // one is written so that it loses no digits.
+  // Michael, Schucany and Haas (1976): (V - 1)^2 shape / V is chi-squared; its two roots x and 1/x are taken with odds
+  // 1 : x. The smaller one is written so that it loses no digits.
   void fill_slopes(Key key, int64_t first, int64_t n, double* slope) const override {
     std::vector<double> z(static_cast<size_t>(n)), u(static_cast<size_t>(n));
     fill_normal(key.child("normal"), static_cast<uint64_t>(first), n, z.data());

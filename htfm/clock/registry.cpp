@@ -1,5 +1,5 @@
-// The families by name. A new family of the library is one file that defines <name>_family() and one entry here; a program adds its own
-// with register_clock.
+// The families by name. A new family of the library is one file that defines <name>_family() and one entry here; a
+// program adds its own with register_clock.
 #include "htfm/base/registry.h"
 
 #include "htfm/clock/clock.h"
@@ -36,11 +36,14 @@ Registry<ClockFamily>& families() {
 EntryList<ClockFamily> clock_families() { return families().list(); }
 
 void register_clock(ClockFamily family) {
-  if (!family.make) throw InputError("[register_clock] {}: expected a function that makes the clock, got none", family.name);
-  if (family.from_data) throw InputError("[register_clock] {}: expected a family with a law of its own, got one from data", family.name);
+  if (!family.make)
+    throw InputError("[register_clock] {}: expected a function that makes the clock, got none", family.name);
+  if (family.from_data)
+    throw InputError("[register_clock] {}: expected a family with a law of its own, got one from data", family.name);
   for (const ClockParameter& p : family.parameters)
     if (!is_part_name(p.name) || p.name == "family" || p.name == "grid" || p.name == "scale")
-      throw InputError("[register_clock] {}: expected a parameter whose key clock.<name> is free, got '{}'", family.name, p.name);
+      throw InputError("[register_clock] {}: expected a parameter whose key clock.<name> is free, got '{}'",
+                       family.name, p.name);
   families().add(std::move(family), "clock");
 }
 
@@ -51,14 +54,17 @@ std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
   if (!(spec.scale > 0 && std::isfinite(spec.scale * spec.scale)))
     throw InputError("[clock.scale] expected a positive scale, got {}", spec.scale);
   for (const auto& given : spec.parameters)
-    if (std::none_of(family.parameters.begin(), family.parameters.end(), [&](const ClockParameter& p) { return p.name == given.first; }))
-      throw InputError("[clock.{}] expected no such parameter for the family {}, got {}", given.first, family.name, given.second);
+    if (std::none_of(family.parameters.begin(), family.parameters.end(),
+                     [&](const ClockParameter& p) { return p.name == given.first; }))
+      throw InputError("[clock.{}] expected no such parameter for the family {}, got {}", given.first, family.name,
+                       given.second);
   for (const ClockParameter& p : family.parameters) {
     const auto found = spec.parameters.find(p.name);
     if (found == spec.parameters.end())
       throw InputError("[clock.{}] expected a value ({}) for the family {}, got none", p.name, p.meaning, family.name);
     if (!(found->second > p.lower && found->second < p.upper))
-      throw InputError("[clock.{}] expected {} in ({}, {}), got {}", p.name, p.meaning, p.lower, p.upper, found->second);
+      throw InputError("[clock.{}] expected {} in ({}, {}), got {}", p.name, p.meaning, p.lower, p.upper,
+                       found->second);
   }
   std::unique_ptr<Clock> clock = family.make(spec);
   if (!clock) throw Error("[clock.family] expected {} to make a clock, got none", family.name);

@@ -1,9 +1,11 @@
-// Clocks that are straight lines T_t = t V with a random slope V: the area is V/2 and the source sqrt(V) z, exact on any grid.
+// Clocks that are straight lines T_t = t V with a random slope V: the area is V/2 and the source sqrt(V) z, exact on
+// any grid.
 #pragma once
 
+#include "htfm/base/api.h"
 #include "htfm/clock/clock.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 class SlopeClock : public Clock {
  public:
@@ -18,7 +20,8 @@ class SlopeClock : public Clock {
     fill_slopes(key, first, n, end);
     for (int64_t i = 0; i < n; ++i) {
       area[i] = end[i] / 2;
-      for (int64_t j = 0; paths && j <= grid(); ++j) paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
+      for (int64_t j = 0; paths && j <= grid(); ++j)
+        paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
     }
   }
 
@@ -26,4 +29,4 @@ class SlopeClock : public Clock {
   std::vector<double> times_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

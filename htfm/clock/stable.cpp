@@ -1,5 +1,5 @@
-// The rho-stable subordinator, rho = alpha/2, with E exp(-s T_t) = exp(-(rho+1) t s^rho / 2): the isotropic alpha-stable
-// source (HTFM-alpha).
+// The rho-stable subordinator, rho = alpha/2, with E exp(-s T_t) = exp(-(rho+1) t s^rho / 2): the isotropic
+// alpha-stable source (HTFM-alpha).
 #include <algorithm>
 #include <cmath>
 
@@ -17,8 +17,8 @@ class Stable final : public Clock {
     const double h = 1.0 / steps;
     increment_scale_ = std::pow((rho_ + 1) * h / 2, 1 / rho_);
     if (!std::isnormal(increment_scale_))
-      throw InputError("[clock.alpha] expected an alpha whose increments on a grid of {} fit into a double, got {}", steps,
-                       parameter("alpha"));
+      throw InputError("[clock.alpha] expected an alpha whose increments on a grid of {} fit into a double, got {}",
+                       steps, parameter("alpha"));
     // A = c sum_i w_i dT_i with w_i the weights of the piecewise-linear path; c makes the law of A exact on this grid.
     weight_.resize(static_cast<size_t>(steps));
     double sum = 0;
@@ -42,9 +42,11 @@ class Stable final : public Clock {
     std::vector<double> increments(static_cast<size_t>(std::min(n, block) * steps));
     for (int64_t at = 0; at < n; at += block) {
       const int64_t m = std::min(block, n - at);
-      fill_positive_stable(key, rho_, increment_scale_, static_cast<uint64_t>((first + at) * steps), m * steps, increments.data());
+      fill_positive_stable(key, rho_, increment_scale_, static_cast<uint64_t>((first + at) * steps), m * steps,
+                           increments.data());
       int64_t i = 0;
-      for (; i + 4 <= m; i += 4) walk<4>(increments.data() + i * steps, area + at + i, end + at + i, row(paths, at + i));
+      for (; i + 4 <= m; i += 4)
+        walk<4>(increments.data() + i * steps, area + at + i, end + at + i, row(paths, at + i));
       for (; i < m; ++i) walk<1>(increments.data() + i * steps, area + at + i, end + at + i, row(paths, at + i));
     }
   }

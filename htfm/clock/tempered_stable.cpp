@@ -1,6 +1,6 @@
-// T_t = t V with V/2 an exponentially tempered rho-stable variable, rho = alpha/2: E exp(-s V/2) = exp(-((theta + s)^rho - theta^rho) / 2).
-// theta -> 0 gives the stable source. The area of a tempered subordinator's path is no such variable, and no constant of a grid makes it
-// one; a random slope gives the law exactly.
+// T_t = t V with V/2 an exponentially tempered rho-stable variable, rho = alpha/2: E exp(-s V/2) = exp(-((theta +
+// s)^rho - theta^rho) / 2). theta -> 0 gives the stable source. The area of a tempered subordinator's path is no such
+// variable, and no constant of a grid makes it one; a random slope gives the law exactly.
 #include <cmath>
 #include <limits>
 
@@ -13,12 +13,16 @@ namespace {
 
 class TemperedStable final : public SlopeClock {
  public:
-  explicit TemperedStable(ClockSpec spec) : SlopeClock(std::move(spec)), rho_(parameter("alpha") / 2), theta_(parameter("tempering")) {
-    // A sum of independent parts, each accepted with probability exp(-theta^rho / (2 parts)) >= exp(-1/2) (Hofert 2011).
+  explicit TemperedStable(ClockSpec spec)
+      : SlopeClock(std::move(spec)), rho_(parameter("alpha") / 2), theta_(parameter("tempering")) {
+    // A sum of independent parts, each accepted with probability exp(-theta^rho / (2 parts)) >= exp(-1/2) (Hofert
+    // 2011).
     const double strength = std::pow(theta_, rho_);
     if (!(strength <= kLargest))
-      throw InputError("[clock.tempering] expected tempering^(alpha/2) of at most {}: beyond, the clock is all but deterministic, got {}",
-                       kLargest, theta_);
+      throw InputError(
+          "[clock.tempering] expected tempering^(alpha/2) of at most {}: beyond, the clock is all but deterministic, "
+          "got {}",
+          kLargest, theta_);
     parts_ = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(strength)));
     part_scale_ = std::pow(0.5 / static_cast<double>(parts_), 1 / rho_);
     if (!std::isnormal(part_scale_))
@@ -42,8 +46,9 @@ class TemperedStable final : public SlopeClock {
   }
 
  private:
-  // A part is its first attempt S whose uniform number lies below exp(-theta S). Attempt a of all parts is a stream of its own, so that a
-  // part does not depend on its neighbours' rejections; a group is drawn at once, until all its parts are settled.
+  // A part is its first attempt S whose uniform number lies below exp(-theta S). Attempt a of all parts is a stream of
+  // its own, so that a part does not depend on its neighbours' rejections; a group is drawn at once, until all its
+  // parts are settled.
   void fill_parts(Key key, uint64_t first, int64_t n, double* part) const {
     const Key draws = key.child("draw"), lots = key.child("accept");
     double s[kGroup], u[kGroup];
@@ -76,7 +81,8 @@ class TemperedStable final : public SlopeClock {
 ClockFamily tempered_stable_family() {
   return {"tempered-stable",
           "T_t = t V, V exponentially tempered alpha/2-stable; stable source with its far tail cut",
-          {{"alpha", 0, 2, "stability index"}, {"tempering", 0, std::numeric_limits<double>::infinity(), "rate theta of the tempering"}},
+          {{"alpha", 0, 2, "stability index"},
+           {"tempering", 0, std::numeric_limits<double>::infinity(), "rate theta of the tempering"}},
           [](ClockSpec spec) { return std::make_unique<TemperedStable>(std::move(spec)); }};
 }
 

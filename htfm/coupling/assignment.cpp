@@ -15,14 +15,21 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
-// The shortest augmenting path method (Jonker and Volgenant). Its paths are short where it starts from good prices, so every second
-// row and column are solved first: their prices give each column the highest one that none of those rows objects to. Measured on
-// batches of 1,024 points that saves three quarters of the scans; an auction saves as much where tails are light and nothing where they
-// are heavy, and short lists of candidates cost more in branches than they save in arithmetic.
+// The shortest augmenting path method (Jonker and Volgenant). Its paths are short where it starts from good prices, so
+// every second row and column are solved first: their prices give each column the highest one that none of those rows
+// objects to. Measured on batches of 1,024 points that saves three quarters of the scans; an auction saves as much
+// where tails are light and nothing where they are heavy, and short lists of candidates cost more in branches than they
+// save in arithmetic.
 class Solver {
  public:
   Solver(int64_t n, const double* cost)
-      : n_(n), cost_(cost), price_(at(n), kInfinity), column_(at(n), -1), owner_(at(n), -1), distance_(at(n)), from_(at(n)) {}
+      : n_(n),
+        cost_(cost),
+        price_(at(n), kInfinity),
+        column_(at(n), -1),
+        owner_(at(n), -1),
+        distance_(at(n)),
+        from_(at(n)) {}
 
   void solve() {
     constexpr int64_t kSmall = 32;
@@ -57,8 +64,8 @@ class Solver {
     for (int64_t i = 0; i < half; ++i) kernels_.lower(n_, row(2 * i), solved.row_price[at(i)], price_.data());
   }
 
-  // Each row takes its best column and lowers its price until the next best is as good; a row that had the column looks again,
-  // while the number of such turns is bounded. Returns the rows that are left.
+  // Each row takes its best column and lowers its price until the next best is as good; a row that had the column looks
+  // again, while the number of such turns is bounded. Returns the rows that are left.
   std::vector<int64_t> take_best_columns() {
     std::vector<int64_t> open(at(n_)), left;
     for (int64_t i = 0; i < n_; ++i) open[at(i)] = n_ - 1 - i;
@@ -82,7 +89,8 @@ class Solver {
     return left;
   }
 
-  // Dijkstra over reduced costs from a free row to a free column; lowers prices so that the pairs along the path are tight.
+  // Dijkstra over reduced costs from a free row to a free column; lowers prices so that the pairs along the path are
+  // tight.
   void augment(int64_t start) {
     open_price_ = price_;
     std::fill(distance_.begin(), distance_.end(), kInfinity);
@@ -91,7 +99,8 @@ class Solver {
     double offset = 0;
     Nearest nearest;
     for (;;) {
-      nearest = kernels_.relax(n_, row(i), open_price_.data(), offset, static_cast<double>(i), distance_.data(), from_.data());
+      nearest = kernels_.relax(n_, row(i), open_price_.data(), offset, static_cast<double>(i), distance_.data(),
+                               from_.data());
       const int64_t j = nearest.at;
       if (owner_[at(j)] < 0) break;
       done_.push_back({nearest.distance, j});
@@ -141,11 +150,13 @@ Assignment assign_points(int64_t n, const double* x0, const double* x1, int64_t 
   for (int64_t i = 0; i < n; ++i)
     for (int64_t d = 0; d < dim; ++d) {
       for (const double x : {x0[i * dim + d], x1[i * dim + d]})
-        if (!(std::abs(x) < kLargest)) throw InputError("[assign] expected finite points below {}, got {} in row {}", kLargest, x, i);
+        if (!(std::abs(x) < kLargest))
+          throw InputError("[assign] expected finite points below {}, got {} in row {}", kLargest, x, i);
       columns[at(d * n + i)] = x0[i * dim + d];
     }
   parallel_ranges(n, 32, [&](int64_t a, int64_t b) {
-    for (int64_t i = a; i < b; ++i) kernels<AssignmentKernels>().cost_row(n, dim, x1 + i * dim, columns.data(), p, cost.data() + i * n);
+    for (int64_t i = a; i < b; ++i)
+      kernels<AssignmentKernels>().cost_row(n, dim, x1 + i * dim, columns.data(), p, cost.data() + i * n);
   });
   return solve(n, cost.data());
 }

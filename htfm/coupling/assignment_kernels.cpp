@@ -82,7 +82,8 @@ BestTwo best_two(int64_t n, const double* cost, const double* price) {
   return out;
 }
 
-Nearest relax(int64_t n, const double* cost, const double* price, double offset, double row, double* distance, double* from) {
+Nearest relax(int64_t n, const double* cost, const double* price, double offset, double row, double* distance,
+              double* from) {
   Vec best[kChains], at[kChains], column[kChains];
   for (int k = 0; k < kChains; ++k) best[k] = splat(__builtin_inf()), at[k] = column[k] = first_columns(k);
   const Vec rows = splat(row);

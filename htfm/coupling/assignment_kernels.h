@@ -24,8 +24,10 @@ struct AssignmentKernels {
   void (*cost_row)(int64_t n, int64_t dim, const double* x, const double* y, double p, double* out);
   /// Of cost[j] - price[j].
   BestTwo (*best_two)(int64_t n, const double* cost, const double* price);
-  /// distance[j] = min(distance[j], (cost[j] - price[j]) + offset), from[j] = row where that is less; the smallest distance.
-  Nearest (*relax)(int64_t n, const double* cost, const double* price, double offset, double row, double* distance, double* from);
+  /// distance[j] = min(distance[j], (cost[j] - price[j]) + offset), from[j] = row where that is less; the smallest
+  /// distance.
+  Nearest (*relax)(int64_t n, const double* cost, const double* price, double offset, double row, double* distance,
+                   double* from);
   /// least[j] = min(least[j], cost[j] - price).
   void (*lower)(int64_t n, const double* cost, double price, double* least);
 };

@@ -68,7 +68,8 @@ class Ranked final : public Coupling {
   bool by_clock_;
 };
 
-// The minibatch transport that moves the batch the least: exact, or entropic where that takes too long. Clock and source move together.
+// The minibatch transport that moves the batch the least: exact, or entropic where that takes too long. Clock and
+// source move together.
 class Transport final : public Coupling {
  public:
   explicit Transport(const CouplingContext& c) : spec_(c.spec), source_(c.source), dim_(c.dim) {}
@@ -100,7 +101,8 @@ double tail_slope(const Clock& clock, const MagnitudeLaw& sizes) {
 std::vector<int64_t> ascending_order(std::span<const double> values) {
   std::vector<int64_t> order(values.size());
   std::iota(order.begin(), order.end(), int64_t{0});
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return values[a] < values[b] || (values[a] == values[b] && a < b); });
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return values[a] < values[b] || (values[a] == values[b] && a < b); });
   return order;
 }
 
@@ -117,7 +119,8 @@ Registry<CouplingInfo>& coupling_registry() {
       {"pool", "the data's size ranked in the whole data set, the source's in a large pool", make_pool_coupling},
       {"ot", "within the batch, the pairing of least cost |x_0 - x_1|^ot_power",
        [](const CouplingContext& c) -> std::unique_ptr<Coupling> { return std::make_unique<Transport>(c); }},
-      {"ot-given-clock", "coupling.group sources of one clock, and inside the group the pairing of least cost", make_ot_given_clock},
+      {"ot-given-clock", "coupling.group sources of one clock, and inside the group the pairing of least cost",
+       make_ot_given_clock},
   });
   return registry;
 }
@@ -127,7 +130,8 @@ Registry<CouplingInfo>& coupling_registry() {
 EntryList<CouplingInfo> couplings() { return coupling_registry().list(); }
 
 void register_coupling(CouplingInfo coupling) {
-  if (!coupling.make) throw InputError("[register_coupling] {}: expected a function that makes the coupling, got none", coupling.name);
+  if (!coupling.make)
+    throw InputError("[register_coupling] {}: expected a function that makes the coupling, got none", coupling.name);
   check_options(coupling.options, "coupling", coupling.name);
   coupling_registry().add(std::move(coupling), "coupling");
 }

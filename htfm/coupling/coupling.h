@@ -4,21 +4,22 @@
 
 #include <optional>
 
+#include "htfm/base/api.h"
 #include "htfm/base/part_options.h"
 #include "htfm/base/registry.h"
 #include "htfm/coupling/magnitude_law.h"
 #include "htfm/schedule/precondition.h"
 #include "htfm/source/source.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct CouplingSpec {
   std::string kind = "independent";
   SizeSpec size;
-  double ot_power = 2;     ///< ot: the cost is |x_0 - x_1|^power
-  double ot_entropy = 0;   ///< ot: entropic regularisation relative to the median cost; 0: exact
-  int64_t group = 64;      ///< ot-given-clock: sources that share a clock
-  int64_t pool = 1 << 18;  ///< pool: draws of the source that are ranked together
+  double ot_power = 2;       ///< ot: the cost is |x_0 - x_1|^power
+  double ot_entropy = 0;     ///< ot: entropic regularisation relative to the median cost; 0: exact
+  int64_t group = 64;        ///< ot-given-clock: sources that share a clock
+  int64_t pool = 1 << 18;    ///< pool: draws of the source that are ranked together
   PartOptions options = {};  ///< of a registered coupling
 };
 
@@ -26,9 +27,10 @@ class Coupling {
  public:
   virtual ~Coupling() = default;
   /// Draws clocks and sources for a batch: row i belongs to data row i. `level`: the rows' places in the law of sizes
-  /// (MagnitudeLaw::levels). Where `points` is false and the coupling does not look at them, x_0 is left out; of the independent one it is
-  /// sqrt(2A) z, z the stream key.child("source").
-  virtual SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>& level, bool points = true) const = 0;
+  /// (MagnitudeLaw::levels). Where `points` is false and the coupling does not look at them, x_0 is left out; of the
+  /// independent one it is sqrt(2A) z, z the stream key.child("source").
+  virtual SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>& level,
+                           bool points = true) const = 0;
   /// The data scale by clock, where the coupling determines it; otherwise it is fitted to drawn pairs.
   virtual std::optional<DataScale> data_scale(const MagnitudeLaw&) const { return std::nullopt; }
 };
@@ -52,11 +54,11 @@ EntryList<CouplingInfo> couplings();
 void register_coupling(CouplingInfo coupling);
 std::unique_ptr<Coupling> make_coupling(const CouplingContext& context);
 
-/// The slope of log s_d in log s_0, s_0 = sqrt(2A), in the far tail, where source and data both follow power laws; 0 where one of them does
-/// not. A skew does not change it: it is the area that is ranked, or what grows with it.
+/// The slope of log s_d in log s_0, s_0 = sqrt(2A), in the far tail, where source and data both follow power laws; 0
+/// where one of them does not. A skew does not change it: it is the area that is ranked, or what grows with it.
 double tail_slope(const Clock& clock, const MagnitudeLaw& sizes);
 
 /// The order of the values, smallest first; equal values in the order in which they stand.
 std::vector<int64_t> ascending_order(std::span<const double> values);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

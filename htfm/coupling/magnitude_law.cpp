@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "htfm/base/error.h"
-#include "htfm/stat/sort.h"
 #include "htfm/stat/order.h"
 #include "htfm/stat/scatter.h"
+#include "htfm/stat/sort.h"
 #include "htfm/stat/threshold.h"
 
 namespace htfm {
@@ -13,12 +13,12 @@ namespace htfm {
 namespace {
 
 constexpr int64_t kFewest = 20;  // exceedances that a tail is fitted to
-// A test of fit lets a bias pass that is as large as the scatter. A third of what passes has little of it left; and where the law is only
-// approached (more exceedances do not follow it), ten times too many pass by luck now and then, so no more than a share of all are taken
-// (doc/tails.md has the errors of these rules).
+// A test of fit lets a bias pass that is as large as the scatter. A third of what passes has little of it left; and
+// where the law is only approached (more exceedances do not follow it), ten times too many pass by luck now and then,
+// so no more than a share of all are taken (doc/tails.md has the errors of these rules).
 constexpr int64_t kCaution = 3, kFewRows = 50, kShare = 500;
-// Of the Anderson-Darling distance: the 80 % quantile where the law is right and its scale is fitted, and for the mean of neighbouring
-// numbers of exceedances, since a single one passes by luck too often.
+// Of the Anderson-Darling distance: the 80 % quantile where the law is right and its scale is fitted, and for the mean
+// of neighbouring numbers of exceedances, since a single one passes by luck too often.
 constexpr double kMeanDistance = 0.25, kDistance = 0.33;
 constexpr size_t kNeighbours = 5;
 
@@ -51,7 +51,8 @@ GpdFit fit_with_shape(std::span<const double> sorted, double shape) {
 
 }  // namespace
 
-MagnitudeLaw::MagnitudeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows) : size_(std::move(size)), centre_(median_centre(rows)) {
+MagnitudeLaw::MagnitudeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows)
+    : size_(std::move(size)), centre_(median_centre(rows)) {
   const int64_t n = rows.size(0), dim = rows.size(1);
   const float* x = rows.const_data_ptr<float>();
   sorted_.resize(static_cast<size_t>(n));
@@ -61,7 +62,9 @@ MagnitudeLaw::MagnitudeLaw(std::shared_ptr<const SizeStatistic> size, const at::
 
 void MagnitudeLaw::fit_tail(double expected) {
   if (!size_->homogeneous())
-    throw InputError("[data.tail] expected a size that grows with the distance from the centre for the Pareto tail, got a file of sizes");
+    throw InputError(
+        "[data.tail] expected a size that grows with the distance from the centre for the Pareto tail, got a file of "
+        "sizes");
   tail_ = {};
   const auto n = static_cast<int64_t>(sorted_.size());
   const char* whose = "the clock's";
@@ -69,7 +72,8 @@ void MagnitudeLaw::fit_tail(double expected) {
   if (std::isfinite(expected)) fit = fit_with_shape(sorted_, 1 / expected);
   if (fit.exceedances == 0) {
     const TailChoice choice = choose_threshold(sorted_);
-    if (choice.fits && choice.k / kCaution >= kFewest && choice.fit.shape > 0) fit = fit_gpd(sorted_, choice.k / kCaution);
+    if (choice.fits && choice.k / kCaution >= kFewest && choice.fit.shape > 0)
+      fit = fit_gpd(sorted_, choice.k / kCaution);
     whose = "their own";
   }
   if (fit.exceedances == 0 || !(fit.shape > 0)) {
@@ -78,8 +82,9 @@ void MagnitudeLaw::fit_tail(double expected) {
   }
   tail_.fit = fit;
   tail_.from = 1 - static_cast<double>(fit.exceedances) / static_cast<double>(n);
-  tail_.explanation = fmt::format("sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto law of index {:.3g}, {}",
-                                  fit.threshold, fit.exceedances, n, 1 / fit.shape, whose);
+  tail_.explanation =
+      fmt::format("sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto law of index {:.3g}, {}",
+                  fit.threshold, fit.exceedances, n, 1 / fit.shape, whose);
 }
 
 double MagnitudeLaw::quantile(double u) const {
@@ -114,7 +119,8 @@ std::vector<double> MagnitudeLaw::levels(Key key, const DataBatch& batch) const 
     auto above = below;
     while (above != sorted_.end() && *above == size) ++above;
     // A row from elsewhere (held out) lies between two ranks and takes the lower one's place.
-    const double first = static_cast<double>(std::min<int64_t>(below - sorted_.begin(), static_cast<int64_t>(sorted_.size()) - 1));
+    const double first =
+        static_cast<double>(std::min<int64_t>(below - sorted_.begin(), static_cast<int64_t>(sorted_.size()) - 1));
     const double ranks = std::max(1.0, static_cast<double>(above - below));
     u[i] = (first + ranks * u[i]) / static_cast<double>(sorted_.size());
   }

@@ -9,8 +9,9 @@ namespace htfm {
 
 namespace {
 
-// A batch is cut into groups. A group has one clock, its own sources given that clock, and the cheapest pairing inside. Rows of a batch
-// come in random order, so a group's data are independent of its clock, and given the clock both marginals are kept.
+// A batch is cut into groups. A group has one clock, its own sources given that clock, and the cheapest pairing inside.
+// Rows of a batch come in random order, so a group's data are independent of its clock, and given the clock both
+// marginals are kept.
 class TransportGivenClock final : public Coupling {
  public:
   explicit TransportGivenClock(const CouplingContext& c) : spec_(c.spec), source_(c.source), dim_(c.dim) {}
@@ -42,6 +43,8 @@ class TransportGivenClock final : public Coupling {
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_ot_given_clock(const CouplingContext& context) { return std::make_unique<TransportGivenClock>(context); }
+std::unique_ptr<Coupling> make_ot_given_clock(const CouplingContext& context) {
+  return std::make_unique<TransportGivenClock>(context);
+}
 
 }  // namespace htfm

@@ -1,4 +1,5 @@
-// Optimal transport given the clock (Theorem C.4 of the paper): several sources of one clock, paired at the least cost with as many data.
+// Optimal transport given the clock (Theorem C.4 of the paper): several sources of one clock, paired at the least cost
+// with as many data.
 #pragma once
 
 #include "htfm/coupling/coupling.h"

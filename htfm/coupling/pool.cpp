@@ -7,17 +7,17 @@
 #include <mutex>
 
 #include "htfm/base/error.h"
-#include "htfm/stat/sort.h"
-#include "htfm/stat/order.h"
 #include "htfm/coupling/student_radius.h"
+#include "htfm/stat/order.h"
 #include "htfm/stat/scatter.h"
+#include "htfm/stat/sort.h"
 
 namespace htfm {
 
 namespace {
 
-// Draws of the source ordered by radius. A clock comes with its radius, so the pair keeps its joint law; the direction is
-// drawn anew, since z of sqrt(2A) z is isotropic.
+// Draws of the source ordered by radius. A clock comes with its radius, so the pair keeps its joint law; the direction
+// is drawn anew, since z of sqrt(2A) z is isotropic.
 struct Ranking {
   int64_t number = -1;
   SourceBatch clocks;
@@ -39,16 +39,18 @@ at::Tensor points_of_radius(Key key, const std::vector<double>& radius, int64_t 
   return out;
 }
 
-// Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function of it: its
-// median is the function at the median. So s_d needs no pairs, only the law of the radius.
-// Where both have power tails the knots go on far beyond the data: a generalised Pareto law is a power law only in the limit.
-DataScale scale_by_level(const Clock& clock, const MagnitudeLaw& sizes, int64_t dim, const std::vector<double>& area_at_levels,
+// Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function
+// of it: its median is the function at the median. So s_d needs no pairs, only the law of the radius. Where both have
+// power tails the knots go on far beyond the data: a generalised Pareto law is a power law only in the limit.
+DataScale scale_by_level(const Clock& clock, const MagnitudeLaw& sizes, int64_t dim,
+                         const std::vector<double>& area_at_levels,
                          const std::function<double(double)>& survival_of_radius) {
   std::vector<double> x, y;
   const double middle = chi_median(dim);
   const auto add = [&](double s0) {
     const double size = sizes.upper_quantile(survival_of_radius(s0 * middle));
-    if (!(size > 0) || !std::isfinite(s0) || !std::isfinite(size) || (!x.empty() && !(std::log(s0) > x.back() + 1e-6))) return;
+    if (!(size > 0) || !std::isfinite(s0) || !std::isfinite(size) || (!x.empty() && !(std::log(s0) > x.back() + 1e-6)))
+      return;
     x.push_back(std::log(s0));
     y.push_back(std::log(size / middle));
   };
@@ -97,7 +99,8 @@ class Conjugate final : public Coupling {
     if (!sizes.size().is_distance()) return std::nullopt;
     std::vector<double> area = drawn_areas(source_.clock(), key_.child("scale").child("clock"));
     sort_values(area);
-    return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area), [&](double r) { return radius_.survival(r); });
+    return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area),
+                          [&](double r) { return radius_.survival(r); });
   }
 
  private:
@@ -113,13 +116,15 @@ class Pool final : public Coupling {
   std::optional<DataScale> data_scale(const MagnitudeLaw& sizes) const override {
     if (!sizes.size().is_distance()) return std::nullopt;
     const Key key = key_.child("scale");
-    std::vector<double> area = drawn_areas(source_.clock(), key.child("clock")), radius = radii(key, area.data(), kScaleDraws);
+    std::vector<double> area = drawn_areas(source_.clock(), key.child("clock")),
+                        radius = radii(key, area.data(), kScaleDraws);
     sort_values(area);
     sort_values(radius);
     // Beyond the last few hundred draws the radius follows its power law.
     const double exponent = source_.clock().tail_exponent(), far = radius[kScaleDraws - kFarDraws];
     return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area), [&](double r) {
-      if (r > far && std::isfinite(exponent)) return static_cast<double>(kFarDraws) / kScaleDraws * std::pow(r / far, -exponent);
+      if (r > far && std::isfinite(exponent))
+        return static_cast<double>(kFarDraws) / kScaleDraws * std::pow(r / far, -exponent);
       const auto above = radius.end() - std::upper_bound(radius.begin(), radius.end(), r);
       return (static_cast<double>(above) + 0.5) / (static_cast<double>(kScaleDraws) + 1);
     });
@@ -129,10 +134,12 @@ class Pool final : public Coupling {
 
   SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool points) const override {
     const int64_t n = data.rows.size(0);
-    // A new pool once as many rows were taken as it holds: a function of the position alone, so that a resumed run draws the same.
+    // A new pool once as many rows were taken as it holds: a function of the position alone, so that a resumed run
+    // draws the same.
     const std::shared_ptr<const Ranking> pool = ranking(data.position / size_);
     std::vector<int64_t> order(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) order[i] = std::min<int64_t>(static_cast<int64_t>(level[i] * static_cast<double>(size_)), size_ - 1);
+    for (int64_t i = 0; i < n; ++i)
+      order[i] = std::min<int64_t>(static_cast<int64_t>(level[i] * static_cast<double>(size_)), size_ - 1);
     SourceBatch out = pool->clocks;
     out.reorder(order);
     if (!points) return out;

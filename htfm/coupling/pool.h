@@ -1,4 +1,5 @@
-// The pool coupling: a data point of level u gets the source point whose radius is the u-quantile of the source's own law.
+// The pool coupling: a data point of level u gets the source point whose radius is the u-quantile of the source's own
+// law.
 #pragma once
 
 #include "htfm/coupling/coupling.h"

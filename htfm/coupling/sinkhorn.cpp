@@ -18,18 +18,25 @@ constexpr int64_t kDirect = 4;   // up to this dimension a cost is computed when
 
 size_t as_size(int64_t i) { return static_cast<size_t>(i); }
 
-// Weights exp((f_i + g_j - c_ij) / epsilon) between some rows (data) and some columns (sources); those of a row shall sum to the number of
-// columns, those of a column to the number of rows. An update corrects a potential by the logarithm of the sum that it gave, so
-// exponents stay near or below 0 and float32 suffices: an error of the cost far out only moves a far point by a part in 1e7.
+// Weights exp((f_i + g_j - c_ij) / epsilon) between some rows (data) and some columns (sources); those of a row shall
+// sum to the number of columns, those of a column to the number of rows. An update corrects a potential by the
+// logarithm of the sum that it gave, so exponents stay near or below 0 and float32 suffices: an error of the cost far
+// out only moves a far point by a part in 1e7.
 class Plan {
  public:
-  Plan(const std::vector<float>& data, std::vector<int64_t> rows, const std::vector<float>& source, std::vector<int64_t> columns,
-       int64_t dim, double p)
-      : rows_(std::move(rows)), columns_(std::move(columns)), dim_(dim), p_(p), x_(as_size(row_count() * dim)), y_(as_size(column_count() * dim)) {
+  Plan(const std::vector<float>& data, std::vector<int64_t> rows, const std::vector<float>& source,
+       std::vector<int64_t> columns, int64_t dim, double p)
+      : rows_(std::move(rows)),
+        columns_(std::move(columns)),
+        dim_(dim),
+        p_(p),
+        x_(as_size(row_count() * dim)),
+        y_(as_size(column_count() * dim)) {
     for (int64_t i = 0; i < row_count(); ++i)
       for (int64_t d = 0; d < dim; ++d) x_[as_size(i * dim + d)] = data[as_size(rows_[as_size(i)] * dim + d)];
     for (int64_t j = 0; j < column_count(); ++j)
-      for (int64_t d = 0; d < dim; ++d) y_[as_size(d * column_count() + j)] = source[as_size(columns_[as_size(j)] * dim + d)];
+      for (int64_t d = 0; d < dim; ++d)
+        y_[as_size(d * column_count() + j)] = source[as_size(columns_[as_size(j)] * dim + d)];
     if (dim <= kDirect) return;
     stored_.resize(as_size(row_count() * column_count()));
     parallel_ranges(row_count(), kRows, [&](int64_t a, int64_t b) {
@@ -54,7 +61,9 @@ class Plan {
   }
   void start_columns() {
     g.assign(as_size(column_count()), std::numeric_limits<float>::infinity());
-    for_columns([this](int64_t i, int64_t first, int64_t n, const float* c) { kernels_.lower(n, c, f[as_size(i)], g.data() + first); });
+    for_columns([this](int64_t i, int64_t first, int64_t n, const float* c) {
+      kernels_.lower(n, c, f[as_size(i)], g.data() + first);
+    });
     update_columns();
   }
 
@@ -63,7 +72,8 @@ class Plan {
     for_rows([&](int64_t i, int64_t first, int64_t n, const float* c) {
       sum[as_size(i)] += kernels_.weights(n, c, g.data() + first, f[as_size(i)], rate(), nullptr);
     });
-    for (int64_t i = 0; i < row_count(); ++i) f[as_size(i)] -= correction(sum[as_size(i)] / static_cast<double>(column_count()));
+    for (int64_t i = 0; i < row_count(); ++i)
+      f[as_size(i)] -= correction(sum[as_size(i)] / static_cast<double>(column_count()));
   }
 
   /// Returns the mean relative error of the columns' sums before the update.
@@ -89,19 +99,21 @@ class Plan {
   std::vector<int64_t> draw_columns(Key key) const {
     std::vector<int64_t> drawn(as_size(row_count()));
     parallel_ranges(row_count(), kRows, [&](int64_t a, int64_t b) {
-      std::vector<float> weight(as_size(column_count())), block(as_size((column_count() + kBlock - 1) / kBlock)), scratch(as_size(kBlock));
+      std::vector<float> weight(as_size(column_count())), block(as_size((column_count() + kBlock - 1) / kBlock)),
+          scratch(as_size(kBlock));
       for (int64_t i = a; i < b; ++i) {
         double all = 0;
         for (int64_t first = 0; first < column_count(); first += kBlock) {
           const int64_t n = std::min(kBlock, column_count() - first);
-          const float part =
-              kernels_.weights(n, cost(i, first, n, scratch.data()), g.data() + first, f[as_size(i)], rate(), weight.data() + first);
+          const float part = kernels_.weights(n, cost(i, first, n, scratch.data()), g.data() + first, f[as_size(i)],
+                                              rate(), weight.data() + first);
           block[as_size(first / kBlock)] = part;
           all += part;
         }
         double left = all * key.uniform(static_cast<uint64_t>(rows_[as_size(i)]));
         int64_t j = 0;
-        for (; j + kBlock < column_count() && left >= block[as_size(j / kBlock)]; j += kBlock) left -= block[as_size(j / kBlock)];
+        for (; j + kBlock < column_count() && left >= block[as_size(j / kBlock)]; j += kBlock)
+          left -= block[as_size(j / kBlock)];
         for (; j + 1 < column_count() && left >= weight[as_size(j)]; ++j) left -= weight[as_size(j)];
         drawn[as_size(i)] = j;
       }
@@ -158,7 +170,8 @@ std::vector<float> to_float(int64_t n, const double* x, int64_t dim, const std::
   std::vector<float> out(as_size(n * dim));
   for (int64_t i = 0; i < n * dim; ++i) {
     out[as_size(i)] = static_cast<float>(x[i] - centre[as_size(i % dim)]);
-    if (!(std::abs(out[as_size(i)]) < 1e18f)) throw InputError("[sinkhorn] expected finite points below 1e18, got {} in row {}", x[i], i / dim);
+    if (!(std::abs(out[as_size(i)]) < 1e18f))
+      throw InputError("[sinkhorn] expected finite points below 1e18, got {} in row {}", x[i], i / dim);
   }
   return out;
 }
@@ -203,10 +216,11 @@ std::vector<double> pick(const std::vector<float>& x, const std::vector<int64_t>
 
 }  // namespace
 
-// From the plan to a permutation: every row draws a column by its weights, each column that was drawn takes one of its rows at random,
-// and the rows and columns that are left go on among themselves, balanced anew; the last few are assigned exactly. About 63 % find a
-// partner in a round, each with the plan's own weights; a batch keeps all its sources, each once. Far out, where costs exceed epsilon
-// many times, the plan is no less sharp than the exact one but its potentials settle slowly: the dearest pairs are assigned anew.
+// From the plan to a permutation: every row draws a column by its weights, each column that was drawn takes one of its
+// rows at random, and the rows and columns that are left go on among themselves, balanced anew; the last few are
+// assigned exactly. About 63 % find a partner in a round, each with the plan's own weights; a batch keeps all its
+// sources, each once. Far out, where costs exceed epsilon many times, the plan is no less sharp than the exact one but
+// its potentials settle slowly: the dearest pairs are assigned anew.
 std::vector<int64_t> sinkhorn_coupling(Key key, int64_t n, const double* x0, const double* x1, int64_t dim, double p,
                                        const SinkhornOptions& options) {
   if (!(p >= 1 && p <= 2)) throw InputError("[sinkhorn] expected a power p in [1, 2], got {}", p);
@@ -270,8 +284,9 @@ std::vector<int64_t> sinkhorn_coupling(Key key, int64_t n, const double* x0, con
   std::vector<double> cost(as_size(n));
   for (int64_t i = 0; i < n; ++i) cost[as_size(i)] = square_distance(data, i, source, partner[as_size(i)], dim);
   rows = every(1, n);
-  std::nth_element(rows.begin(), rows.begin() + dear, rows.end(),
-                   [&](int64_t a, int64_t b) { return cost[as_size(a)] != cost[as_size(b)] ? cost[as_size(a)] > cost[as_size(b)] : a < b; });
+  std::nth_element(rows.begin(), rows.begin() + dear, rows.end(), [&](int64_t a, int64_t b) {
+    return cost[as_size(a)] != cost[as_size(b)] ? cost[as_size(a)] > cost[as_size(b)] : a < b;
+  });
   rows.resize(as_size(dear));
   std::sort(rows.begin(), rows.end());
   columns.clear();

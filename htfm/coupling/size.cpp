@@ -53,7 +53,8 @@ class Column final : public SizeStatistic {
 // |L^-1 (x - c)| with L L' a robust scatter.
 class Mahalanobis final : public SizeStatistic {
  public:
-  Mahalanobis(std::vector<double> centre, std::vector<double> inverse) : centre_(std::move(centre)), inverse_(std::move(inverse)) {}
+  Mahalanobis(std::vector<double> centre, std::vector<double> inverse)
+      : centre_(std::move(centre)), inverse_(std::move(inverse)) {}
   double operator()(const float* row, int64_t) const override {
     double square = 0;
     for (size_t i = 0; i < centre_.size(); ++i) {
@@ -89,14 +90,18 @@ class UserStatistic final : public SizeStatistic {
   int64_t dim_;
 };
 
-std::vector<double> numbers(const at::Tensor& t) { return {t.const_data_ptr<double>(), t.const_data_ptr<double>() + t.numel()}; }
+std::vector<double> numbers(const at::Tensor& t) {
+  return {t.const_data_ptr<double>(), t.const_data_ptr<double>() + t.numel()};
+}
 
 int64_t find_column(const std::string& column, const std::vector<std::string>& names, int64_t dim) {
-  if (const auto found = std::find(names.begin(), names.end(), column); found != names.end()) return found - names.begin();
+  if (const auto found = std::find(names.begin(), names.end(), column); found != names.end())
+    return found - names.begin();
   int64_t number = 0;
   const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
   if (error != std::errc{} || end != column.data() + column.size() || number < 1 || number > dim)
-    throw InputError("[coupling.size_column] expected the name of a column or a number from 1 to {}, got '{}'", dim, column);
+    throw InputError("[coupling.size_column] expected the name of a column or a number from 1 to {}, got '{}'", dim,
+                     column);
   return number - 1;
 }
 
@@ -104,7 +109,8 @@ std::unique_ptr<SizeStatistic> size_from_file(const std::string& path, int64_t n
   if (path.empty()) throw InputError("[coupling.size_path] expected a file with one number for each row, got none");
   const at::Tensor values = read_table(path).values.to(at::kDouble).contiguous();
   if (values.numel() != n)
-    throw InputError("[coupling.size_path] {}: expected {} numbers, one for each row of the data, got {}", path, n, values.numel());
+    throw InputError("[coupling.size_path] {}: expected {} numbers, one for each row of the data, got {}", path, n,
+                     values.numel());
   return std::make_unique<FromFile>(numbers(values));
 }
 
@@ -114,15 +120,20 @@ std::span<const SizeInfo> size_statistics() {
   using Names = std::vector<std::string>;
   static const std::vector<SizeInfo> list{
       {"radius", "distance from the coordinate-wise median",
-       [](const SizeSpec&, const at::Tensor& rows, const Names&) { return std::make_unique<Radius>(numbers(median_centre(rows))); }},
+       [](const SizeSpec&, const at::Tensor& rows, const Names&) {
+         return std::make_unique<Radius>(numbers(median_centre(rows)));
+       }},
       {"mahalanobis", "distance in units of a robust scatter matrix",
        [](const SizeSpec&, const at::Tensor& rows, const Names&) {
          const at::Tensor centre = median_centre(rows), root = at::linalg_cholesky(robust_scatter(rows, centre));
-         const at::Tensor inverse = at::linalg_solve_triangular(root, at::eye(rows.size(1), at::kDouble), /*upper=*/false);
+         const at::Tensor inverse =
+             at::linalg_solve_triangular(root, at::eye(rows.size(1), at::kDouble), /*upper=*/false);
          return std::make_unique<Mahalanobis>(numbers(centre), numbers(inverse.contiguous()));
        }},
       {"maximum", "largest distance of a coordinate from its median",
-       [](const SizeSpec&, const at::Tensor& rows, const Names&) { return std::make_unique<Maximum>(numbers(median_centre(rows))); }},
+       [](const SizeSpec&, const at::Tensor& rows, const Names&) {
+         return std::make_unique<Maximum>(numbers(median_centre(rows)));
+       }},
       {"column", "distance of one column from its median",
        [](const SizeSpec& s, const at::Tensor& rows, const Names& names) {
          const int64_t k = find_column(s.column, names, rows.size(1));
@@ -134,7 +145,8 @@ std::span<const SizeInfo> size_statistics() {
   return list;
 }
 
-std::unique_ptr<SizeStatistic> make_size(const SizeSpec& spec, const at::Tensor& rows, const std::vector<std::string>& names) {
+std::unique_ptr<SizeStatistic> make_size(const SizeSpec& spec, const at::Tensor& rows,
+                                         const std::vector<std::string>& names) {
   return find_named(size_statistics(), spec.kind, "coupling.size").make(spec, rows, names);
 }
 

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 struct SizeSpec {
   std::string kind = "radius";  ///< radius | mahalanobis | maximum | column | file
@@ -33,13 +35,16 @@ class SizeStatistic {
 
 struct SizeInfo {
   std::string name, summary;
-  std::function<std::unique_ptr<SizeStatistic>(const SizeSpec& spec, const at::Tensor& rows, const std::vector<std::string>& names)> make;
+  std::function<std::unique_ptr<SizeStatistic>(const SizeSpec& spec, const at::Tensor& rows,
+                                               const std::vector<std::string>& names)>
+      make;
 };
 std::span<const SizeInfo> size_statistics();
 
 /// The statistic of a specification for a data set (n x dim float32) with these column names, which may be empty.
-std::unique_ptr<SizeStatistic> make_size(const SizeSpec& spec, const at::Tensor& rows, const std::vector<std::string>& names);
+std::unique_ptr<SizeStatistic> make_size(const SizeSpec& spec, const at::Tensor& rows,
+                                         const std::vector<std::string>& names);
 /// A user's own statistic.
 std::unique_ptr<SizeStatistic> make_size(std::function<double(std::span<const float> row)> statistic, int64_t dim);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

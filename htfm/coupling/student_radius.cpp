@@ -18,9 +18,11 @@ double between(const std::vector<double>& knots, const std::vector<double>& valu
 }  // namespace
 
 StudentRadius::StudentRadius(double nu, int64_t dim) : nu_(nu), dim_(dim) {
-  // Below its mode the density of log r grows like r^dim, above it falls like r^-nu: both ends lie where less than 1e-13 is left.
+  // Below its mode the density of log r grows like r^dim, above it falls like r^-nu: both ends lie where less than
+  // 1e-13 is left.
   const auto d = static_cast<double>(dim);
-  const double middle = std::log(d) / 2, first = middle - 32 / d - 1, last = middle + 32 / nu + 3 + (nu < d ? std::log(d / nu) : 0);
+  const double middle = std::log(d) / 2, first = middle - 32 / d - 1,
+               last = middle + 32 / nu + 3 + (nu < d ? std::log(d / nu) : 0);
   const double step = (last - first) / static_cast<double>(kPoints - 1);
   std::vector<double> density(static_cast<size_t>(kPoints));
   double top = -INFINITY;
@@ -31,7 +33,8 @@ StudentRadius::StudentRadius(double nu, int64_t dim) : nu_(nu), dim_(dim) {
     top = std::max(top, density[i]);
   }
   for (double& v : density) v = std::exp(v - top);
-  // Trapezoids from both ends, so that neither tail is a difference of numbers near 1; what lies beyond the ends is that of a pure power.
+  // Trapezoids from both ends, so that neither tail is a difference of numbers near 1; what lies beyond the ends is
+  // that of a pure power.
   log_below_.resize(density.size());
   log_above_.resize(density.size());
   double below = density.front() / d / step, above = density.back() / nu / step;
@@ -51,18 +54,20 @@ StudentRadius::StudentRadius(double nu, int64_t dim) : nu_(nu), dim_(dim) {
 double StudentRadius::quantile(double u) const {
   if (u < 0.5) {
     const double x = std::log(u);
-    const auto k = std::clamp<int64_t>(std::lower_bound(log_below_.begin(), log_below_.end(), x) - log_below_.begin(), 1, kPoints - 1);
+    const auto k = std::clamp<int64_t>(std::lower_bound(log_below_.begin(), log_below_.end(), x) - log_below_.begin(),
+                                       1, kPoints - 1);
     return std::exp(between(log_below_, log_radius_, static_cast<size_t>(k), x));
   }
   const double x = std::log1p(-u);
-  const auto k =
-      std::clamp<int64_t>(std::lower_bound(log_above_.begin(), log_above_.end(), x, std::greater<>()) - log_above_.begin(), 1, kPoints - 1);
+  const auto k = std::clamp<int64_t>(
+      std::lower_bound(log_above_.begin(), log_above_.end(), x, std::greater<>()) - log_above_.begin(), 1, kPoints - 1);
   return std::exp(between(log_above_, log_radius_, static_cast<size_t>(k), x));
 }
 
 double StudentRadius::survival(double r) const {
   const double l = std::log(r);
-  const auto k = std::clamp<int64_t>(std::lower_bound(log_radius_.begin(), log_radius_.end(), l) - log_radius_.begin(), 1, kPoints - 1);
+  const auto k = std::clamp<int64_t>(std::lower_bound(log_radius_.begin(), log_radius_.end(), l) - log_radius_.begin(),
+                                     1, kPoints - 1);
   return std::exp(between(log_radius_, log_above_, static_cast<size_t>(k), l));
 }
 

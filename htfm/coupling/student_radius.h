@@ -11,7 +11,8 @@ class StudentRadius {
  public:
   /// |x_0| for x_0 = sqrt(V) z in dimension dim, V ~ InvGamma(nu/2, nu/2).
   StudentRadius(double nu, int64_t dim);
-  /// The radius at level u in (0,1), by quadrature of its density: to a relative error below 1e-5 for 1 - u down to 1e-12.
+  /// The radius at level u in (0,1), by quadrature of its density: to a relative error below 1e-5 for 1 - u down to
+  /// 1e-12.
   double quantile(double u) const;
   /// P(|x_0| > r).
   double survival(double r) const;

@@ -20,7 +20,9 @@ constexpr int64_t kPixels = 3 * 32 * 32, kRecord = 1 + kPixels, kClasses = 10;
 constexpr int64_t kOfficialBatches = 5, kOfficialRecords = 10000;
 constexpr std::string_view kStem = "data_batch_", kEnd = ".bin";
 
-std::string batch_path(const std::string& folder, int64_t number) { return fmt::format("{}/{}{}{}", folder, kStem, number, kEnd); }
+std::string batch_path(const std::string& folder, int64_t number) {
+  return fmt::format("{}/{}{}{}", folder, kStem, number, kEnd);
+}
 
 // The numbers of a folder's batches.
 std::set<int64_t> batch_numbers(const std::string& folder) {
@@ -31,7 +33,8 @@ std::set<int64_t> batch_numbers(const std::string& folder) {
     if (!name.starts_with(kStem) || !name.ends_with(kEnd) || name.size() <= kStem.size() + kEnd.size()) continue;
     int64_t number = 0;
     const char *first = name.data() + kStem.size(), *last = name.data() + name.size() - kEnd.size();
-    if (const auto [stop, bad] = std::from_chars(first, last, number); bad == std::errc() && stop == last && number > 0) out.insert(number);
+    if (const auto [stop, bad] = std::from_chars(first, last, number); bad == std::errc() && stop == last && number > 0)
+      out.insert(number);
   }
   if (error) throw InputError("[cifar10] {}: {}", folder, error.message());
   return out;
@@ -53,23 +56,26 @@ std::vector<std::string> batch_files(const std::string& folder) {
   for (int64_t number = 1; number <= last; ++number) {
     files.push_back(batch_path(folder, number));
     if (!numbers.contains(number))
-      throw InputError("[cifar10] {}: expected data_batch_1.bin to data_batch_{}.bin, got none named data_batch_{}.bin", folder, last,
-                       number);
+      throw InputError("[cifar10] {}: expected data_batch_1.bin to data_batch_{}.bin, got none named data_batch_{}.bin",
+                       folder, last, number);
   }
   return files;
 }
 
 int64_t record_count(const Source& file) {
   const auto size = static_cast<int64_t>(file.size());
-  if (size == 0) throw InputError("[cifar10] {}: expected records of {} bytes, got an empty file", file.name(), kRecord);
+  if (size == 0)
+    throw InputError("[cifar10] {}: expected records of {} bytes, got an empty file", file.name(), kRecord);
   if (size % kRecord != 0)
-    throw InputError("[cifar10] {}: truncated: expected records of {} bytes, got {} bytes in record {} (counted from 0)", file.name(),
-                     kRecord, size % kRecord, size / kRecord);
+    throw InputError(
+        "[cifar10] {}: truncated: expected records of {} bytes, got {} bytes in record {} (counted from 0)",
+        file.name(), kRecord, size % kRecord, size / kRecord);
   return size / kRecord;
 }
 
 std::vector<std::string> class_names(const std::string& folder) {
-  std::vector<std::string> names{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+  std::vector<std::string> names{"airplane", "automobile", "bird",  "cat",  "deer",
+                                 "dog",      "frog",       "horse", "ship", "truck"};
   const std::string path = folder + "/batches.meta.txt";
   if (!fs::exists(path)) return names;
   std::vector<std::string> own;
@@ -112,8 +118,8 @@ ImageSet read_cifar10(const std::string& path) {
       for (int64_t i = 0; i < count; ++i, pixels += kPixels) {
         const uint8_t* record = buffer.data() + i * kRecord;
         if (record[0] >= kClasses)
-          throw InputError("[cifar10] {}: record {} (counted from 0): expected a label from 0 to {}, got {}", file->name(), first + i,
-                           kClasses - 1, int{record[0]});
+          throw InputError("[cifar10] {}: record {} (counted from 0): expected a label from 0 to {}, got {}",
+                           file->name(), first + i, kClasses - 1, int{record[0]});
         *labels++ = record[0];
         std::memcpy(pixels, record + 1, kPixels);
       }

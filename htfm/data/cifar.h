@@ -5,8 +5,8 @@
 
 namespace htfm {
 
-/// Reads one file of records, or the data_batch_1.bin, data_batch_2.bin, ... of a folder in this order. InputError that names file and
-/// record for a missing batch, a truncated one, or a label beyond 9.
+/// Reads one file of records, or the data_batch_1.bin, data_batch_2.bin, ... of a folder in this order. InputError that
+/// names file and record for a missing batch, a truncated one, or a label beyond 9.
 ImageSet read_cifar10(const std::string& path);
 
 /// Whether a folder holds such batches.

@@ -23,7 +23,8 @@ double quantile(const std::vector<double>& sorted, double p) {
 
 // A quantile range over that of a standard normal law: the interquartile one, wider ones where ties make it vanish.
 double robust_scale(const std::vector<double>& sorted) {
-  constexpr double kLevels[][2] = {{0.25, 1.3489795003921634}, {0.1, 2.5631031310892009}, {0.02, 4.1074978212636345}, {0.002, 5.7563235}};
+  constexpr double kLevels[][2] = {
+      {0.25, 1.3489795003921634}, {0.1, 2.5631031310892009}, {0.02, 4.1074978212636345}, {0.002, 5.7563235}};
   for (const auto& [p, normal] : kLevels)
     if (const double range = quantile(sorted, 1 - p) - quantile(sorted, p); range > 0) return range / normal;
   return (sorted.back() - sorted.front()) / 6;
@@ -35,7 +36,8 @@ void find_lattice(const std::vector<double>& sorted, ColumnTransform& t) {
     const double unit = std::pow(10.0, decimals);
     if (std::max(std::abs(sorted.front()), std::abs(sorted.back())) * unit >= kExactWhole) return;
     // Dividing gives the double next to the decimal number, which is what was read from text.
-    if (!std::all_of(sorted.begin(), sorted.end(), [&](double x) { return std::round(x * unit) / unit == x; })) continue;
+    if (!std::all_of(sorted.begin(), sorted.end(), [&](double x) { return std::round(x * unit) / unit == x; }))
+      continue;
     const auto whole = [&](double x) { return static_cast<int64_t>(std::round(x * unit)); };
     int64_t gap = 0;
     for (const double x : sorted) gap = std::gcd(gap, whole(x) - whole(sorted.front()));
@@ -44,8 +46,8 @@ void find_lattice(const std::vector<double>& sorted, ColumnTransform& t) {
   }
 }
 
-// Whether the density is well above zero right at the least value: the lowest values then lie evenly, while below a decaying
-// density they crowd at the upper end of their range.
+// Whether the density is well above zero right at the least value: the lowest values then lie evenly, while below a
+// decaying density they crowd at the upper end of their range.
 bool has_edge(const std::vector<double>& sorted) {
   const size_t m = std::min(std::max<size_t>(40, sorted.size() / 20), sorted.size() / 4);
   if (m < 20) return false;
@@ -67,7 +69,8 @@ bool has_atom(const std::vector<double>& sorted, double step) {
   if (ties < std::max<int64_t>(5, n / 50)) return false;
   int64_t beside = 0;
   if (step > 0) {
-    for (int k = 1; k <= 5; ++k) beside = std::max(beside, count_of(sorted, low + (k - 0.25) * step, low + (k + 0.25) * step));
+    for (int k = 1; k <= 5; ++k)
+      beside = std::max(beside, count_of(sorted, low + (k - 0.25) * step, low + (k + 0.25) * step));
   } else {
     for (auto it = std::upper_bound(sorted.begin(), sorted.end(), low); it != sorted.end() && beside * 4 < ties;) {
       const auto next = std::upper_bound(it, sorted.end(), *it);
@@ -129,7 +132,8 @@ ColumnTransform ColumnTransform::recognise(std::vector<double> sorted, Key key) 
   bool atom = has_atom(y, step);
   if (!atom && !not_negative) {
     std::vector<double> other = turned();
-    if (const bool above = has_atom(other, step); above || not_positive) t.flip = true, atom = above, y = std::move(other);
+    if (const bool above = has_atom(other, step); above || not_positive)
+      t.flip = true, atom = above, y = std::move(other);
   }
   const double least = y.front();
   // Many values at an end: a scale that ends there, or a cap.
@@ -147,7 +151,8 @@ ColumnTransform ColumnTransform::recognise(std::vector<double> sorted, Key key) 
       const double spacing = step > 0 || ties > 1 ? 0 : (y[m] - least) / static_cast<double>(m);
       t.bound = std::max(least - spacing, 0.0 < least ? 0.0 : least);
     } else {
-      t.bound = step > 0 ? least - (std::ceil(least / step) - 1) * step : 0;  // the least positive point of the lattice, or 0
+      t.bound =
+          step > 0 ? least - (std::ceil(least / step) - 1) * step : 0;  // the least positive point of the lattice, or 0
     }
     t.flip ? t.most = -t.bound : t.least = t.bound;
   }
@@ -227,8 +232,11 @@ int ColumnTransform::digits() const {
 
 std::string ColumnTransform::describe() const {
   if (constant) return fmt::format("constant, {}", origin);
-  if (!values.empty()) return fmt::format("one of {} values, {:.6g} to {:.6g}", values.size(), values.front(), values.back());
-  std::string text = gap == 0 ? "real" : decimals == 0 && gap == 1 ? "whole numbers" : fmt::format("multiples of {:.6g}", step());
+  if (!values.empty())
+    return fmt::format("one of {} values, {:.6g} to {:.6g}", values.size(), values.front(), values.back());
+  std::string text = gap == 0                    ? "real"
+                     : decimals == 0 && gap == 1 ? "whole numbers"
+                                                 : fmt::format("multiples of {:.6g}", step());
   if (std::isfinite(least)) text += fmt::format(", at least {:.6g}", least + 0.0);
   if (std::isfinite(most)) text += fmt::format(", at most {:.6g}", most + 0.0);
   if (atom) text += fmt::format(", often {:.6g}", (flip ? -bound : bound) + 0.0);

@@ -1,17 +1,20 @@
-// The transform of one column of a table for the model. Whole numbers and other lattices are spread over their cells, a lower bound is moved to
-// minus infinity, a share of equal values at the bound becomes an interval below it; then median and quantile range set centre and scale.
-// Far from the bound the map is affine: a power law stays a power law with the same index.
+// The transform of one column of a table for the model. Whole numbers and other lattices are spread over their cells, a
+// lower bound is moved to minus infinity, a share of equal values at the bound becomes an interval below it; then
+// median and quantile range set centre and scale. Far from the bound the map is affine: a power law stays a power law
+// with the same index.
 #pragma once
 
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/random.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// The map and what it honours. All fields but the values are numbers, so that a checkpoint keeps them as one row of a matrix.
+/// The map and what it honours. All fields but the values are numbers, so that a checkpoint keeps them as one row of a
+/// matrix.
 struct ColumnTransform {
   bool constant = false;  ///< the column is `origin` everywhere; the model does not see it
   bool flip = false;      ///< the bound is above: y = -x takes the place of x
@@ -25,7 +28,8 @@ struct ColumnTransform {
   /// Least and most that is given out: the bound, and ends of the scale where many values lie.
   double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
   double centre = 0, scale = 1;
-  /// Ascending; where not empty the column is one of these, and their places 0, 1, ... take the place of its values above.
+  /// Ascending; where not empty the column is one of these, and their places 0, 1, ... take the place of its values
+  /// above.
   std::vector<double> values = {};
 
   /// Recognises the kind of a column; the values are finite. Reads at most all of them, in any order.
@@ -59,4 +63,4 @@ struct ColumnTransform {
   double place(double x) const;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

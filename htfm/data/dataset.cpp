@@ -92,10 +92,12 @@ void drop_missing(Table& table, const std::string& path, std::vector<std::string
   std::string counts;
   for (int64_t k = 0; k < columns; ++k) {
     if (missing[k] == n)
-      throw InputError("[table] {}: {}: expected numbers, got only missing values ({})", path, column_text(table, k), kAdvice);
+      throw InputError("[table] {}: {}: expected numbers, got only missing values ({})", path, column_text(table, k),
+                       kAdvice);
     if (missing[k] > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", column_text(table, k), missing[k]);
   }
-  if (kept == 0) throw InputError("[table] {}: expected a row without missing values, got none (missing: {})", path, counts);
+  if (kept == 0)
+    throw InputError("[table] {}: expected a row without missing values, got none (missing: {})", path, counts);
   notes.push_back(fmt::format("{} of {} rows left out for missing values ({})", n - kept, n, counts));
   table.values = table.values.narrow(0, 0, kept).contiguous();
 }
@@ -108,8 +110,8 @@ void take_log_returns(Table& table, const std::string& path) {
   double* y = out.mutable_data_ptr<double>();
   for (int64_t i = 0; i < n * columns; ++i)
     if (!(x[i] > 0))
-      throw InputError("[table] {}: row {}, {}: expected a positive number for log-returns, got {}", path, i / columns + 1,
-                       column_text(table, i % columns), x[i]);
+      throw InputError("[table] {}: row {}, {}: expected a positive number for log-returns, got {}", path,
+                       i / columns + 1, column_text(table, i % columns), x[i]);
   for (int64_t i = 0; i < (n - 1) * columns; ++i) y[i] = std::log(x[i + columns] / x[i]);
   table.values = out;
 }
@@ -139,7 +141,8 @@ Dataset field_dataset(const std::string& path, bool held_out) {
   const FieldSet set = open_field_set(path);
   const std::vector<int64_t> index = set.part(held_out);
   if (index.empty())
-    throw InputError("[data] {}: expected fields {}, got none among {}", path, held_out ? "held out" : "to train on", set.size());
+    throw InputError("[data] {}: expected fields {}, got none among {}", path, held_out ? "held out" : "to train on",
+                     set.size());
   const int64_t n = static_cast<int64_t>(index.size()), size = set.fields.numel() / set.size();
   Dataset out;
   out.rows = at::empty({n, size}, at::kFloat);
@@ -152,7 +155,8 @@ Dataset field_dataset(const std::string& path, bool held_out) {
   out.image = ImageShape{set.fields.size(1), set.fields.size(2), set.fields.size(3)};
   out.field = set.transform;
   out.hash = rows_hash(out.rows);
-  out.origin = fmt::format("{}, {} fields {} ({})", path, n, held_out ? "held out" : "to train on", set.transform.text());
+  out.origin =
+      fmt::format("{}, {} fields {} ({})", path, n, held_out ? "held out" : "to train on", set.transform.text());
   return out;
 }
 
@@ -195,7 +199,8 @@ std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key ke
   std::sort(order.begin(), order.begin() + apart);
   std::sort(order.begin() + apart, order.end());
   const auto part = [&](int64_t first, int64_t count, const char* what) {
-    Dataset out{.names = data.names, .notes = data.notes, .image = data.image, .field = data.field, .classes = data.classes};
+    Dataset out{
+        .names = data.names, .notes = data.notes, .image = data.image, .field = data.field, .classes = data.classes};
     const at::Tensor index = at::from_blob(order.data() + first, {count}, at::kLong);
     out.rows = data.rows.index_select(0, index);
     if (data.labels.defined()) out.labels = data.labels.index_select(0, index);

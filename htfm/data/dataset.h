@@ -8,22 +8,24 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/data/image_set.h"
 #include "htfm/data/synthetic.h"
 #include "htfm/field/transform.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct Dataset {
-  at::Tensor rows = {};                      ///< n x dim: float64, as given; of images float32 in [-1,1]
-  std::vector<std::string> names = {};       ///< of the columns; may be empty
-  std::string hash = {};                     ///< XXH64 of the rows' bytes
-  std::string origin = {};                   ///< what it is, for reports
-  std::vector<std::string> notes = {};       ///< what was left out on reading, a sentence each
-  std::optional<ImageShape> image = {};      ///< of a row, where rows are images
-  std::optional<FieldTransform> field = {};  ///< how rows became what they are, where they are prepared fields; samples go back by it
-  at::Tensor labels = {};                    ///< n whole numbers (int64), where the rows have classes
-  std::vector<std::string> classes = {};     ///< their names
+  at::Tensor rows = {};                  ///< n x dim: float64, as given; of images float32 in [-1,1]
+  std::vector<std::string> names = {};   ///< of the columns; may be empty
+  std::string hash = {};                 ///< XXH64 of the rows' bytes
+  std::string origin = {};               ///< what it is, for reports
+  std::vector<std::string> notes = {};   ///< what was left out on reading, a sentence each
+  std::optional<ImageShape> image = {};  ///< of a row, where rows are images
+  std::optional<FieldTransform> field =
+      {};                  ///< how rows became what they are, where they are prepared fields; samples go back by it
+  at::Tensor labels = {};  ///< n whole numbers (int64), where the rows have classes
+  std::vector<std::string> classes = {};  ///< their names
 };
 
 /// The name of a column, counted from 0: as given, or "column 3".
@@ -43,19 +45,19 @@ struct FileSpec {
   double imbalance = 0.01;              ///< of the long tail
 };
 
-/// The rows of an .npy, .csv, .tsv or .parquet file, or images. A first column that only numbers the rows is left out, unless columns are
-/// chosen.
+/// The rows of an .npy, .csv, .tsv or .parquet file, or images. A first column that only numbers the rows is left out,
+/// unless columns are chosen.
 Dataset file_dataset(const FileSpec& spec);
 
-/// The part of a prepared set (htfm/field/field_set.h) to train on, or the one held out, as a network sees it. Values are spread by the
-/// set's hash: the same in every run.
+/// The part of a prepared set (htfm/field/field_set.h) to train on, or the one held out, as a network sees it. Values
+/// are spread by the set's hash: the same in every run.
 Dataset field_dataset(const std::string& path, bool held_out);
 
 /// Images as rows.
 Dataset image_dataset(const ImageSet& set);
 
-/// A random share of the rows (at least one, where the share is not 0) set apart: what stays, and what is held out, both in the rows'
-/// order.
+/// A random share of the rows (at least one, where the share is not 0) set apart: what stays, and what is held out,
+/// both in the rows' order.
 std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key key);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

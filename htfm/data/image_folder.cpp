@@ -50,8 +50,8 @@ Listing list(const std::string& folder) {
 
 bool has_png_files(const std::string& folder) {
   const Listing here = list(folder);
-  return !here.png.empty() ||
-         std::any_of(here.folders.begin(), here.folders.end(), [](const std::string& f) { return !list(f).png.empty(); });
+  return !here.png.empty() || std::any_of(here.folders.begin(), here.folders.end(),
+                                          [](const std::string& f) { return !list(f).png.empty(); });
 }
 
 ImageSet read_image_folder(const std::string& path) {
@@ -67,7 +67,8 @@ ImageSet read_image_folder(const std::string& path) {
     others += inside.others;
     if (inside.png.empty()) continue;
     if (set.classes.empty() && !files.empty())
-      throw InputError("[png] {}: expected PNG files or folders of them, got both: {} and {}", path, files[0], inside.png[0]);
+      throw InputError("[png] {}: expected PNG files or folders of them, got both: {} and {}", path, files[0],
+                       inside.png[0]);
     labels.insert(labels.end(), inside.png.size(), static_cast<int64_t>(set.classes.size()));
     files.insert(files.end(), inside.png.begin(), inside.png.end());
     set.classes.push_back(fs::path(folder).filename().string());
@@ -84,7 +85,8 @@ ImageSet read_image_folder(const std::string& path) {
       const at::Tensor image = read_png(files[i]);
       if (image.sizes() != first.sizes()) {
         const auto text = [](const at::Tensor& t) { return ImageShape{t.size(0), t.size(1), t.size(2)}.text(); };
-        throw InputError("[png] {}: expected images of one size, {} as {}, got {}", files[i], text(first), files[0], text(image));
+        throw InputError("[png] {}: expected images of one size, {} as {}, got {}", files[i], text(first), files[0],
+                         text(image));
       }
       std::memcpy(out + i * size, image.const_data_ptr<uint8_t>(), static_cast<size_t>(size));
     }

@@ -40,29 +40,33 @@ bool is_colour(int64_t channels) { return channels == 1 || channels == 3; }
 // As n x c x h x w.
 at::Tensor channels_first(const at::Tensor& array, const std::string& path) {
   if (array.numel() == 0 || array.dim() < 3 || array.dim() > 4)
-    throw InputError("[images] {}: expected n x c x h x w, n x h x w x c or n x h x w, none of them 0, got shape {}", path,
-                     shape_text(array.sizes()));
+    throw InputError("[images] {}: expected n x c x h x w, n x h x w x c or n x h x w, none of them 0, got shape {}",
+                     path, shape_text(array.sizes()));
   if (array.dim() == 3) return array.unsqueeze(1);
   if (is_colour(array.size(1))) return array;
   if (is_colour(array.size(3))) return array.permute({0, 3, 1, 2}).contiguous();
-  throw InputError("[images] {}: expected 1 or 3 channels in the second or the last place of the shape, got shape {}", path,
-                   shape_text(array.sizes()));
+  throw InputError("[images] {}: expected 1 or 3 channels in the second or the last place of the shape, got shape {}",
+                   path, shape_text(array.sizes()));
 }
 
 // A row's length as a square image: 3 s s, or s s.
 ImageShape square_shape(int64_t length, const std::string& path) {
   for (const int64_t channels : {3, 1}) {
-    const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(length) / static_cast<double>(channels))));
+    const auto side =
+        static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(length) / static_cast<double>(channels))));
     if (side > 0 && channels * side * side == length) return {channels, side, side};
   }
-  throw InputError("[images] {}: expected rows of 3 s s or s s numbers where the shape of an image is not given, got {}", path, length);
+  throw InputError(
+      "[images] {}: expected rows of 3 s s or s s numbers where the shape of an image is not given, got {}", path,
+      length);
 }
 
 void check_range(const at::Tensor& pixels, const std::string& path) {
   check_finite(pixels, path);
   const double low = pixels.min().item<double>(), high = pixels.max().item<double>();
   if (low < -1 - kHalfStep || high > 1 + kHalfStep)
-    throw InputError("[images] {}: expected floats in [-1,1] (values of 0 to 255 go as uint8), got some from {} to {}", path, low, high);
+    throw InputError("[images] {}: expected floats in [-1,1] (values of 0 to 255 go as uint8), got some from {} to {}",
+                     path, low, high);
 }
 
 }  // namespace
@@ -98,7 +102,9 @@ std::string image_kind(const std::string& path) {
 ImageSet read_images(const ImageSpec& spec) {
   const std::string kind = spec.kind == "auto" ? image_kind(spec.path) : spec.kind;
   if (kind == "table" || kind == "fields")
-    throw InputError("[data] {}: expected images: CIFAR-10 batches, a folder of PNG files, or an .npy array of four dimensions", spec.path);
+    throw InputError(
+        "[data] {}: expected images: CIFAR-10 batches, a folder of PNG files, or an .npy array of four dimensions",
+        spec.path);
   ImageSet set = find_named(kKinds, kind, "data.kind").read(spec.path);
   if (spec.subset == "long-tail") return long_tail(set, spec.imbalance);
   if (spec.subset != "all") throw InputError("[data.subset] expected all or long-tail, got '{}'", spec.subset);
@@ -115,7 +121,8 @@ std::vector<int64_t> long_tail_counts(int64_t classes, double imbalance, int64_t
 }
 
 ImageSet long_tail(const ImageSet& set, double imbalance, int64_t head) {
-  if (!set.labels.defined()) throw InputError("[data.subset] {}: expected images with labels for a long tail, got none", set.origin);
+  if (!set.labels.defined())
+    throw InputError("[data.subset] {}: expected images with labels for a long tail, got none", set.origin);
   const std::vector<int64_t> wanted = long_tail_counts(static_cast<int64_t>(set.classes.size()), imbalance, head);
   std::vector<int64_t> taken(wanted.size(), 0), index;
   const int64_t* label = set.labels.const_data_ptr<int64_t>();
@@ -123,10 +130,11 @@ ImageSet long_tail(const ImageSet& set, double imbalance, int64_t head) {
     if (taken[label[i]] < wanted[label[i]]) ++taken[label[i]], index.push_back(i);
   for (size_t c = 0; c < wanted.size(); ++c)
     if (taken[c] < wanted[c])
-      throw InputError("[data.subset] {}: expected at least {} images of class {} ({}) for a long tail, got {}", set.origin, wanted[c], c,
-                       set.classes[c], taken[c]);
+      throw InputError("[data.subset] {}: expected at least {} images of class {} ({}) for a long tail, got {}",
+                       set.origin, wanted[c], c, set.classes[c], taken[c]);
   const at::Tensor rows = at::from_blob(index.data(), {static_cast<int64_t>(index.size())}, at::kLong);
-  ImageSet out{.pixels = set.pixels.index_select(0, rows), .labels = set.labels.index_select(0, rows), .classes = set.classes};
+  ImageSet out{
+      .pixels = set.pixels.index_select(0, rows), .labels = set.labels.index_select(0, rows), .classes = set.classes};
   out.notes = set.notes;
   out.origin = fmt::format("{}, long-tailed subset of {} (imbalance {})", set.origin, index.size(), imbalance);
   set_hash(out);
@@ -150,12 +158,14 @@ at::Tensor read_image_samples(const std::string& path, const std::optional<Image
   if (x.dim() == 2 && x.numel() > 0) {
     const ImageShape own = shape ? *shape : square_shape(x.size(1), path);
     if (x.size(1) != own.size())
-      throw InputError("[images] {}: expected rows of {} = {} numbers, got {}", path, own.text(), own.size(), x.size(1));
+      throw InputError("[images] {}: expected rows of {} = {} numbers, got {}", path, own.text(), own.size(),
+                       x.size(1));
     return x.view({x.size(0), own.channels, own.height, own.width});
   }
   x = channels_first(x, path);
   const ImageShape own{x.size(1), x.size(2), x.size(3)};
-  if (shape && own != *shape) throw InputError("[images] {}: expected images of {}, got {}", path, shape->text(), own.text());
+  if (shape && own != *shape)
+    throw InputError("[images] {}: expected images of {}, got {}", path, shape->text(), own.text());
   return x;
 }
 
@@ -182,7 +192,8 @@ ByteImages to_bytes(const at::Tensor& images) {
       bad[i] = !std::all_of(row, row + size, [](float v) { return std::isfinite(v); });
       for (int64_t k = 0; k < size; ++k) {
         count += !bad[i] && std::abs(row[k]) > 1 + kHalfStep;
-        p[i * size + k] = bad[i] ? uint8_t{0} : static_cast<uint8_t>(std::nearbyint(std::clamp(127.5F * (row[k] + 1), 0.0F, 255.0F)));
+        p[i * size + k] =
+            bad[i] ? uint8_t{0} : static_cast<uint8_t>(std::nearbyint(std::clamp(127.5F * (row[k] + 1), 0.0F, 255.0F)));
       }
     }
     clipped += count;

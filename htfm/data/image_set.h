@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 struct ImageShape {
   int64_t channels = 0, height = 0, width = 0;
@@ -34,13 +36,14 @@ struct ImageSet {
 /// Where images are and which of them are wanted.
 struct ImageSpec {
   std::string path = {};
-  std::string kind = "auto";   ///< cifar10, png, images, or auto (image_kind)
-  std::string subset = "all";  ///< all, or long-tail: the first n_c = int(5000 imbalance^(c / (classes - 1))) of class c
-  double imbalance = 0.01;     ///< size of the last class of the long tail over that of the first
+  std::string kind = "auto";  ///< cifar10, png, images, or auto (image_kind)
+  std::string subset =
+      "all";                ///< all, or long-tail: the first n_c = int(5000 imbalance^(c / (classes - 1))) of class c
+  double imbalance = 0.01;  ///< size of the last class of the long tail over that of the first
 };
 
-/// What a path holds: cifar10 (a .bin file, or a folder with data_batch_*.bin), png (a folder with PNG files, or with folders of them),
-/// images (an .npy array of four dimensions), fields (a prepared set), or table (anything else).
+/// What a path holds: cifar10 (a .bin file, or a folder with data_batch_*.bin), png (a folder with PNG files, or with
+/// folders of them), images (an .npy array of four dimensions), fields (a prepared set), or table (anything else).
 std::string image_kind(const std::string& path);
 
 /// Reads a set; one line that names file and place for anything missing, damaged or of another size.
@@ -51,11 +54,13 @@ std::vector<int64_t> long_tail_counts(int64_t classes, double imbalance = 0.01, 
 /// The first n_c images of each class, in the set's order.
 ImageSet long_tail(const ImageSet& set, double imbalance = 0.01, int64_t head = 5000);
 
-/// Images in an .npy array: n x c x h x w or n x h x w x c with c = 1 or 3, or n x h x w; uint8, or floats in [-1,1]. No labels.
+/// Images in an .npy array: n x c x h x w or n x h x w x c with c = 1 or 3, or n x h x w; uint8, or floats in [-1,1].
+/// No labels.
 ImageSet read_image_array(const std::string& path);
 
-/// Samples in an .npy array as n x c x h x w: images as in read_image_array, or rows n x (c h w); uint8 or floats, of any size and not
-/// necessarily finite. `shape`: that of an image; without it rows are square, in colour where their length allows.
+/// Samples in an .npy array as n x c x h x w: images as in read_image_array, or rows n x (c h w); uint8 or floats, of
+/// any size and not necessarily finite. `shape`: that of an image; without it rows are square, in colour where their
+/// length allows.
 at::Tensor read_image_samples(const std::string& path, const std::optional<ImageShape>& shape = {});
 
 /// Rows as networks see them: n x (c h w) float32, bytes p as p / 127.5 - 1.
@@ -73,4 +78,4 @@ ByteImages to_bytes(const at::Tensor& images);
 /// Sets the hash from pixels and labels.
 void set_hash(ImageSet& set);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

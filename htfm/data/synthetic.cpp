@@ -12,10 +12,11 @@ namespace htfm {
 
 namespace {
 
-// Nine isotropic stable components of scale 0.1 on {-2,0,2}^2, imbalanced. Counts are whole numbers that sum to n; the rows
-// are shuffled afterwards.
+// Nine isotropic stable components of scale 0.1 on {-2,0,2}^2, imbalanced. Counts are whole numbers that sum to n; the
+// rows are shuffled afterwards.
 void mixture2d(Key key, const SyntheticSpec& spec, int64_t n, double* rows) {
-  if (!(spec.alpha > 0 && spec.alpha <= 2)) throw InputError("[data.alpha] expected a stability index in (0, 2], got {}", spec.alpha);
+  if (!(spec.alpha > 0 && spec.alpha <= 2))
+    throw InputError("[data.alpha] expected a stability index in (0, 2], got {}", spec.alpha);
   constexpr std::array<double, 9> weight{0.18, 0.08, 0.14, 0.06, 0.09, 0.10, 0.16, 0.07, 0.12};
   constexpr double scale = 0.1;
   std::array<int64_t, 9> count{};
@@ -90,14 +91,16 @@ void rings(const double* u, const double* z, double* row) {
 
 // Five interlocking circles of radius 0.75, three above and two below, noise 0.03.
 void olympic_rings(const double* u, const double* z, double* row) {
-  constexpr std::array<std::array<double, 2>, 5> centre{{{-1.7, 0.4}, {0, 0.4}, {1.7, 0.4}, {-0.85, -0.4}, {0.85, -0.4}}};
+  constexpr std::array<std::array<double, 2>, 5> centre{
+      {{-1.7, 0.4}, {0, 0.4}, {1.7, 0.4}, {-0.85, -0.4}, {0.85, -0.4}}};
   const auto& c = centre[static_cast<size_t>(5 * u[0])];
   const double angle = 2 * M_PI * u[1];
   row[0] = c[0] + 0.75 * std::cos(angle) + 0.03 * z[0];
   row[1] = c[1] + 0.75 * std::sin(angle) + 0.03 * z[1];
 }
 
-// Rows of a Student-t law with the scatter s_i s_j correlation^|i-j|: an autoregression along the coordinates, divided by a common root.
+// Rows of a Student-t law with the scatter s_i s_j correlation^|i-j|: an autoregression along the coordinates, divided
+// by a common root.
 struct Autoregression {
   double correlation;
   double row_scale(Key key, double nu, int64_t i) const {
@@ -129,7 +132,8 @@ void student(Key key, const SyntheticSpec& spec, int64_t n, double* rows) {
       fill_normal(key.child("normal"), static_cast<uint64_t>(i * dim), dim, normal.data());
       double* row = rows + i * dim;
       law.draw(normal.data(), dim, law.row_scale(key, spec.nu, i), row);
-      for (int64_t k = 0; k < dim; ++k) row[k] *= 0.5 * std::pow(4.0, dim > 1 ? static_cast<double>(k) / static_cast<double>(dim - 1) : 0);
+      for (int64_t k = 0; k < dim; ++k)
+        row[k] *= 0.5 * std::pow(4.0, dim > 1 ? static_cast<double>(k) / static_cast<double>(dim - 1) : 0);
     }
   });
 }

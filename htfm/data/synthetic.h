@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/random.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct SyntheticSpec {
   std::string name = "mixture2d";
@@ -30,4 +31,4 @@ std::span<const SyntheticInfo> synthetic_sets();
 /// n x dim points, float64.
 at::Tensor draw_synthetic(Key key, const SyntheticSpec& spec, int64_t n);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -27,7 +27,8 @@ ColumnTransform fit_column(const std::string& kind, std::vector<double> column, 
   if (kind == "table") return ColumnTransform::recognise(std::move(column), key);
   if (kind == "robust") {
     const double centre = order_statistic(column, 0.5);
-    return ColumnTransform::affine(centre, (order_statistic(column, 0.75) - order_statistic(column, 0.25)) / 1.3489795003921634);
+    return ColumnTransform::affine(
+        centre, (order_statistic(column, 0.75) - order_statistic(column, 0.25)) / 1.3489795003921634);
   }
   if (kind != "zscore") throw InputError("[data.normalise] expected none, zscore, robust or table; got '{}'", kind);
   const auto n = static_cast<double>(column.size());
@@ -44,7 +45,8 @@ void TableTransform::set(std::vector<ColumnTransform> list) {
   list_ = std::move(list);
   seen_.clear();
   const std::vector<double> untouched = ColumnTransform().numbers();
-  identity_ = std::all_of(list_.begin(), list_.end(), [&](const ColumnTransform& t) { return t.numbers() == untouched; });
+  identity_ =
+      std::all_of(list_.begin(), list_.end(), [&](const ColumnTransform& t) { return t.numbers() == untouched; });
   for (size_t k = 0; k < list_.size(); ++k)
     if (!list_[k].constant) seen_.push_back(static_cast<int64_t>(k));
   levels_.assign(seen_.size(), {});
@@ -65,7 +67,8 @@ void TableTransform::find_levels(const at::Tensor& seen, double tail_index) {
   });
 }
 
-TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten, double tail_index) {
+TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten,
+                                   double tail_index) {
   const int64_t n = rows.size(0), columns = rows.size(1);
   std::vector<ColumnTransform> list(static_cast<size_t>(columns));
   if (kind != "none") {
@@ -108,8 +111,8 @@ at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
       const int64_t column = seen_[k];
       const Key own = key.child(static_cast<uint64_t>(column));
       for (int64_t i = first; i < last; ++i)
-        y[i * dim + k] =
-            static_cast<float>(levels_[k].apply(list_[column].apply(x[i * columns() + column], own.uniform(static_cast<uint64_t>(i)))));
+        y[i * dim + k] = static_cast<float>(
+            levels_[k].apply(list_[column].apply(x[i * columns() + column], own.uniform(static_cast<uint64_t>(i)))));
     }
   });
   return out;
@@ -125,7 +128,8 @@ at::Tensor TableTransform::invert(const at::Tensor& rows) const {
     for (int64_t i = first; i < last; ++i) {
       for (const ColumnTransform& c : list_)
         if (c.constant) y[i * columns() + (&c - list_.data())] = c.origin;
-      for (int64_t k = 0; k < dim; ++k) y[i * columns() + seen_[k]] = list_[seen_[k]].invert(levels_[k].invert(x[i * dim + k]));
+      for (int64_t k = 0; k < dim; ++k)
+        y[i * columns() + seen_[k]] = list_[seen_[k]].invert(levels_[k].invert(x[i * dim + k]));
     }
   });
   return out;
@@ -193,7 +197,8 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
   if (found == in.end()) throw InputError("[checkpoint] {}: expected the tensor '{}', got none", path, kTensor);
   const at::Tensor& t = found->second;
   if (t.dim() != 2 || t.size(1) != ColumnTransform::kNumbers || t.scalar_type() != at::kDouble)
-    throw InputError("[checkpoint] {}: expected '{}' in float64 with {} numbers a column", path, kTensor, ColumnTransform::kNumbers);
+    throw InputError("[checkpoint] {}: expected '{}' in float64 with {} numbers a column", path, kTensor,
+                     ColumnTransform::kNumbers);
   std::vector<ColumnTransform> list;
   for (int64_t k = 0; k < t.size(0); ++k) {
     list.push_back(ColumnTransform::from_numbers(t.const_data_ptr<double>() + k * ColumnTransform::kNumbers));
@@ -208,9 +213,11 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
   out.set(std::move(list));
   if (const auto root = in.find(kRoot), centre = in.find(kCentre); root != in.end() && centre != in.end()) {
     const int64_t dim = out.dim();
-    const bool good = root->second.sizes() == at::IntArrayRef({dim, dim}) && centre->second.sizes() == at::IntArrayRef({dim}) &&
-                      root->second.scalar_type() == at::kDouble && centre->second.scalar_type() == at::kDouble;
-    if (!good) throw InputError("[checkpoint] {}: expected '{}' and '{}' in float64 for {} columns", path, kCentre, kRoot, dim);
+    const bool good = root->second.sizes() == at::IntArrayRef({dim, dim}) &&
+                      centre->second.sizes() == at::IntArrayRef({dim}) && root->second.scalar_type() == at::kDouble &&
+                      centre->second.scalar_type() == at::kDouble;
+    if (!good)
+      throw InputError("[checkpoint] {}: expected '{}' and '{}' in float64 for {} columns", path, kCentre, kRoot, dim);
     out.centre_ = centre->second, out.root_ = root->second;
   }
   if (const auto levels = in.find(kLevels); levels != in.end()) {

@@ -1,5 +1,6 @@
-// All columns of a table as the model sees them: each by its own map, constant ones kept aside; then, where asked for, tails of another
-// index brought to one, and all columns turned and stretched by a robust scatter matrix, so that no direction is larger than another.
+// All columns of a table as the model sees them: each by its own map, constant ones kept aside; then, where asked for,
+// tails of another index brought to one, and all columns turned and stretched by a robust scatter matrix, so that no
+// direction is larger than another.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,17 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/data/column_transform.h"
 #include "htfm/tail/tail_level.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 class TableTransform {
  public:
-  /// none, zscore (mean and deviation), robust (median and interquartile range), or table (each column by its kind: ColumnTransform).
-  /// `whiten`: by a robust scatter matrix afterwards. `tail_index`: where positive, sides of columns whose tail has clearly another index
-  /// are brought to this one.
-  static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten = false, double tail_index = 0);
+  /// none, zscore (mean and deviation), robust (median and interquartile range), or table (each column by its kind:
+  /// ColumnTransform). `whiten`: by a robust scatter matrix afterwards. `tail_index`: where positive, sides of columns
+  /// whose tail has clearly another index are brought to this one.
+  static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten = false,
+                            double tail_index = 0);
 
   int64_t columns() const { return static_cast<int64_t>(list_.size()); }
   int64_t dim() const { return static_cast<int64_t>(seen_.size()); }  ///< columns that the model sees
@@ -55,7 +58,8 @@ class TableTransform {
     double invert(double z) const { return z >= 0 ? above.invert(z) : -below.invert(-z); }
   };
   std::vector<Levels> levels_;  // of the columns that the model sees
-  at::Tensor centre_, root_;    // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
+  at::Tensor centre_,
+      root_;  // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

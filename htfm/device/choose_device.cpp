@@ -8,7 +8,8 @@
 namespace htfm {
 
 at::Device choose_device(const std::string& asked, const std::string& network_kind) {
-  if (asked != "cpu" && asked != "cuda" && asked != "auto") throw InputError("[device] expected cpu, cuda or auto; got '{}'", asked);
+  if (asked != "cpu" && asked != "cuda" && asked != "auto")
+    throw InputError("[device] expected cpu, cuda or auto; got '{}'", asked);
   if (asked == "cpu" || (asked == "auto" && !find_named(networks(), network_kind, "net.kind").cuda)) return at::kCPU;
   if (asked == "cuda") {
     image_device();  // says what is missing

@@ -5,10 +5,12 @@
 
 #include <string>
 
-namespace htfm {
+#include "htfm/base/api.h"
 
-/// The device for a network of this kind (net.kind). `asked` is cpu, cuda or auto; auto: the CPU for an mlp, for other networks a CUDA
-/// device where there is one. InputError where cuda is asked for and missing, or for another name.
+namespace htfm HTFM_PUBLIC {
+
+/// The device for a network of this kind (net.kind). `asked` is cpu, cuda or auto; auto: the CPU for an mlp, for other
+/// networks a CUDA device where there is one. InputError where cuda is asked for and missing, or for another name.
 at::Device choose_device(const std::string& asked, const std::string& network_kind);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

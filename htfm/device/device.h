@@ -1,5 +1,5 @@
-// What a device offers for training and sampling images: the operations of networks, graphs of recorded work, and the kernels of a
-// step. The library is loaded when a device is first asked for.
+// What a device offers for training and sampling images: the operations of networks, graphs of recorded work, and the
+// kernels of a step. The library is loaded when a device is first asked for.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,9 +8,9 @@
 #include <functional>
 #include <memory>
 
-#include "htfm/net/image_ops.h"
-#include "htfm/method/method.h"
 #include "htfm/device/step_types.h"
+#include "htfm/method/method.h"
+#include "htfm/net/image_ops.h"
 
 namespace htfm {
 
@@ -28,7 +28,8 @@ class DeviceQueue {
   virtual ~DeviceQueue() = default;
   /// Runs `body` with this queue's stream as the current one.
   virtual void run(const std::function<void()>& body) = 0;
-  /// Records what `body` does, without doing it; returns the recording's number. Warm up before: algorithms are chosen on first use.
+  /// Records what `body` does, without doing it; returns the recording's number. Warm up before: algorithms are chosen
+  /// on first use.
   virtual int record(const std::function<void()>& body) = 0;
   virtual void replay(int recording) = 0;
   virtual void wait() = 0;
@@ -62,12 +63,13 @@ class ImageDevice {
   virtual ~ImageDevice() = default;
   virtual std::unique_ptr<ImageOps> image_ops(at::ScalarType type) const = 0;
   virtual std::unique_ptr<DeviceQueue> queue() const = 0;
-  /// Pairs of data rows (all: n x dim on the device; channels x height x width each) and noise; `noise` rows x dim or undefined.
+  /// Pairs of data rows (all: n x dim on the device; channels x height x width each) and noise; `noise` rows x dim or
+  /// undefined.
   virtual PairTensors pairs(const ImageOps& ops, const at::Tensor& all, at::IntArrayRef image, const StepTensors& step,
                             const at::Tensor& noise) const = 0;
   /// Gradient of the loss, padded as the operations want it; partial sums of the loss go to `partial` (float64).
-  virtual at::Tensor loss_gradient(const ImageOps& ops, const LossSpec& loss, const PredictedTensors& predicted, const StepTensors& step,
-                                   const at::Tensor& partial) const = 0;
+  virtual at::Tensor loss_gradient(const ImageOps& ops, const LossSpec& loss, const PredictedTensors& predicted,
+                                   const StepTensors& step, const at::Tensor& partial) const = 0;
   virtual int64_t loss_partials() const = 0;
   virtual at::Tensor column_totals(const at::Tensor& sums) const = 0;
   /// A table of gradients for update(); `table` bytes that hold it, on the host.

@@ -22,7 +22,9 @@ std::unique_ptr<ImageOps> make_cuda_image_ops(at::ScalarType type);
 namespace {
 
 cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
-cuda::Type kernel_type(const ImageOps& ops) { return ops.type() == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }
+cuda::Type kernel_type(const ImageOps& ops) {
+  return ops.type() == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16;
+}
 
 cuda::Loss kernel_loss(LossKind kind) {
   switch (kind) {
@@ -78,26 +80,29 @@ class CudaImageDevice final : public ImageDevice {
                     const at::Tensor& noise) const override {
     const auto rows = static_cast<int64_t>(step.rows.numel() / static_cast<int64_t>(sizeof(StepRow)));
     const auto options = at::TensorOptions().dtype(at::kFloat).device(ops.device());
-    PairTensors out{ops.empty({rows, image[1], image[2], ops.padded(image[0])}), at::empty({rows, image[1], image[2], image[0]}, options),
-                    at::empty({rows}, options)};
+    PairTensors out{ops.empty({rows, image[1], image[2], ops.padded(image[0])}),
+                    at::empty({rows, image[1], image[2], image[0]}, options), at::empty({rows}, options)};
     cuda::PairArgs a;
     a.type = kernel_type(ops), a.rows = static_cast<int>(rows), a.channels = static_cast<int>(image[0]);
-    a.padded = static_cast<int>(out.input.size(3)), a.height = static_cast<int>(image[1]), a.width = static_cast<int>(image[2]);
+    a.padded = static_cast<int>(out.input.size(3)), a.height = static_cast<int>(image[1]),
+    a.width = static_cast<int>(image[2]);
     a.data = all.const_data_ptr<float>(), a.header = header(step), a.row = row(step);
     if (noise.defined()) a.noise = noise.const_data_ptr<float>();
-    a.input = out.input.mutable_data_ptr(), a.target = out.target.mutable_data_ptr<float>(), a.time = out.time.mutable_data_ptr<float>();
+    a.input = out.input.mutable_data_ptr(), a.target = out.target.mutable_data_ptr<float>(),
+    a.time = out.time.mutable_data_ptr<float>();
     cuda::make_pairs(a, stream());
     return out;
   }
 
-  at::Tensor loss_gradient(const ImageOps& ops, const LossSpec& loss, const PredictedTensors& predicted, const StepTensors& step,
-                           const at::Tensor& partial) const override {
+  at::Tensor loss_gradient(const ImageOps& ops, const LossSpec& loss, const PredictedTensors& predicted,
+                           const StepTensors& step, const at::Tensor& partial) const override {
     const auto& [output, target] = predicted;
     at::Tensor gradient = ops.empty({output.size(0), output.size(1), output.size(2), ops.padded(output.size(3))});
     cuda::LossArgs a;
     a.type = kernel_type(ops), a.rows = static_cast<int>(output.size(0)), a.channels = static_cast<int>(output.size(3));
     a.padded = static_cast<int>(gradient.size(3)), a.pixels = static_cast<int>(output.size(1) * output.size(2));
-    a.output = output.const_data_ptr<float>(), a.target = target.const_data_ptr<float>(), a.header = header(step), a.row = row(step);
+    a.output = output.const_data_ptr<float>(), a.target = target.const_data_ptr<float>(), a.header = header(step),
+    a.row = row(step);
     a.gradient = gradient.mutable_data_ptr(), a.partial = partial.mutable_data_ptr<double>();
     a.loss = kernel_loss(loss.kind), a.outer = static_cast<int>(loss.outer), a.inner = static_cast<int>(loss.inner);
     cuda::loss_gradient(a, stream());
@@ -107,7 +112,8 @@ class CudaImageDevice final : public ImageDevice {
 
   at::Tensor column_totals(const at::Tensor& sums) const override {
     at::Tensor out = at::empty({sums.size(1)}, sums.options());
-    cuda::column_totals(sums.const_data_ptr<float>(), sums.size(0), sums.size(1), out.mutable_data_ptr<float>(), stream());
+    cuda::column_totals(sums.const_data_ptr<float>(), sums.size(0), sums.size(1), out.mutable_data_ptr<float>(),
+                        stream());
     return out;
   }
 
@@ -117,20 +123,25 @@ class CudaImageDevice final : public ImageDevice {
       for (int64_t at = 0; at < p.count; at += cuda::kSegment) {
         const int64_t size = p.bfloat16 ? 2 : 4;
         list.push_back({static_cast<const char*>(p.gradient) + at * size, p.offset + at,
-                        static_cast<int32_t>(std::min<int64_t>(cuda::kSegment, p.count - at)), p.bfloat16 ? 1 : 0, p.decay});
+                        static_cast<int32_t>(std::min<int64_t>(cuda::kSegment, p.count - at)), p.bfloat16 ? 1 : 0,
+                        p.decay});
       }
     at::Tensor bytes = at::empty({static_cast<int64_t>(list.size() * sizeof(cuda::Segment))}, at::kByte);
     std::memcpy(bytes.mutable_data_ptr(), list.data(), list.size() * sizeof(cuda::Segment));
     return bytes;
   }
-  int64_t segments(const at::Tensor& table) const override { return table.numel() / static_cast<int64_t>(sizeof(cuda::Segment)); }
+  int64_t segments(const at::Tensor& table) const override {
+    return table.numel() / static_cast<int64_t>(sizeof(cuda::Segment));
+  }
 
   void update(const UpdateTensors& t, const AdamConstants& constants) const override {
     cuda::UpdateArgs a;
-    a.segment = static_cast<const cuda::Segment*>(t.table.const_data_ptr()), a.segments = static_cast<int>(segments(t.table));
+    a.segment = static_cast<const cuda::Segment*>(t.table.const_data_ptr()),
+    a.segments = static_cast<int>(segments(t.table));
     a.constants = constants;
     a.header = static_cast<const StepHeader*>(t.header.const_data_ptr());
-    a.loss_partial = t.loss_partial.const_data_ptr<double>(), a.norm_partial = t.norm_partial.mutable_data_ptr<double>();
+    a.loss_partial = t.loss_partial.const_data_ptr<double>(),
+    a.norm_partial = t.norm_partial.mutable_data_ptr<double>();
     a.state = static_cast<StepState*>(t.state.mutable_data_ptr());
     a.parameters = t.parameters.mutable_data_ptr<float>(), a.first = t.first.mutable_data_ptr<float>();
     a.second = t.second.mutable_data_ptr<float>(), a.ema = t.ema.mutable_data_ptr<float>();
@@ -152,7 +163,8 @@ class CudaImageDevice final : public ImageDevice {
   void network_input(const at::Tensor& state, const at::Tensor& coefficient, const at::Tensor& input,
                      const at::Tensor& time) const override {
     cuda::NetworkEndArgs a = network_end(state, coefficient, input.size(1) * input.size(2));
-    a.type = input.scalar_type() == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16, a.padded = static_cast<int>(input.size(3));
+    a.type = input.scalar_type() == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16,
+    a.padded = static_cast<int>(input.size(3));
     a.input = input.mutable_data_ptr(), a.time = time.mutable_data_ptr<float>();
     cuda::network_input(a, stream());
   }
@@ -185,11 +197,14 @@ class CudaImageDevice final : public ImageDevice {
  private:
   static cuda::NetworkEndArgs network_end(const at::Tensor& state, const at::Tensor& coefficient, int64_t pixels) {
     cuda::NetworkEndArgs a;
-    a.rows = static_cast<int>(state.size(0)), a.pixels = static_cast<int>(pixels), a.channels = static_cast<int>(state.size(1) / pixels);
+    a.rows = static_cast<int>(state.size(0)), a.pixels = static_cast<int>(pixels),
+    a.channels = static_cast<int>(state.size(1) / pixels);
     a.state = state.const_data_ptr<double>(), a.coefficient = coefficient.const_data_ptr<double>();
     return a;
   }
-  static const StepHeader* header(const StepTensors& s) { return static_cast<const StepHeader*>(s.header.const_data_ptr()); }
+  static const StepHeader* header(const StepTensors& s) {
+    return static_cast<const StepHeader*>(s.header.const_data_ptr());
+  }
   static const StepRow* row(const StepTensors& s) { return static_cast<const StepRow*>(s.rows.const_data_ptr()); }
 };
 

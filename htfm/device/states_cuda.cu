@@ -1,7 +1,7 @@
 // States of samples on a device, between channels-first float64 rows and the network's pixels.
 #include "htfm/base/random_cuda.h"
-#include "htfm/net/vector_cuda.h"
 #include "htfm/device/step_kernels_cuda.h"
+#include "htfm/net/vector_cuda.h"
 
 namespace htfm::cuda {
 namespace {
@@ -42,7 +42,8 @@ __global__ void input_kernel(NetworkEndArgs a) {
 }
 
 __global__ void output_kernel(NetworkEndArgs a) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x, dim = static_cast<int64_t>(a.channels) * a.pixels;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x,
+                dim = static_cast<int64_t>(a.channels) * a.pixels;
   if (i >= a.rows * dim) return;
   const int64_t n = i / dim, k = i % dim / a.pixels, p = i % a.pixels;
   const double* c = a.coefficient + n * 4;

@@ -1,7 +1,7 @@
 // The kernels of a training step. All sums are taken in a fixed order: the same inputs give the same bits.
 #include "htfm/base/random_cuda.h"
-#include "htfm/net/vector_cuda.h"
 #include "htfm/device/step_kernels_cuda.h"
+#include "htfm/net/vector_cuda.h"
 
 namespace htfm::cuda {
 namespace {
@@ -49,7 +49,8 @@ __global__ void pair_kernel(PairArgs a) {
     if (row.index >= 0) {
       const float x = a.data[row.index * dim + c * pixels + from];
       const int64_t element = n * dim + c * pixels + p;
-      float z = a.noise ? a.noise[element] : static_cast<float>(normal_draw(a.header->noise_key, static_cast<uint64_t>(element)));
+      float z = a.noise ? a.noise[element]
+                        : static_cast<float>(normal_draw(a.header->noise_key, static_cast<uint64_t>(element)));
       z = fminf(fmaxf(z, -row.noise_bound), row.noise_bound);
       in = row.data_in * x + row.noise_in * z;
       out = row.data_target * x + row.noise_target * z;
@@ -109,7 +110,8 @@ __device__ void write_gradient(const LossArgs& a, int64_t row, double factor) {
     for (int c = 0; c < a.padded; ++c) {
       const bool there = factor != 0 && c < a.channels;
       const int64_t k = p * a.channels + c;
-      gradient[c] = to_type<T>(there ? static_cast<float>(factor * (static_cast<double>(a.output[k]) - a.target[k])) : 0.0f);
+      gradient[c] =
+          to_type<T>(there ? static_cast<float>(factor * (static_cast<double>(a.output[k]) - a.target[k])) : 0.0f);
     }
   }
 }
@@ -120,7 +122,8 @@ __global__ void row_loss_kernel(LossArgs a) {
   const int each = a.outer * a.inner;
   const double dim = static_cast<double>(a.pixels) * a.channels, inverse = a.header->inverse_count;
   double total = 0;
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * each; first < a.rows; first += static_cast<int64_t>(gridDim.x) * each) {
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * each; first < a.rows;
+       first += static_cast<int64_t>(gridDim.x) * each) {
     if (a.row[first].index < 0) {
       for (int k = 0; k < each; ++k) write_gradient<T>(a, first + k, 0);
       continue;
@@ -175,7 +178,8 @@ __device__ float4 gradient_at(const Segment& s, int i) {
                          __uint_as_float(w.y & 0xffff0000u));
     }
     return make_float4(__bfloat162float(g[0]), i + 1 < s.count ? __bfloat162float(g[1]) : 0.0f,
-                       i + 2 < s.count ? __bfloat162float(g[2]) : 0.0f, i + 3 < s.count ? __bfloat162float(g[3]) : 0.0f);
+                       i + 2 < s.count ? __bfloat162float(g[2]) : 0.0f,
+                       i + 3 < s.count ? __bfloat162float(g[3]) : 0.0f);
   }
   const float* g = static_cast<const float*>(s.gradient) + i;
   return make_float4(g[0], i + 1 < s.count ? g[1] : 0.0f, i + 2 < s.count ? g[2] : 0.0f, i + 3 < s.count ? g[3] : 0.0f);
@@ -195,8 +199,10 @@ __global__ void norm_kernel(const Segment* segment, double* partial) {
 // Whether the step counts, and its coefficients.
 __global__ void decide_kernel(UpdateArgs a) {
   double loss = 0, square = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < kLossBlocks; i += static_cast<int>(blockDim.x)) loss += a.loss_partial[i];
-  for (int i = static_cast<int>(threadIdx.x); i < a.segments; i += static_cast<int>(blockDim.x)) square += a.norm_partial[i];
+  for (int i = static_cast<int>(threadIdx.x); i < kLossBlocks; i += static_cast<int>(blockDim.x))
+    loss += a.loss_partial[i];
+  for (int i = static_cast<int>(threadIdx.x); i < a.segments; i += static_cast<int>(blockDim.x))
+    square += a.norm_partial[i];
   loss = block_total(loss);
   square = block_total(square);
   if (threadIdx.x != 0) return;
@@ -218,7 +224,8 @@ __global__ void decide_kernel(UpdateArgs a) {
   s.ema = c.ema_warmup ? static_cast<float>(fmin(static_cast<double>(c.ema), (1 + count) / (10 + count))) : c.ema;
 }
 
-__device__ void step_one(const AdamConstants& c, const StepState& s, float decay, float g, float& p, float& m, float& v, float& e) {
+__device__ void step_one(const AdamConstants& c, const StepState& s, float decay, float g, float& p, float& m, float& v,
+                         float& e) {
   g *= s.gradient_scale;
   m = c.beta1 * m + (1 - c.beta1) * g;
   v = c.beta2 * v + (1 - c.beta2) * g * g;
@@ -255,7 +262,8 @@ __global__ void update_kernel(UpdateArgs a) {
       const float part[4] = {g.x, g.y, g.z, g.w};
       for (int k = 0; i + k < segment.count; ++k) {
         step_one(c, s, segment.decay, part[k], a.parameters[at + k], a.first[at + k], a.second[at + k], a.ema[at + k]);
-        if (a.bf16_parameters) static_cast<__nv_bfloat16*>(a.bf16_parameters)[at + k] = __float2bfloat16(a.parameters[at + k]);
+        if (a.bf16_parameters)
+          static_cast<__nv_bfloat16*>(a.bf16_parameters)[at + k] = __float2bfloat16(a.parameters[at + k]);
       }
     }
   }
@@ -275,17 +283,20 @@ void make_pairs(const PairArgs& a, cudaStream_t stream) {
 
 void loss_gradient(const LossArgs& a, cudaStream_t stream) {
   if (a.outer > kLossGroups)
-    throw std::runtime_error("[baseline.outer] expected at most " + std::to_string(kLossGroups) + " groups on a device");
+    throw std::runtime_error("[baseline.outer] expected at most " + std::to_string(kLossGroups) +
+                             " groups on a device");
   const bool elements = a.loss == Loss::squared || a.loss == Loss::smooth_l1;
-  const auto kernel = a.type == Type::float32 ? (elements ? element_loss_kernel<float> : row_loss_kernel<float>)
-                                              : (elements ? element_loss_kernel<__nv_bfloat16> : row_loss_kernel<__nv_bfloat16>);
+  const auto kernel = a.type == Type::float32
+                          ? (elements ? element_loss_kernel<float> : row_loss_kernel<float>)
+                          : (elements ? element_loss_kernel<__nv_bfloat16> : row_loss_kernel<__nv_bfloat16>);
   kernel<<<kLossBlocks, kThreads, 0, stream>>>(a);
   check(cudaGetLastError(), "loss");
 }
 
 void column_totals(const float* x, int64_t rows, int64_t columns, float* out, cudaStream_t stream) {
   constexpr int threads = 64;
-  totals_kernel<<<static_cast<unsigned>((columns + threads - 1) / threads), threads, 0, stream>>>(x, rows, columns, out);
+  totals_kernel<<<static_cast<unsigned>((columns + threads - 1) / threads), threads, 0, stream>>>(x, rows, columns,
+                                                                                                  out);
   check(cudaGetLastError(), "column totals");
 }
 

@@ -1,8 +1,8 @@
 // Launchers of the kernels of a training step on a CUDA device: pairs, loss, and the update of all parameters.
 #pragma once
 
-#include "htfm/net/image_kernels_cuda.h"
 #include "htfm/device/step_types.h"
+#include "htfm/net/image_kernels_cuda.h"
 
 namespace htfm::cuda {
 

@@ -5,8 +5,8 @@
 
 namespace htfm {
 
-/// One row of a batch: which data row it shows, and its place between source and data. The network sees data_in x_1 + noise_in z and should
-/// give data_target x_1 + noise_target z, z being standard normal noise.
+/// One row of a batch: which data row it shows, and its place between source and data. The network sees data_in x_1 +
+/// noise_in z and should give data_target x_1 + noise_target z, z being standard normal noise.
 struct StepRow {
   int32_t index = -1;  ///< of the data row; -1: the row is not there
   int32_t flip = 0;    ///< mirrored

@@ -21,7 +21,8 @@ struct OpenFields {
   std::string description, hash;
 };
 
-OpenFields fields_of_set(const std::shared_ptr<const FieldSet>& set, const std::string& path, const std::string& part, int64_t channel) {
+OpenFields fields_of_set(const std::shared_ptr<const FieldSet>& set, const std::string& path, const std::string& part,
+                         int64_t channel) {
   auto index = std::make_shared<std::vector<int64_t>>();
   if (part != "train") *index = set->part(true);
   if (part != "held-out") {
@@ -29,7 +30,8 @@ OpenFields fields_of_set(const std::shared_ptr<const FieldSet>& set, const std::
     index->insert(index->end(), own.begin(), own.end());
     std::sort(index->begin(), index->end());
   }
-  if (index->empty()) throw InputError("[part] {}: expected fields of the part {}, got none among {}", path, part, set->size());
+  if (index->empty())
+    throw InputError("[part] {}: expected fields of the part {}, got none among {}", path, part, set->size());
   if (channel < 0 || channel >= set->fields.size(1))
     throw InputError("[channel] {}: expected one below {}, got {}", path, set->fields.size(1), channel);
   OpenFields out;
@@ -45,11 +47,13 @@ OpenFields fields_of_set(const std::shared_ptr<const FieldSet>& set, const std::
 OpenFields fields_of_samples(const std::string& path, const ImageShape& shape, int64_t channel) {
   auto rows = std::make_shared<NpyRows>(path);
   if (rows->row_size() != shape.size())
-    throw InputError("[fake] {}: expected fields of {} = {} numbers, got {}", path, shape.text(), shape.size(), rows->row_size());
+    throw InputError("[fake] {}: expected fields of {} = {} numbers, got {}", path, shape.text(), shape.size(),
+                     rows->row_size());
   OpenFields out;
-  out.stream = {rows->rows(), shape.height, shape.width, [rows, shape, channel](int64_t begin, int64_t end) {
-                  return rows->read(begin, end).view({end - begin, shape.channels, shape.height, shape.width}).select(1, channel);
-                }};
+  out.stream = {
+      rows->rows(), shape.height, shape.width, [rows, shape, channel](int64_t begin, int64_t end) {
+        return rows->read(begin, end).view({end - begin, shape.channels, shape.height, shape.width}).select(1, channel);
+      }};
   out.description = fmt::format("{} samples of {}", rows->rows(), path);
   return out;
 }
@@ -90,8 +94,8 @@ FieldEvaluation evaluate_fields(const std::string& real, const std::string& fake
   const auto set = std::make_shared<const FieldSet>(open_field_set(real));
   const OpenFields own = fields_of_set(set, real, o.part, o.channel);
   const ImageShape shape{set->fields.size(1), set->fields.size(2), set->fields.size(3)};
-  const OpenFields other = is_field_set(fake) ? fields_of_set(std::make_shared<const FieldSet>(open_field_set(fake)), fake,
-                                                              fake == real ? "train" : o.part, o.channel)
+  const OpenFields other = is_field_set(fake) ? fields_of_set(std::make_shared<const FieldSet>(open_field_set(fake)),
+                                                              fake, fake == real ? "train" : o.part, o.channel)
                                               : fields_of_samples(fake, shape, o.channel);
   FieldEvaluation out;
   out.options = o.scores;
@@ -110,7 +114,9 @@ FieldEvaluation evaluate_fields(const std::string& real, const std::string& fake
 
 std::vector<MetricValue> field_values(const FieldScores& s) {
   std::vector<MetricValue> out;
-  const auto add = [&](const std::string& name, const Scored& v) { out.push_back({name, v.value, v.low, v.high, true}); };
+  const auto add = [&](const std::string& name, const Scored& v) {
+    out.push_back({name, v.value, v.low, v.high, true});
+  };
   add("kr", s.kr), add("sr", s.sr), add("tail_ks", s.tail_ks), add("tail_ks_own", s.tail_ks_own);
   add("tail_share", s.tail_share);
   out.push_back({"tail_cut", s.cut});

@@ -9,7 +9,8 @@ ImageReference make_image_reference(ImageSet images, const ImageFeatureSpec& fea
   out.images = std::move(images);
   out.network = std::make_unique<FeatureNetwork>(features.network, features.device);
   out.network->progress = features.report;
-  out.reference = cached_reference(*out.network, to_bytes(out.images.pixels).pixels, out.images.hash, features.cache, features.batch);
+  out.reference = cached_reference(*out.network, to_bytes(out.images.pixels).pixels, out.images.hash, features.cache,
+                                   features.batch);
   out.batch = features.batch;
   return out;
 }
@@ -18,7 +19,8 @@ SampledImages sampled_images(const at::Tensor& samples, const std::string& where
   const ByteImages bytes = to_bytes(samples);
   SampledImages out{bytes.pixels, bytes.not_finite.sum().item<int64_t>()};
   if (out.nonfinite > 0) out.pixels = bytes.pixels.index_select(0, bytes.not_finite.logical_not().nonzero().view({-1}));
-  if (out.pixels.size(0) == 0) throw InputError("[fake] {}: expected finite images, got none in {}", where, out.nonfinite);
+  if (out.pixels.size(0) == 0)
+    throw InputError("[fake] {}: expected finite images, got none in {}", where, out.nonfinite);
   out.clipped_share = static_cast<double>(bytes.clipped) / static_cast<double>(out.pixels.numel());
   return out;
 }
@@ -28,7 +30,8 @@ SampledImages read_sampled_images(const std::string& path, const std::optional<I
 }
 
 double ImageEvaluation::expected(size_t c) const {
-  return static_cast<double>(scores.classes.at(c).real) * static_cast<double>(scores.fake) / static_cast<double>(scores.real);
+  return static_cast<double>(scores.classes.at(c).real) * static_cast<double>(scores.fake) /
+         static_cast<double>(scores.real);
 }
 
 ImageEvaluation evaluate_images(const ImageReference& real, const SampledImages& samples, int k) {

@@ -6,17 +6,18 @@
 #include <optional>
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/data/image_set.h"
 #include "htfm/metric/image_scores.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// A feature network and how it is run.
 struct ImageFeatureSpec {
-  std::string network;                                         ///< a TorchScript file
-  std::string cache = {};                                      ///< keeps the features of the real images; made where it does not exist
-  int64_t batch = 500;                                         ///< images at once
-  at::Device device = at::kCPU;                                ///< as choose_device gives it
+  std::string network;           ///< a TorchScript file
+  std::string cache = {};        ///< keeps the features of the real images; made where it does not exist
+  int64_t batch = 500;           ///< images at once
+  at::Device device = at::kCPU;  ///< as choose_device gives it
   std::function<void(int64_t done, int64_t all)> report = {};  ///< called after each batch
 };
 
@@ -55,4 +56,4 @@ ImageEvaluation evaluate_images(const ImageReference& real, const SampledImages&
 /// The nearest real image of each sample, and how far it is.
 Nearest nearest_images(const ImageReference& real, const SampledImages& samples);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

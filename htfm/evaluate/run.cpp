@@ -25,7 +25,8 @@ RunReference make_run_reference(const RunConfig& config, int64_t n, bool yardsti
   return r;
 }
 
-ScoredRun score_run(Model model, const SampleOptions& options, const RunReference& reference, const std::string& run_folder) {
+ScoredRun score_run(Model model, const SampleOptions& options, const RunReference& reference,
+                    const std::string& run_folder) {
   const std::string name = variant_name(model.clock(), model.config().method);
   SampleResult sampled = sample(model, options);
   MetricReport scores = compute_metrics({}, reference.data.rows, sampled.samples);

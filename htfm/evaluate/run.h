@@ -5,18 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/metric/metric.h"
 #include "htfm/model/loss_record.h"
 #include "htfm/model/model.h"
 #include "htfm/sample/sampler.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// What samples of a run are scored against: fresh points of a synthetic law, or the file's own rows.
 struct RunReference {
   Dataset data;
   std::string description;
-  std::optional<MetricReport> yardstick;  ///< the score of two fresh draws of the law, where it was asked for and is known
+  std::optional<MetricReport>
+      yardstick;  ///< the score of two fresh draws of the law, where it was asked for and is known
 };
 RunReference make_run_reference(const RunConfig& config, int64_t n, bool yardstick);
 
@@ -30,6 +32,7 @@ struct ScoredRun {
 };
 
 /// Samples a model and scores it with every metric. `run_folder`: where its losses are, or empty.
-ScoredRun score_run(Model model, const SampleOptions& options, const RunReference& reference, const std::string& run_folder = "");
+ScoredRun score_run(Model model, const SampleOptions& options, const RunReference& reference,
+                    const std::string& run_folder = "");
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -9,12 +9,14 @@ namespace htfm {
 using namespace std::chrono;
 
 int64_t seconds_since_1970(const Moment& m) {
-  const year_month_day date{year(static_cast<int>(m.year)), month(static_cast<unsigned>(m.month)), day(static_cast<unsigned>(m.day))};
+  const year_month_day date{year(static_cast<int>(m.year)), month(static_cast<unsigned>(m.month)),
+                            day(static_cast<unsigned>(m.day))};
   return sys_days(date).time_since_epoch().count() * int64_t{86400} + m.hour * 3600 + m.minute * 60 + m.second;
 }
 
 Moment moment_of(int64_t seconds) {
-  const int64_t days_before = seconds >= 0 ? seconds / 86400 : -((-seconds + 86399) / 86400), rest = seconds - days_before * 86400;
+  const int64_t days_before = seconds >= 0 ? seconds / 86400 : -((-seconds + 86399) / 86400),
+                rest = seconds - days_before * 86400;
   const year_month_day date{sys_days(days(days_before))};
   return {static_cast<int>(date.year()),
           static_cast<unsigned>(date.month()),

@@ -13,7 +13,8 @@
 namespace htfm {
 namespace {
 
-constexpr uint64_t kLook = 1024;  // bytes at the start in which a GRIB message may begin: archives put a header before it
+constexpr uint64_t kLook =
+    1024;  // bytes at the start in which a GRIB message may begin: archives put a header before it
 
 const FieldReader& field_reader(const std::string& path) {
   static const ModuleLibrary library("htfm_fields");
@@ -23,7 +24,8 @@ const FieldReader& field_reader(const std::string& path) {
                      missing.empty() ? "" : fmt::format(": it was left out of this build, which found no {}", missing));
   }
   static const ModuleLibrary::Object reader = library.object("htfm_field_reader");
-  if (!reader.address) throw InputError("[fields] {}: expected the library that reads GRIB2 and NetCDF, got {}", path, reader.reason);
+  if (!reader.address)
+    throw InputError("[fields] {}: expected the library that reads GRIB2 and NetCDF, got {}", path, reader.reason);
   return *static_cast<const FieldReader*>(reader.address);
 }
 
@@ -37,11 +39,13 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
     file.read(0, start.data(), start.size());
   }
   if (start.empty()) throw InputError("[fields] {}: expected GRIB2 or NetCDF, got an empty file", path);
-  if (start.starts_with("CDF") || start.starts_with("\x89HDF")) return field_reader(path).visit_netcdf(path, choice, visitor);
+  if (start.starts_with("CDF") || start.starts_with("\x89HDF"))
+    return field_reader(path).visit_netcdf(path, choice, visitor);
   if (start.find("GRIB") != std::string::npos) return field_reader(path).visit_grib(path, choice, visitor);
   if (start.starts_with("\x1f\x8b"))
     throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a gzip file: unpack it first (gunzip)", path);
-  throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a file that begins with {}", path, in_quotes(start.substr(0, 16)));
+  throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a file that begins with {}", path,
+                   in_quotes(start.substr(0, 16)));
 }
 
 ParameterCode parse_parameter_code(const std::string& text) {
@@ -71,7 +75,8 @@ std::vector<std::string> list_field_files(const std::vector<std::string>& files_
       for (const char* known : {".grib2", ".grb2", ".grib", ".grb", ".nc", ".nc4"})
         if (end == known) inside.push_back(entry.path().string());
     }
-    if (inside.empty()) throw InputError("[prepare] {}: expected files that end in .grib2, .grb2 or .nc, got none", path);
+    if (inside.empty())
+      throw InputError("[prepare] {}: expected files that end in .grib2, .grb2 or .nc, got none", path);
     std::sort(inside.begin(), inside.end());
     out.insert(out.end(), inside.begin(), inside.end());
   }

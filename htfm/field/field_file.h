@@ -3,15 +3,18 @@
 
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/field/field_message.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// Visits the wanted fields of a file in its order. InputError, one line that names the file and says what was found instead, for a file of
-/// another kind, a damaged one, and one that holds no such field; also where the library that reads fields (field_reader.h) is not there.
+/// Visits the wanted fields of a file in its order. InputError, one line that names the file and says what was found
+/// instead, for a file of another kind, a damaged one, and one that holds no such field; also where the library that
+/// reads fields (field_reader.h) is not there.
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor);
 
-/// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb, .nc, .nc4).
+/// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb, .nc,
+/// .nc4).
 std::vector<std::string> list_field_files(const std::vector<std::string>& files_and_folders);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

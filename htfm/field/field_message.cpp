@@ -17,7 +17,8 @@ std::string FieldChoice::text() const {
 }
 
 void FieldMessage::read(const Window& window, double* out) const {
-  visit_rows(window, [&](int64_t row, const double* values) { std::copy_n(values, window.width, out + row * window.width); });
+  visit_rows(window,
+             [&](int64_t row, const double* values) { std::copy_n(values, window.width, out + row * window.width); });
 }
 
 std::string found_text(const std::vector<std::string>& found) {

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/field/grid.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// Discipline, category and number: what GRIB calls a parameter.
 struct ParameterCode {
@@ -25,9 +26,9 @@ ParameterCode parse_parameter_code(const std::string& text);
 struct FieldChoice {
   std::string name = {};                   ///< ecCodes' short name, or NetCDF's variable
   std::optional<ParameterCode> code = {};  ///< GRIB alone
-  std::string level_type = {};             ///< GRIB: ecCodes' name (atmosphere, surface, ...) or the number of code table 4.5
-  std::optional<double> level = {};        ///< the level's value; NetCDF: of the coordinate that is neither time nor place
-  std::optional<int64_t> step = {};        ///< GRIB: hours from the analysis
+  std::string level_type = {};       ///< GRIB: ecCodes' name (atmosphere, surface, ...) or the number of code table 4.5
+  std::optional<double> level = {};  ///< the level's value; NetCDF: of the coordinate that is neither time nor place
+  std::optional<int64_t> step = {};  ///< GRIB: hours from the analysis
 
   std::string text() const;  ///< "veril, 0/15/3, level type 10, step 0"
 };
@@ -45,8 +46,8 @@ class FieldMessage {
   int64_t time = 0;        ///< of validity, in seconds since 1970
   std::shared_ptr<const Grid> grid = {};
 
-  /// Visits the rows of a window in order (row 0 is the window's first); values that the file marks as missing are NaN. A whole radar
-  /// mosaic need not be in memory.
+  /// Visits the rows of a window in order (row 0 is the window's first); values that the file marks as missing are NaN.
+  /// A whole radar mosaic need not be in memory.
   virtual void visit_rows(const Window& window, const RowVisitor& visitor) const = 0;
   /// The same into an array, row by row.
   void read(const Window& window, double* out) const;
@@ -57,4 +58,4 @@ using FieldVisitor = std::function<void(const FieldMessage&)>;
 /// What a file holds, a few of them by name: the end of a message.
 std::string found_text(const std::vector<std::string>& found);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -1,5 +1,5 @@
-// What the library htfm_fields gives: the files *_module.cpp with ecCodes and NetCDF, which nothing else links. It is loaded when a file of
-// fields is first opened (htfm/base/module_library.h), by its entry point htfm_field_reader.
+// What the library htfm_fields gives: the files *_module.cpp with ecCodes and NetCDF, which nothing else links. It is
+// loaded when a file of fields is first opened (htfm/base/module_library.h), by its entry point htfm_field_reader.
 #pragma once
 
 #include <string>

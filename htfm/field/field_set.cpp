@@ -29,20 +29,26 @@ std::vector<int64_t> FieldSet::part(bool wanted) const {
 
 at::Tensor FieldSet::take(const std::vector<int64_t>& index) const {
   const int64_t own = fields.numel() / size();
-  at::Tensor out = at::empty({static_cast<int64_t>(index.size()), fields.size(1), fields.size(2), fields.size(3)}, at::kFloat);
+  at::Tensor out =
+      at::empty({static_cast<int64_t>(index.size()), fields.size(1), fields.size(2), fields.size(3)}, at::kFloat);
   for (size_t k = 0; k < index.size(); ++k)
-    std::memcpy(out.mutable_data_ptr<float>() + static_cast<int64_t>(k) * own, fields.const_data_ptr<float>() + index[k] * own,
-                static_cast<size_t>(own) * sizeof(float));
+    std::memcpy(out.mutable_data_ptr<float>() + static_cast<int64_t>(k) * own,
+                fields.const_data_ptr<float>() + index[k] * own, static_cast<size_t>(own) * sizeof(float));
   return out;
 }
 
 void write_field_set(const std::string& path, const FieldSet& set) {
   SafeTensors file;
-  file.tensors = {{"fields", set.fields}, {"time", set.time}, {"held_out", set.held_out}, {"place", set.place}, {"corners", set.corners}};
+  file.tensors = {{"fields", set.fields},
+                  {"time", set.time},
+                  {"held_out", set.held_out},
+                  {"place", set.place},
+                  {"corners", set.corners}};
   file.metadata["format"] = kFormat;
   file.metadata["transform"] = nlohmann::json(set.transform).dump();
   file.metadata["provenance"] = set.provenance;
-  file.metadata["about"] = nlohmann::json{{"channels", set.channels}, {"units", set.units}, {"south_first", set.south_first}}.dump();
+  file.metadata["about"] =
+      nlohmann::json{{"channels", set.channels}, {"units", set.units}, {"south_first", set.south_first}}.dump();
   write_safetensors(path, file);
 }
 
@@ -64,7 +70,8 @@ FieldSet open_field_set(const std::string& path) {
       throw InputError("[fields] {}: expected a set that `htfm prepare` wrote, got no '{}' in its metadata", path, key);
     return found->second;
   };
-  if (word("format") != kFormat) throw InputError("[fields] {}: expected '{}', got '{}'", path, kFormat, word("format"));
+  if (word("format") != kFormat)
+    throw InputError("[fields] {}: expected '{}', got '{}'", path, kFormat, word("format"));
   const auto file = std::make_shared<const MappedFile>(path);
   const std::string_view data = file->bytes().substr(header.data_start);
   Xxh64 hash;
@@ -82,19 +89,22 @@ FieldSet open_field_set(const std::string& path) {
   set.time = tensor("time", at::kLong, 1), set.held_out = tensor("held_out", at::kByte, 1);
   set.place = tensor("place", at::kLong, 2), set.corners = tensor("corners", at::kDouble, 2);
   const int64_t n = set.size();
-  if (set.fields.numel() == 0 || set.time.size(0) != n || set.held_out.size(0) != n || set.place.size(0) != n || set.corners.size(0) != n)
-    throw InputError("[fields] {}: expected a time, a part and a place for each of at least one field, got {} fields", path, n);
+  if (set.fields.numel() == 0 || set.time.size(0) != n || set.held_out.size(0) != n || set.place.size(0) != n ||
+      set.corners.size(0) != n)
+    throw InputError("[fields] {}: expected a time, a part and a place for each of at least one field, got {} fields",
+                     path, n);
   try {
     set.transform = nlohmann::json::parse(word("transform")).get<FieldTransform>();
     set.provenance = nlohmann::json::parse(word("provenance")).dump();
     const nlohmann::json about = nlohmann::json::parse(word("about"));
-    set.channels = about.at("channels").get<std::vector<std::string>>(), set.units = about.at("units").get<std::vector<std::string>>();
+    set.channels = about.at("channels").get<std::vector<std::string>>(),
+    set.units = about.at("units").get<std::vector<std::string>>();
     set.south_first = about.at("south_first");
   } catch (const nlohmann::json::exception& e) {
     throw InputError("[fields] {}: expected normalisation and provenance in its metadata, got: {}", path, e.what());
   }
-  if (set.transform.channels() != set.fields.size(1) || static_cast<int64_t>(set.channels.size()) != set.fields.size(1) ||
-      set.units.size() != set.channels.size())
+  if (set.transform.channels() != set.fields.size(1) ||
+      static_cast<int64_t>(set.channels.size()) != set.fields.size(1) || set.units.size() != set.channels.size())
     throw InputError("[fields] {}: expected names, units and normalisation of {} channels", path, set.fields.size(1));
   set.hash = hash.hex();
   return set;

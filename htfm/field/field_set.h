@@ -1,5 +1,5 @@
-// A prepared set of fields: one file (safetensors) with the physical values, their times and places, which of them are held out, how a
-// network sees them, and where they come from. It is mapped, not read.
+// A prepared set of fields: one file (safetensors) with the physical values, their times and places, which of them are
+// held out, how a network sees them, and where they come from. It is mapped, not read.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,16 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/field/transform.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct FieldSet {
-  at::Tensor fields = {};                  ///< n x c x h x w float32, in the variables' own units
-  at::Tensor time = {};                    ///< n: seconds since 1970
-  at::Tensor held_out = {};                ///< n of uint8: 1 where a field is not to be trained on
-  at::Tensor place = {};                   ///< n x 2: row and column of the grid where the window begins
-  at::Tensor corners = {};                 ///< n x 4 float64: latitude and longitude of the first and of the last point; NaN: not known
+  at::Tensor fields = {};    ///< n x c x h x w float32, in the variables' own units
+  at::Tensor time = {};      ///< n: seconds since 1970
+  at::Tensor held_out = {};  ///< n of uint8: 1 where a field is not to be trained on
+  at::Tensor place = {};     ///< n x 2: row and column of the grid where the window begins
+  at::Tensor corners =
+      {};  ///< n x 4 float64: latitude and longitude of the first and of the last point; NaN: not known
   FieldTransform transform = {};           ///< fitted to the training part
   std::vector<std::string> channels = {};  ///< names of the variables
   std::vector<std::string> units = {};     ///< their units, as far as they are known
@@ -38,4 +40,4 @@ FieldSet open_field_set(const std::string& path);
 /// Whether a file says that it is one.
 bool is_field_set(const std::string& path);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -102,7 +102,8 @@ class GribMessage : public FieldMessage {
  private:
   bool visit_png(const Window& window, const RowVisitor& visitor) const {
     if (handle_.words("packingType") != "grid_png" || handle_.whole("bitmapPresent") != 0) return false;
-    const int64_t begin = handle_.whole("offsetSection7"), length = handle_.whole("section7Length"), bits = handle_.whole("bitsPerValue");
+    const int64_t begin = handle_.whole("offsetSection7"), length = handle_.whole("section7Length"),
+                  bits = handle_.whole("bitsPerValue");
     const void* message = nullptr;
     size_t size = 0;
     handle_.check(codes_get_message(handle_.get(), &message, &size), "a message");
@@ -119,13 +120,16 @@ class GribMessage : public FieldMessage {
     size_t size = 0;
     handle_.check(codes_get_size(handle_.get(), "values", &size), "values");
     if (static_cast<int64_t>(size) != grid->height * grid->width)
-      throw InputError("[grib] {}: expected {} values on {}, got {}", handle_.where(), grid->height * grid->width, grid->text(), size);
-    // ecCodes marks what is missing by a value that the caller chooses; its own choice, 9999, may well be one of the field's.
+      throw InputError("[grib] {}: expected {} values on {}, got {}", handle_.where(), grid->height * grid->width,
+                       grid->text(), size);
+    // ecCodes marks what is missing by a value that the caller chooses; its own choice, 9999, may well be one of the
+    // field's.
     handle_.check(codes_set_double(handle_.get(), "missingValue", kMissing), "a value for what is missing");
     std::vector<double> values(size);
     handle_.check(codes_get_double_array(handle_.get(), "values", values.data(), &size), "values");
     std::replace(values.begin(), values.end(), kMissing, std::numeric_limits<double>::quiet_NaN());
-    for (int64_t j = 0; j < window.height; ++j) visitor(j, values.data() + (window.row + j) * grid->width + window.column);
+    for (int64_t j = 0; j < window.height; ++j)
+      visitor(j, values.data() + (window.row + j) * grid->width + window.column);
   }
 
   const GribHandle& handle_;
@@ -153,24 +157,28 @@ std::shared_ptr<const Grid> read_grid(const GribHandle& h) {
   grid->width = h.whole_or("Ni", 0), grid->height = h.whole_or("Nj", 0);
   if (grid->width < 1 || grid->height < 1 || grid->width > (int64_t{1} << 24) || grid->height > (int64_t{1} << 24))
     throw InputError("[grib] {}: expected a grid of rows and columns, got {}", h.where(), in_quotes(grid->kind));
-  if (h.whole_or("iScansNegatively", 0) || h.whole_or("jPointsAreConsecutive", 0) || h.whole_or("alternativeRowScanning", 0))
+  if (h.whole_or("iScansNegatively", 0) || h.whole_or("jPointsAreConsecutive", 0) ||
+      h.whole_or("alternativeRowScanning", 0))
     throw InputError("[grib] {}: expected rows one after another from west to east, got scanning mode {}", h.where(),
                      h.whole_or("scanningMode", 0));
   // A damaged header may promise what no memory holds.
   if (grid->width * grid->height > kMostPoints || h.whole_or("numberOfDataPoints", 0) != grid->width * grid->height)
-    throw InputError("[grib] {}: damaged: expected {} points on {}, got {}", h.where(), grid->width * grid->height, grid->text(),
-                     h.whole_or("numberOfDataPoints", 0));
+    throw InputError("[grib] {}: damaged: expected {} points on {}, got {}", h.where(), grid->width * grid->height,
+                     grid->text(), h.whole_or("numberOfDataPoints", 0));
   grid->south_first = h.whole_or("jScansPositively", 0) != 0;
   grid->key = h.words("md5GridSection");
   if (grid->kind == "regular_ll") {
-    const double from = h.number("latitudeOfFirstGridPointInDegrees"), to = h.number("latitudeOfLastGridPointInDegrees");
+    const double from = h.number("latitudeOfFirstGridPointInDegrees"),
+                 to = h.number("latitudeOfLastGridPointInDegrees");
     const double west = h.number("longitudeOfFirstGridPointInDegrees");
     double reach = h.number("longitudeOfLastGridPointInDegrees") - west;
     if (reach < 0) reach += 360;
     for (int64_t j = 0; j < grid->height; ++j)
-      grid->latitude.push_back(from + (to - from) * static_cast<double>(j) / std::max<double>(1, static_cast<double>(grid->height - 1)));
+      grid->latitude.push_back(from + (to - from) * static_cast<double>(j) /
+                                          std::max<double>(1, static_cast<double>(grid->height - 1)));
     for (int64_t i = 0; i < grid->width; ++i)
-      grid->longitude.push_back(west + reach * static_cast<double>(i) / std::max<double>(1, static_cast<double>(grid->width - 1)));
+      grid->longitude.push_back(west + reach * static_cast<double>(i) /
+                                           std::max<double>(1, static_cast<double>(grid->width - 1)));
   } else {
     read_places(h, *grid);
   }
@@ -209,14 +217,17 @@ struct What {
            (!c.level || *c.level == static_cast<double>(level)) && (!c.step || *c.step == step);
   }
   std::string text() const {
-    return fmt::format("{} ({}/{}/{}), {} {}, step {}", name, code.discipline, code.category, code.number,
-                       level_type.empty() || level_type == "unknown" ? fmt::format("level type {}", surface) : level_type, level, step);
+    return fmt::format(
+        "{} ({}/{}/{}), {} {}, step {}", name, code.discipline, code.category, code.number,
+        level_type.empty() || level_type == "unknown" ? fmt::format("level type {}", surface) : level_type, level,
+        step);
   }
 };
 
 int64_t valid_time(const GribHandle& h) {
   const int64_t date = h.whole("validityDate"), time = h.whole("validityTime");
-  return seconds_since_1970({date / 10000, date / 100 % 100, date % 100, time / 100, time % 100, h.whole_or("second", 0)});
+  return seconds_since_1970(
+      {date / 10000, date / 100 % 100, date % 100, time / 100, time % 100, h.whole_or("second", 0)});
 }
 
 struct Closer {

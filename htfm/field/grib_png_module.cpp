@@ -75,8 +75,8 @@ bool readable_png(std::string_view png, int64_t height, int64_t width, int64_t b
   if (png.size() < 33 || !png.starts_with(kMagic) || png.substr(12, 4) != "IHDR") return false;
   const auto byte = [&](size_t i) { return int{static_cast<unsigned char>(png[i])}; };
   const int depth = byte(24), colour = byte(25), interlace = byte(28);
-  return big_endian(png, 16) == width && big_endian(png, 20) == height && depth == (bits + 7) / 8 * 8 && (depth == 8 || depth == 16) &&
-         colour == 0 && interlace == 0;
+  return big_endian(png, 16) == width && big_endian(png, 20) == height && depth == (bits + 7) / 8 * 8 &&
+         (depth == 8 || depth == 16) && colour == 0 && interlace == 0;
 }
 
 void visit_packed_png(std::string_view bytes, const PackedScale& scale, const Window& window, const RowVisitor& visitor,

@@ -1,5 +1,5 @@
-// Values packed as a PNG image, row by row: what radar mosaics are. ecCodes unpacks such a message value by value into doubles after the
-// whole image; here a row goes straight into the window that is wanted.
+// Values packed as a PNG image, row by row: what radar mosaics are. ecCodes unpacks such a message value by value into
+// doubles after the whole image; here a row goes straight into the window that is wanted.
 #pragma once
 
 #include <cstdint>

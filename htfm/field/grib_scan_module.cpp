@@ -42,7 +42,8 @@ GribFrame scan_grib(const std::string& path) {
     unsigned char head[kIndicator];
     if (file.size() - at < kIndicator) damaged("the file ends inside its first section");
     file.read(at, head, kIndicator);
-    if (head[7] != 2) throw InputError("[grib] {}: message {}: expected GRIB edition 2, got edition {}", path, number, int{head[7]});
+    if (head[7] != 2)
+      throw InputError("[grib] {}: message {}: expected GRIB edition 2, got edition {}", path, number, int{head[7]});
     const uint64_t length = big_endian(head + 8, 8);
     if (length < kIndicator + 4 || length > file.size() - at)
       damaged(fmt::format("it should be {} bytes long, and the file has {} from there", length, file.size() - at));

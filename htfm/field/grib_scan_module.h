@@ -1,4 +1,5 @@
-// The frame of a GRIB file, checked before ecCodes sees it: it takes lengths on trust, and a wrong one can end the process.
+// The frame of a GRIB file, checked before ecCodes sees it: it takes lengths on trust, and a wrong one can end the
+// process.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ struct GribFrame {
   bool shared = false;  ///< some message holds several fields
 };
 
-/// Walks through messages and their sections. InputError, which names file and message, for another edition than 2, a file that ends inside
-/// a message, and sections that do not fill theirs.
+/// Walks through messages and their sections. InputError, which names file and message, for another edition than 2, a
+/// file that ends inside a message, and sections that do not fill theirs.
 GribFrame scan_grib(const std::string& path);
 
 }  // namespace htfm

@@ -20,7 +20,8 @@ double turned(double longitude) {
 
 // Grows with the distance on the sphere.
 double chord(const Place& a, const Place& b) {
-  const double s = std::sin((a.latitude - b.latitude) * kDegree / 2), t = std::sin((a.longitude - b.longitude) * kDegree / 2);
+  const double s = std::sin((a.latitude - b.latitude) * kDegree / 2),
+               t = std::sin((a.longitude - b.longitude) * kDegree / 2);
   return s * s + std::cos(a.latitude * kDegree) * std::cos(b.latitude * kDegree) * t * t;
 }
 
@@ -30,7 +31,9 @@ std::string Window::text() const { return fmt::format("{} x {} at row {}, column
 
 std::string Grid::text() const { return fmt::format("{}, {} x {}", kind, height, width); }
 
-bool Grid::separable() const { return static_cast<int64_t>(latitude.size()) == height && static_cast<int64_t>(longitude.size()) == width; }
+bool Grid::separable() const {
+  return static_cast<int64_t>(latitude.size()) == height && static_cast<int64_t>(longitude.size()) == width;
+}
 
 Place Grid::at(int64_t row, int64_t column) const {
   if (separable()) return {latitude[static_cast<size_t>(row)], longitude[static_cast<size_t>(column)]};
@@ -38,13 +41,15 @@ Place Grid::at(int64_t row, int64_t column) const {
 }
 
 void Grid::check(const Window& w, const std::string& file) const {
-  if (w.row < 0 || w.column < 0 || w.height < 1 || w.width < 1 || w.row + w.height > height || w.column + w.width > width)
+  if (w.row < 0 || w.column < 0 || w.height < 1 || w.width < 1 || w.row + w.height > height ||
+      w.column + w.width > width)
     throw InputError("[window] {}: expected a window inside the grid ({}), got {}", file, text(), w.text());
 }
 
 Window Grid::around(const Place& place, int64_t rows, int64_t columns, const std::string& file) const {
   if (!has_places())
-    throw InputError("[window] {}: expected a grid with latitudes and longitudes, got {}: choose by row and column", file, text());
+    throw InputError("[window] {}: expected a grid with latitudes and longitudes, got {}: choose by row and column",
+                     file, text());
   int64_t best_row = 0, best_column = 0;
   double best = std::numeric_limits<double>::infinity();
   const auto look = [&](int64_t j, int64_t i) {
@@ -65,21 +70,24 @@ Window Grid::around(const Place& place, int64_t rows, int64_t columns, const std
 
 Window Grid::between(const Place& south_west, const Place& north_east, const std::string& file) const {
   if (!has_places())
-    throw InputError("[window] {}: expected a grid with latitudes and longitudes, got {}: choose by row and column", file, text());
+    throw InputError("[window] {}: expected a grid with latitudes and longitudes, got {}: choose by row and column",
+                     file, text());
   const double west = turned(south_west.longitude), reach = turned(north_east.longitude - south_west.longitude);
   int64_t top = height, bottom = -1, left = width, right = -1;
   for (int64_t j = 0; j < height; ++j)
     for (int64_t i = 0; i < width; ++i) {
       const Place p = at(j, i);
-      if (p.latitude < south_west.latitude || p.latitude > north_east.latitude || turned(p.longitude - west) > reach) continue;
+      if (p.latitude < south_west.latitude || p.latitude > north_east.latitude || turned(p.longitude - west) > reach)
+        continue;
       top = std::min(top, j), bottom = std::max(bottom, j), left = std::min(left, i), right = std::max(right, i);
     }
   if (bottom < 0)
     throw InputError(
-        "[window] {}: expected points between {}, {} and {}, {} (latitude, longitude), got none: the grid ({}) begins at {:.3f}, {:.3f} "
+        "[window] {}: expected points between {}, {} and {}, {} (latitude, longitude), got none: the grid ({}) begins "
+        "at {:.3f}, {:.3f} "
         "and ends at {:.3f}, {:.3f}",
-        file, south_west.latitude, south_west.longitude, north_east.latitude, north_east.longitude, text(), at(0, 0).latitude,
-        at(0, 0).longitude, at(height - 1, width - 1).latitude, at(height - 1, width - 1).longitude);
+        file, south_west.latitude, south_west.longitude, north_east.latitude, north_east.longitude, text(),
+        at(0, 0).latitude, at(0, 0).longitude, at(height - 1, width - 1).latitude, at(height - 1, width - 1).longitude);
   return {top, left, bottom - top + 1, right - left + 1};
 }
 

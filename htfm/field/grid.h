@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// Rows and columns of a grid, counted in the file's order.
 struct Window {
@@ -26,7 +28,8 @@ struct Grid {
   std::string kind = {};     ///< regular_ll, lambert, ...
   std::string key = {};      ///< equal for equal grids
   bool south_first = false;  ///< the first row is the southern one
-  /// Of rows and of columns where they do not depend on each other, otherwise of all points row by row; empty: not known.
+  /// Of rows and of columns where they do not depend on each other, otherwise of all points row by row; empty: not
+  /// known.
   std::vector<double> latitude = {}, longitude = {};
 
   Window whole() const { return {0, 0, height, width}; }
@@ -35,8 +38,8 @@ struct Grid {
   bool separable() const;  ///< latitudes are those of rows, longitudes those of columns
   Place at(int64_t row, int64_t column) const;
 
-  /// The window of a size whose middle lies nearest to a place. InputError, which names `file`, where it leaves the grid or the grid has
-  /// no latitudes and longitudes.
+  /// The window of a size whose middle lies nearest to a place. InputError, which names `file`, where it leaves the
+  /// grid or the grid has no latitudes and longitudes.
   Window around(const Place& place, int64_t rows, int64_t columns, const std::string& file) const;
   /// The smallest window that holds all points between two latitudes and two longitudes (from west to east).
   Window between(const Place& south_west, const Place& north_east, const std::string& file) const;
@@ -44,4 +47,4 @@ struct Grid {
   void check(const Window& window, const std::string& file) const;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -32,7 +32,8 @@ class NetcdfFile {
   int id() const { return id_; }
   const std::string& path() const { return path_; }
   void check(int error, const std::string& what) const {
-    if (error) throw InputError("[netcdf] {}: truncated or damaged: {}: {}", path_, printable(what), nc_strerror(error));
+    if (error)
+      throw InputError("[netcdf] {}: truncated or damaged: {}: {}", path_, printable(what), nc_strerror(error));
   }
 
  private:
@@ -108,13 +109,15 @@ class Variable {
     const std::vector<double> scale = numbers("scale_factor"), offset = numbers("add_offset");
     const double factor = scale.empty() ? 1 : scale[0], shift = offset.empty() ? 0 : offset[0];
     for (size_t k = 0; k < n; ++k) {
-      const bool bad = std::find(missing.begin(), missing.end(), out[k]) != missing.end() || !(out[k] >= range[0] && out[k] <= range[1]);
+      const bool bad = std::find(missing.begin(), missing.end(), out[k]) != missing.end() ||
+                       !(out[k] >= range[0] && out[k] <= range[1]);
       out[k] = bad ? kNan : out[k] * factor + shift;
     }
   }
   std::vector<double> all() const {
     if (points() > kMostPoints)
-      throw InputError("[netcdf] {}: expected at most {} numbers in '{}', got {}", file_.path(), kMostPoints, name, points());
+      throw InputError("[netcdf] {}: expected at most {} numbers in '{}', got {}", file_.path(), kMostPoints, name,
+                       points());
     std::vector<double> out(points());
     std::vector<size_t> start(dimensions.size(), 0), count;
     for (const Dimension& d : dimensions) count.push_back(d.size);
@@ -123,7 +126,8 @@ class Variable {
   }
   std::string shape_text() const {
     std::string out = name + "(";
-    for (size_t k = 0; k < dimensions.size(); ++k) out += fmt::format("{}{} {}", k ? ", " : "", dimensions[k].name, dimensions[k].size);
+    for (size_t k = 0; k < dimensions.size(); ++k)
+      out += fmt::format("{}{} {}", k ? ", " : "", dimensions[k].name, dimensions[k].size);
     return printable(out + ")");
   }
 
@@ -165,7 +169,8 @@ bool is_time(const Variable& v) { return v.text("units").find(" since ") != std:
 std::vector<int64_t> read_times(const NetcdfFile& file, const Variable& v) {
   const std::string units = v.text("units"), calendar = v.text("calendar");
   if (!calendar.empty() && calendar != "standard" && calendar != "gregorian" && calendar != "proleptic_gregorian")
-    throw InputError("[netcdf] {}: expected the Gregorian calendar for '{}', got {}", file.path(), v.name, in_quotes(calendar));
+    throw InputError("[netcdf] {}: expected the Gregorian calendar for '{}', got {}", file.path(), v.name,
+                     in_quotes(calendar));
   const size_t at = units.find(" since ");
   const std::string unit = units.substr(0, at);
   double step = 0;
@@ -182,10 +187,11 @@ std::vector<int64_t> read_times(const NetcdfFile& file, const Variable& v) {
     if (unit == word || unit == std::string(word) + "s") step = seconds;
   int year = 0, month = 0, day = 0, hour = 0, minute = 0;
   double second = 0;
-  const int read = std::sscanf(units.c_str() + at + 7, "%d-%d-%d%*[ T]%d:%d:%lf", &year, &month, &day, &hour, &minute, &second);
+  const int read =
+      std::sscanf(units.c_str() + at + 7, "%d-%d-%d%*[ T]%d:%d:%lf", &year, &month, &day, &hour, &minute, &second);
   if (step == 0 || read < 3 || month < 1 || month > 12 || day < 1 || day > 31)
-    throw InputError("[netcdf] {}: expected a time in seconds, minutes, hours or days since a date for '{}', got {}", file.path(), v.name,
-                     in_quotes(units));
+    throw InputError("[netcdf] {}: expected a time in seconds, minutes, hours or days since a date for '{}', got {}",
+                     file.path(), v.name, in_quotes(units));
   const double from = static_cast<double>(seconds_since_1970({year, month, day, hour, minute, 0})) + second;
   std::vector<int64_t> out;
   for (const double t : v.all()) {
@@ -223,10 +229,12 @@ std::shared_ptr<const Grid> read_grid(const std::vector<Variable>& all, const Va
   grid->height = static_cast<int64_t>(rows.size), grid->width = static_cast<int64_t>(columns.size);
   grid->kind = "netcdf";
   for (const Variable& v : all) {
-    const bool plain = v.dimensions.size() == 1,
-               full = v.dimensions.size() == 2 && v.dimensions[0].name == rows.name && v.dimensions[1].name == columns.name;
-    if (is_latitude(v) && v.numeric() && (full || (plain && v.dimensions[0].name == rows.name))) grid->latitude = v.all();
-    if (is_longitude(v) && v.numeric() && (full || (plain && v.dimensions[0].name == columns.name))) grid->longitude = v.all();
+    const bool plain = v.dimensions.size() == 1, full = v.dimensions.size() == 2 && v.dimensions[0].name == rows.name &&
+                                                        v.dimensions[1].name == columns.name;
+    if (is_latitude(v) && v.numeric() && (full || (plain && v.dimensions[0].name == rows.name)))
+      grid->latitude = v.all();
+    if (is_longitude(v) && v.numeric() && (full || (plain && v.dimensions[0].name == columns.name)))
+      grid->longitude = v.all();
   }
   const auto points = static_cast<size_t>(grid->height * grid->width);
   const bool known = grid->separable() || (grid->latitude.size() == points && grid->longitude.size() == points);
@@ -253,9 +261,11 @@ size_t level_index(const NetcdfFile& file, const std::vector<Variable>& all, con
         "'hours since 2019-06-10', a level is chosen by --level), got none",
         file.path(), d.name, field.shape_text());
   std::string listed;
-  for (size_t k = 0; k < std::min<size_t>(values.size(), 8); ++k) listed += fmt::format("{}{}", k ? ", " : "", values[k]);
+  for (size_t k = 0; k < std::min<size_t>(values.size(), 8); ++k)
+    listed += fmt::format("{}{}", k ? ", " : "", values[k]);
   if (!choice.level)
-    throw InputError("[netcdf] {}: expected --level for {}, got none ({}: {})", file.path(), field.shape_text(), d.name, listed);
+    throw InputError("[netcdf] {}: expected --level for {}, got none ({}: {})", file.path(), field.shape_text(), d.name,
+                     listed);
   for (size_t k = 0; k < values.size(); ++k)
     if (values[k] == *choice.level) return k;
   throw InputError("[netcdf] {}: expected {} = {}, got {}", file.path(), d.name, *choice.level, listed);
@@ -275,11 +285,12 @@ void visit_netcdf(const std::string& path, const FieldChoice& choice, const Fiel
     if (choice.name.empty() || v.name == choice.name) field = &v, ++matches;
   }
   if (matches == 0)
-    throw InputError("[netcdf] {}: expected the variable {}, got {}", path, choice.name.empty() ? "of a field" : in_quotes(choice.name),
-                     found_text(found));
+    throw InputError("[netcdf] {}: expected the variable {}, got {}", path,
+                     choice.name.empty() ? "of a field" : in_quotes(choice.name), found_text(found));
   if (matches > 1) throw InputError("[netcdf] {}: expected --variable to choose one, got {}", path, found_text(found));
   if (choice.code || choice.step)
-    throw InputError("[netcdf] {}: expected a variable by its name, got {}: codes and steps are GRIB's", path, choice.text());
+    throw InputError("[netcdf] {}: expected a variable by its name, got {}: codes and steps are GRIB's", path,
+                     choice.text());
   const std::shared_ptr<const Grid> grid = read_grid(all, *field);
   std::vector<size_t> start(field->dimensions.size(), 0);
   std::vector<int64_t> times(1, 0);

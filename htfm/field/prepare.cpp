@@ -23,9 +23,11 @@ using nlohmann::json;
 std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, const std::string& file) {
   const int ways = spec.offset.has_value() + spec.centre.has_value() + spec.box.has_value() + (spec.tiles > 0);
   if (ways > 1) throw InputError("[window] expected one of offset, centre, box and tiles, got {}", ways);
-  if ((spec.height > 0) != (spec.width > 0)) throw InputError("[size] expected rows and columns, got {} x {}", spec.height, spec.width);
+  if ((spec.height > 0) != (spec.width > 0))
+    throw InputError("[size] expected rows and columns, got {} x {}", spec.height, spec.width);
   if (spec.box && spec.height > 0) throw InputError("[size] expected none with box, which has its own");
-  if ((spec.offset || spec.centre || spec.tiles > 0) && spec.height < 1) throw InputError("[size] expected the size of a window");
+  if ((spec.offset || spec.centre || spec.tiles > 0) && spec.height < 1)
+    throw InputError("[size] expected the size of a window");
   std::vector<Window> out;
   if (spec.tiles > 0) {
     for (int64_t j = 0; j + spec.height <= grid.height; j += spec.tiles)
@@ -48,7 +50,8 @@ std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, co
 Window hull(const std::vector<Window>& windows) {
   Window out = windows.front();
   for (const Window& w : windows) {
-    const int64_t bottom = std::max(out.row + out.height, w.row + w.height), right = std::max(out.column + out.width, w.column + w.width);
+    const int64_t bottom = std::max(out.row + out.height, w.row + w.height),
+                  right = std::max(out.column + out.width, w.column + w.width);
     out.row = std::min(out.row, w.row), out.column = std::min(out.column, w.column);
     out.height = bottom - out.row, out.width = right - out.column;
   }
@@ -62,7 +65,8 @@ struct Frame {
 
 class Preparation {
  public:
-  Preparation(const PrepareSpec& spec, const std::string& output) : spec_(spec), scratch_(fs::path(output).parent_path().string()) {
+  Preparation(const PrepareSpec& spec, const std::string& output)
+      : spec_(spec), scratch_(fs::path(output).parent_path().string()) {
     spec.transform.check();
     if (spec.channels.empty()) throw InputError("[variable] expected the variable to read");
     set_.channels.resize(spec.channels.size()), set_.units.resize(spec.channels.size());
@@ -76,8 +80,8 @@ class Preparation {
         Frame& frame = frames[m.time];
         frame.channels.resize(spec_.channels.size());
         if (!frame.channels[c].empty())
-          throw InputError("[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step)", file,
-                           spec_.channels[c].text(), moment_text(m.time), m.text);
+          throw InputError("[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step)",
+                           file, spec_.channels[c].text(), moment_text(m.time), m.text);
         if (set_.channels[c].empty()) name_channel(c, m);
         look_at_grid(m, file);
         frame.channels[c] = read_windows(m);
@@ -92,8 +96,9 @@ class Preparation {
     const int64_t channels = static_cast<int64_t>(spec_.channels.size()), n = static_cast<int64_t>(times_.size());
     const TimePart test(spec_.test, "test"), train(spec_.train, "train");
     if (n == 0)
-      throw InputError("[prepare] {}: expected a field without missing values, got none: {} of {} frames' fields dropped", first_file_,
-                       summary_.missing, summary_.frames);
+      throw InputError(
+          "[prepare] {}: expected a field without missing values, got none: {} of {} frames' fields dropped",
+          first_file_, summary_.missing, summary_.frames);
     const std::vector<bool> held = test.of(times_), taught = train.of(times_);
     std::vector<int64_t> index;
     for (int64_t i = 0; i < n; ++i) {
@@ -108,7 +113,8 @@ class Preparation {
                        moment_text(*std::min_element(times_.begin(), times_.end())),
                        moment_text(*std::max_element(times_.begin(), times_.end())));
     const Window& size = windows_.front();
-    // Fields of neither part have a place in the scratch file; they are left out by copying the others, where there are any.
+    // Fields of neither part have a place in the scratch file; they are left out by copying the others, where there are
+    // any.
     std::shared_ptr<const MappedFile> all = scratch_.map();
     ScratchFile chosen(fs::path(output).parent_path().string());
     const auto bytes = static_cast<size_t>(channels * size.size()) * sizeof(float);
@@ -125,7 +131,8 @@ class Preparation {
       const Window& w = windows_[static_cast<size_t>(window_of_[i])];
       set_.time.mutable_data_ptr<int64_t>()[k] = times_[i];
       set_.held_out.mutable_data_ptr<uint8_t>()[k] = held[i];
-      set_.place.mutable_data_ptr<int64_t>()[2 * k] = w.row, set_.place.mutable_data_ptr<int64_t>()[2 * k + 1] = w.column;
+      set_.place.mutable_data_ptr<int64_t>()[2 * k] = w.row,
+                                                 set_.place.mutable_data_ptr<int64_t>()[2 * k + 1] = w.column;
       double* corner = set_.corners.mutable_data_ptr<double>() + 4 * k;
       std::fill_n(corner, 4, std::numeric_limits<double>::quiet_NaN());
       if (grid_->has_places()) {
@@ -142,7 +149,9 @@ class Preparation {
 
  private:
   void name_channel(size_t c, const FieldMessage& m) {
-    set_.channels[c] = c < spec_.names.size() ? spec_.names[c] : m.name == "unknown" ? spec_.channels[c].text() : m.name;
+    set_.channels[c] = c < spec_.names.size() ? spec_.names[c]
+                       : m.name == "unknown"  ? spec_.channels[c].text()
+                                              : m.name;
     set_.units[c] = c < spec_.units.size() ? spec_.units[c] : m.units == "unknown" || m.units == "~" ? "" : m.units;
     texts_.push_back(m.text);
   }
@@ -166,8 +175,8 @@ class Preparation {
         if (std::none_of(own, own + size, [](float v) { return std::isnan(v); })) inside.push_back(windows_[k]);
       }
       if (inside.empty())
-        throw InputError("[prepare] {}: expected windows of {} x {} inside the coverage, got none of {}", file, spec_.height, spec_.width,
-                         windows_.size());
+        throw InputError("[prepare] {}: expected windows of {} x {} inside the coverage, got none of {}", file,
+                         spec_.height, spec_.width, windows_.size());
       windows_ = std::move(inside);
     }
     summary_.covered = static_cast<int64_t>(windows_.size());
@@ -185,7 +194,8 @@ class Preparation {
         float* to = out.data() + static_cast<int64_t>(k) * size + at * w.width;
         const double* from = row + (w.column - all.column);
         for (int64_t i = 0; i < w.width; ++i)
-          to[i] = spec_.mask_below && from[i] < *spec_.mask_below ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(from[i]);
+          to[i] = spec_.mask_below && from[i] < *spec_.mask_below ? std::numeric_limits<float>::quiet_NaN()
+                                                                  : static_cast<float>(from[i]);
       }
     });
     return out;
@@ -197,7 +207,8 @@ class Preparation {
       return 0;
     }
     if (const auto [at, fresh] = seen_.emplace(time, file); !fresh)
-      throw InputError("[prepare] {}: expected another time than {}, which {} holds", file, moment_text(time), at->second);
+      throw InputError("[prepare] {}: expected another time than {}, which {} holds", file, moment_text(time),
+                       at->second);
     ++summary_.frames;
     const int64_t size = windows_.front().size();
     int64_t kept = 0;
@@ -251,7 +262,8 @@ class Preparation {
       }
       const double mean = (sum + static_cast<double>(spread) * first) / count;
       if (!std::isfinite(mean))
-        throw InputError("[transform] expected values above {}, got {} (choose asinh or none)", -t.unit, summary_.lowest);
+        throw InputError("[transform] expected values above {}, got {} (choose asinh or none)", -t.unit,
+                         summary_.lowest);
       for (int64_t i = 0; i < n; ++i) {
         double own = 0;
         for (int64_t k = 0; k < plane && !held[i]; ++k)
@@ -262,8 +274,8 @@ class Preparation {
       t.mean[static_cast<size_t>(c)] = mean;
       t.deviation[static_cast<size_t>(c)] = std::sqrt(squares / count);
       if (!(squares > 0) || static_cast<double>(spread) == count)
-        throw InputError("[prepare] {}: expected values of '{}' that vary, got {}", first_file_, set_.channels[static_cast<size_t>(c)],
-                         spread > 0 ? "dry ones alone" : "one value alone");
+        throw InputError("[prepare] {}: expected values of '{}' that vary, got {}", first_file_,
+                         set_.channels[static_cast<size_t>(c)], spread > 0 ? "dry ones alone" : "one value alone");
     }
     summary_.dry = static_cast<double>(dry) / static_cast<double>(set_.fields.numel());
   }
@@ -278,7 +290,8 @@ class Preparation {
     if (spec_.tiles > 0) p["tiles"] = spec_.tiles;
     if (spec_.mask_below) p["mask_below"] = *spec_.mask_below;
     p["train"] = spec_.train, p["test"] = spec_.test;
-    p["dropped_missing"] = summary_.missing, p["dropped_incomplete"] = summary_.incomplete, p["dropped_neither"] = summary_.neither;
+    p["dropped_missing"] = summary_.missing, p["dropped_incomplete"] = summary_.incomplete,
+    p["dropped_neither"] = summary_.neither;
     p["files"] = files_;
     set_.provenance = p.dump();
   }

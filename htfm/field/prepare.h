@@ -1,4 +1,5 @@
-// From files of fields to a prepared set: which fields, which windows of them, which times, and how a network is to see them.
+// From files of fields to a prepared set: which fields, which windows of them, which times, and how a network is to see
+// them.
 #pragma once
 
 #include <functional>
@@ -7,20 +8,23 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/field/field_file.h"
 #include "htfm/field/field_set.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct PrepareSpec {
-  std::string recipe = {};                                 ///< the one that it began as
-  std::vector<FieldChoice> channels = {};                  ///< one each
-  std::vector<std::string> names = {}, units = {};         ///< of the channels, where the file's are not to be used: local tables have none
-  int64_t height = 0, width = 0;                           ///< of the windows; 0: the whole grid, or what `box` holds
+  std::string recipe = {};                 ///< the one that it began as
+  std::vector<FieldChoice> channels = {};  ///< one each
+  std::vector<std::string> names = {},
+                           units =
+                               {};  ///< of the channels, where the file's are not to be used: local tables have none
+  int64_t height = 0, width = 0;    ///< of the windows; 0: the whole grid, or what `box` holds
   std::optional<std::pair<int64_t, int64_t>> offset = {};  ///< one window: its first row and column
   std::optional<Place> centre = {};                        ///< or the place of its middle
   std::optional<std::pair<Place, Place>> box = {};         ///< or its south-western and north-eastern corner
-  int64_t tiles = 0;                      ///< or windows so many rows and columns apart, those inside the coverage of the first frame
+  int64_t tiles = 0;  ///< or windows so many rows and columns apart, those inside the coverage of the first frame
   std::optional<double> mask_below = {};  ///< smaller values are codes: missing
   std::string train = {}, test = {};      ///< TimePart: those to train on (empty: all others), those held out
   FieldTransform transform = {};
@@ -44,9 +48,9 @@ struct PrepareSummary {
          dry = 0;  ///< over the fields kept: extremes, and share of values that are exactly 0 (or below the threshold)
 };
 
-/// Reads files and writes a set, wholly or not at all. InputError, one line that names file and cause, for anything that does not fit.
-/// `report` hears how many files are done.
+/// Reads files and writes a set, wholly or not at all. InputError, one line that names file and cause, for anything
+/// that does not fit. `report` hears how many files are done.
 PrepareSummary prepare_fields(const std::vector<std::string>& files, const PrepareSpec& spec, const std::string& output,
                               const std::function<void(int64_t done)>& report = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -4,8 +4,8 @@
 namespace htfm {
 namespace {
 
-// HRRR, vertically integrated liquid of the whole column, hourly analyses: the paper's years and size. The window is the one about the
-// middle of HRRR's grid of 1059 x 1799 (38.5 N, 97.5 W: Kansas).
+// HRRR, vertically integrated liquid of the whole column, hourly analyses: the paper's years and size. The window is
+// the one about the middle of HRRR's grid of 1059 x 1799 (38.5 N, 97.5 W: Kansas).
 PrepareSpec hrrr_vil() {
   PrepareSpec spec;
   spec.channels = {{.code = ParameterCode{0, 15, 3}, .level_type = "10", .step = 0}};
@@ -16,7 +16,8 @@ PrepareSpec hrrr_vil() {
   return spec;
 }
 
-// MRMS, precipitation rate in mm/h every two minutes over the United States: -3 is no coverage, values are multiples of 0.1.
+// MRMS, precipitation rate in mm/h every two minutes over the United States: -3 is no coverage, values are multiples of
+// 0.1.
 PrepareSpec mrms() {
   PrepareSpec spec;
   spec.channels = {{.code = ParameterCode{209, 6, 1}}};
@@ -33,8 +34,11 @@ PrepareSpec mrms() {
 
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> list = {
-      {"hrrr-vil", "HRRR vertically integrated liquid, analyses of 2019-2020 and 2021, 128 x 128 over the central US", hrrr_vil},
-      {"mrms", "MRMS precipitation rate, 128 x 128 windows side by side inside the coverage, the last quarter of the frames held out",
+      {"hrrr-vil", "HRRR vertically integrated liquid, analyses of 2019-2020 and 2021, 128 x 128 over the central US",
+       hrrr_vil},
+      {"mrms",
+       "MRMS precipitation rate, 128 x 128 windows side by side inside the coverage, the last quarter of the frames "
+       "held out",
        mrms},
   };
   return list;

@@ -19,13 +19,16 @@ double number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && v >= 0 ? v : kNothing;
 }
 
-bool contains(const std::vector<int64_t>& list, int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); }
+bool contains(const std::vector<int64_t>& list, int64_t v) {
+  return std::find(list.begin(), list.end(), v) != list.end();
+}
 
 }  // namespace
 
 TimePart::TimePart(const std::string& text, const std::string& key) {
   const auto fail = [&] {
-    throw InputError("[{}] expected years (2019,2020), months (2019-06 or 06) or a share of the times (0.25), got '{}'", key, text);
+    throw InputError("[{}] expected years (2019,2020), months (2019-06 or 06) or a share of the times (0.25), got '{}'",
+                     key, text);
   };
   for (const std::string_view word : split(text)) {
     const double v = number(word), month = word.size() == 7 && word[4] == '-' ? number(word.substr(5)) : kNothing;
@@ -55,7 +58,8 @@ std::vector<bool> TimePart::of(const std::vector<int64_t>& times) const {
   for (size_t i = 0; i < times.size(); ++i) {
     const Moment m = moment_of(times[i]);
     out[i] = share_ > 0 ? times[i] >= from
-                        : contains(years_, m.year) || contains(months_, 12 * m.year + m.month) || contains(every_year_, m.month);
+                        : contains(years_, m.year) || contains(months_, 12 * m.year + m.month) ||
+                              contains(every_year_, m.month);
   }
   return out;
 }

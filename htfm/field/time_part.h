@@ -7,8 +7,8 @@
 
 namespace htfm {
 
-/// A choice of times: years (2019,2020), months of a year (2019-06), months of every year (06), or the last share of the times in their
-/// order (0.25). Empty text chooses nothing.
+/// A choice of times: years (2019,2020), months of a year (2019-06), months of every year (06), or the last share of
+/// the times in their order (0.25). Empty text chooses nothing.
 class TimePart {
  public:
   /// InputError, which names `key`, for anything else.

@@ -43,15 +43,18 @@ void invert_rows(const FieldTransform& t, const Bend& bend, const Float* from, i
 void FieldTransform::check() const {
   find_named(kBends, kind, "transform");
   if (!(unit > 0) || !std::isfinite(unit)) throw InputError("[unit] expected a positive number, got {}", unit);
-  if (!(quantum >= 0) || !std::isfinite(quantum)) throw InputError("[dequantise] expected a number of at least 0, got {}", quantum);
+  if (!(quantum >= 0) || !std::isfinite(quantum))
+    throw InputError("[dequantise] expected a number of at least 0, got {}", quantum);
   if (threshold && !(*threshold > 0 && std::isfinite(*threshold)))
     throw InputError("[threshold] expected a positive number, got {}", *threshold);
-  if (quantum > 0 && !threshold) throw InputError("[dequantise] expected a threshold with it: dry values are spread below that");
-  if (!(depth >= 0) || !std::isfinite(depth)) throw InputError("[dry-depth] expected a number of at least 0, got {}", depth);
+  if (quantum > 0 && !threshold)
+    throw InputError("[dequantise] expected a threshold with it: dry values are spread below that");
+  if (!(depth >= 0) || !std::isfinite(depth))
+    throw InputError("[dry-depth] expected a number of at least 0, got {}", depth);
   if (depth > 0 && !(quantum > 0)) throw InputError("[dry-depth] expected --dequantise with it");
   if (kind == "log1p" && depth >= threshold.value_or(0) + unit)
-    throw InputError("[dry-depth] expected less than threshold and unit together ({}) with log1p, got {}", threshold.value_or(0) + unit,
-                     depth);
+    throw InputError("[dry-depth] expected less than threshold and unit together ({}) with log1p, got {}",
+                     threshold.value_or(0) + unit, depth);
 }
 
 double FieldTransform::dry(double u) const {
@@ -70,7 +73,8 @@ double FieldTransform::dry_moment(int power) const {
 double (*FieldTransform::bend() const)(double) { return find_named(kBends, kind, "transform").apply; }
 
 at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t first) const {
-  const int64_t n = fields.size(0), size = n > 0 ? fields.numel() / n : 0, plane = size / std::max<int64_t>(1, channels());
+  const int64_t n = fields.size(0), size = n > 0 ? fields.numel() / n : 0,
+                plane = size / std::max<int64_t>(1, channels());
   if (fields.size(1) != channels()) throw Error("[fields] expected {} channels, got {}", channels(), fields.size(1));
   const at::Tensor from = fields.contiguous();
   at::Tensor out = at::empty({n, size}, at::kFloat);
@@ -127,7 +131,8 @@ void from_json(const nlohmann::json& j, FieldTransform& t) {
   if (j.contains("threshold")) t.threshold = j.at("threshold").get<double>();
   t.depth = j.value("depth", 0.0);
   t.check();
-  if (t.mean.empty() || t.mean.size() != t.deviation.size()) throw InputError("[fields] expected a mean and a deviation for each channel");
+  if (t.mean.empty() || t.mean.size() != t.deviation.size())
+    throw InputError("[fields] expected a mean and a deviation for each channel");
   for (const double d : t.deviation)
     if (!(d > 0)) throw InputError("[fields] expected positive deviations, got {}", d);
 }

@@ -7,15 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/random.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct FieldTransform {
   std::string kind = "none";             ///< none, log1p or asinh, of x / unit
   double unit = 1;                       ///< in the field's own unit
   std::optional<double> threshold = {};  ///< values below it are dry: they come out as 0
-  double quantum = 0;  ///< values are multiples of it and are spread over it, dry ones over [threshold - depth, threshold); 0: as they are
+  double quantum = 0;  ///< values are multiples of it and are spread over it, dry ones over [threshold - depth,
+                       ///< threshold); 0: as they are
   double depth = 0;    ///< 0: the threshold itself
   std::vector<double> mean = {}, deviation = {};  ///< of each channel after the logarithm, over the training part
 
@@ -29,8 +31,8 @@ struct FieldTransform {
   /// Mean of a power (1 or 2) of what a dry value becomes, before mean and deviation.
   double dry_moment(int power) const;
 
-  /// Physical values n x c x h x w (float32) into rows n x (c h w); what is spread is a function of key and place, `first` that of the
-  /// first field.
+  /// Physical values n x c x h x w (float32) into rows n x (c h w); what is spread is a function of key and place,
+  /// `first` that of the first field.
   at::Tensor apply(const at::Tensor& fields, Key key, int64_t first = 0) const;
   /// Rows n x (c h w) of any float type back into physical values of the same type. Rows that are not finite stay so.
   at::Tensor invert(const at::Tensor& rows) const;
@@ -41,4 +43,4 @@ struct FieldTransform {
   double dry(double u) const;  ///< what a dry value becomes, in the field's own unit; u uniform
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

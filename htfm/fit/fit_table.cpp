@@ -78,18 +78,20 @@ void settle_lengths(TablePlan& plan, const TableFitOptions& o) {
   if (resume) take_up(o.folder, plan.model), take_up(gaussian_folder(o), plan.gaussian);
 }
 
-Model train_stage(const RunConfig& config, const Dataset& rows, TrainOptions options, const std::string& stage, const TableFitOptions& o,
-                  LossRecord* losses = nullptr) {
+Model train_stage(const RunConfig& config, const Dataset& rows, TrainOptions options, const std::string& stage,
+                  const TableFitOptions& o, LossRecord* losses = nullptr) {
   if (o.training) options.started = [&](const Model& model) { o.training(stage, model); };
   options.report = [&](const TrainProgress& p) {
     if (losses) losses->step.push_back(static_cast<double>(p.step)), losses->loss.push_back(p.loss);
-    if (losses && p.validation) losses->validated_step.push_back(static_cast<double>(p.step)), losses->validation.push_back(*p.validation);
+    if (losses && p.validation)
+      losses->validated_step.push_back(static_cast<double>(p.step)), losses->validation.push_back(*p.validation);
     if (o.trained) o.trained(stage, p);
   };
   return train(config, rows, options);
 }
 
-SampleResult sample_stage(const Model& model, const RunConfig& config, int64_t n, const std::string& stage, const TableFitOptions& o) {
+SampleResult sample_stage(const Model& model, const RunConfig& config, int64_t n, const std::string& stage,
+                          const TableFitOptions& o) {
   SampleOptions options = sample_options(config);
   options.n = n;
   if (o.sampled) options.report = [&](int64_t done, int64_t all) { o.sampled(stage, done, all); };
@@ -99,8 +101,8 @@ SampleResult sample_stage(const Model& model, const RunConfig& config, int64_t n
 void add_comparisons(TableFit& fit, int64_t n, const TableFitOptions& o) {
   const TablePlan& plan = fit.plan;
   const at::Tensor& rows = plan.train.rows;
-  const Model gaussian =
-      train_stage(plan.gaussian, plan.train, {.folder = gaussian_folder(o), .resume = true}, "Gaussian flow matching, to compare", o);
+  const Model gaussian = train_stage(plan.gaussian, plan.train, {.folder = gaussian_folder(o), .resume = true},
+                                     "Gaussian flow matching, to compare", o);
   fit.models.push_back({"Gaussian FM", sample_stage(gaussian, plan.gaussian, n, "sampling it", o).samples});
   const Key key = Key(static_cast<uint64_t>(plan.model.seed)).child("student");
   if (rows.size(0) > rows.size(1)) fit.models.push_back({"Student-t", fit_student_t(rows).sample(key, n)});
@@ -113,7 +115,8 @@ void add_scores(TableFit& fit) {
   fit.yardstick.emplace(rows, levels_for(rows.size(0)));
   std::vector<std::vector<double>> quantiles;
   for (TableModel& m : fit.models) quantiles.push_back(m.quantiles = fit.yardstick->quantiles(m.rows));
-  const auto scores = fit.yardstick->compare(quantiles, Key(static_cast<uint64_t>(fit.plan.model.seed)).child("bootstrap"));
+  const auto scores =
+      fit.yardstick->compare(quantiles, Key(static_cast<uint64_t>(fit.plan.model.seed)).child("bootstrap"));
   for (size_t m = 0; m < scores.size(); ++m) fit.models[m].score = scores[m];
 }
 

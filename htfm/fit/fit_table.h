@@ -1,4 +1,5 @@
-// From a table to a model of it, samples, and a comparison with simpler models on rows that none of them has seen: what `htfm fit` does.
+// From a table to a model of it, samples, and a comparison with simpler models on rows that none of them has seen: what
+// `htfm fit` does.
 //
 //   TableFitOptions options{.file = {.path = "prices.csv", .log_returns = true}, .folder = "run"};
 //   options.page = [](const TableFit& fit) { return fit_page(fit); };  // htfm/page/fit_page.h
@@ -11,12 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/fit/plan_table.h"
 #include "htfm/metric/quantile_error.h"
 #include "htfm/model/loss_record.h"
 #include "htfm/train/trainer.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct TableFit;
 
@@ -24,13 +26,14 @@ struct TableFitOptions {
   FileSpec file = {};                      ///< the table and how to read it
   std::vector<std::string> settings = {};  ///< "key=value" of a configuration, over everything that is planned
   int64_t seed = 0;
-  double holdout = 0.3;                                   ///< share of the rows that the models are judged by
-  double minutes = 0;                                     ///< time to spend; 0: two at the most, and no more steps than are planned
-  int64_t samples = 10000;                                ///< rows to draw
-  bool compare = true;                                    ///< with Gaussian flow matching, a Student-t law and resampling
-  std::string folder = {};                                ///< of the run, samples.csv and fit.json; empty: nothing is written
-  bool resume = false;                                    ///< go on with a run that was interrupted in this folder
-  std::function<std::string(const TableFit&)> page = {};  ///< what makes the folder's report.html, as fit_page does; empty: no page
+  double holdout = 0.3;     ///< share of the rows that the models are judged by
+  double minutes = 0;       ///< time to spend; 0: two at the most, and no more steps than are planned
+  int64_t samples = 10000;  ///< rows to draw
+  bool compare = true;      ///< with Gaussian flow matching, a Student-t law and resampling
+  std::string folder = {};  ///< of the run, samples.csv and fit.json; empty: nothing is written
+  bool resume = false;      ///< go on with a run that was interrupted in this folder
+  std::function<std::string(const TableFit&)> page =
+      {};  ///< what makes the folder's report.html, as fit_page does; empty: no page
 
   // Called on the way. `stage` names in words what is trained or sampled.
   std::function<void(const std::string& sentence)> note = {};
@@ -48,7 +51,8 @@ struct TableModel {
 };
 
 struct TableFit {
-  TablePlan plan;  ///< as it was carried out: shortened or lengthened to the time, or as the run that was resumed had it
+  TablePlan
+      plan;  ///< as it was carried out: shortened or lengthened to the time, or as the run that was resumed had it
   Model model;
   at::Tensor samples = {};                          ///< as many rows as were asked for, in the table's units
   std::vector<TableModel> models = {};              ///< this model by more samples, then those that it is compared with
@@ -60,14 +64,16 @@ struct TableFit {
   std::string folder = {}, samples_file = {}, page_file = {};  ///< what was written; empty: nothing
 };
 
-/// Reads the table, once, and fits it. InputError where it cannot be fitted, or where the folder holds a run and `resume` is not set.
+/// Reads the table, once, and fits it. InputError where it cannot be fitted, or where the folder holds a run and
+/// `resume` is not set.
 TableFit fit_table(const TableFitOptions& options);
 /// The same with a table that is at hand; options.file names it in reports.
 TableFit fit_table(const Dataset& table, const TableFitOptions& options = {});
 
-/// Which model is better, and whether the difference is more than chance: one sentence for each model that ours is compared with.
+/// Which model is better, and whether the difference is more than chance: one sentence for each model that ours is
+/// compared with.
 std::vector<std::string> comparison_sentences(const TableFit& fit);
 /// The result in numbers, as one JSON object: what fit.json holds.
 std::string fit_json(const TableFit& fit);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

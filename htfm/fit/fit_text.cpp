@@ -17,15 +17,16 @@ std::vector<std::string> comparison_sentences(const TableFit& fit) {
       out.push_back(fmt::format("{} cannot be compared: too many of the quantiles are zero.", name));
       continue;
     }
-    const std::string figures = fmt::format("{:.3f} against {:.3f}, difference {:+.3f} in [{:+.3f}, {:+.3f}]", own.error, other.error,
-                                            other.difference, other.lower, other.upper);
+    const std::string figures = fmt::format("{:.3f} against {:.3f}, difference {:+.3f} in [{:+.3f}, {:+.3f}]",
+                                            own.error, other.error, other.difference, other.lower, other.upper);
     if (!other.differs())
       out.push_back(
-          fmt::format("{} is {} on the held-out rows, but the difference is inside its interval: they cannot tell the two apart ({}).",
+          fmt::format("{} is {} on the held-out rows, but the difference is inside its interval: they cannot tell the "
+                      "two apart ({}).",
                       name, other.difference > 0 ? "a little better" : "a little worse", figures));
     else
-      out.push_back(fmt::format("{} is {} on the held-out rows, by more than chance ({}).", name, other.difference > 0 ? "better" : "worse",
-                                figures));
+      out.push_back(fmt::format("{} is {} on the held-out rows, by more than chance ({}).", name,
+                                other.difference > 0 ? "better" : "worse", figures));
   }
   return out;
 }

@@ -39,12 +39,16 @@ void plan_training(RunConfig& c, int64_t rows, int64_t dim) {
   c.sample.solver = "ab2", c.sample.nfe = 20;
 }
 
-// What the user says of the source or the clock goes before what is found. And columns with a bound, or of a few values, are one-sided by
-// their kind, which their map deals with: a skewed source would be fitted to the bend at the bound.
+// What the user says of the source or the clock goes before what is found. And columns with a bound, or of a few
+// values, are one-sided by their kind, which their map deals with: a skewed source would be fitted to the bend at the
+// bound.
 bool may_be_skewed(const TableTransform& transform, const std::vector<std::string>& settings) {
   const auto says = [](const std::string& s) { return s.starts_with("source.") || s.starts_with("clock."); };
-  const auto one_sided = [](const ColumnTransform& c) { return !c.constant && (c.bounded || c.atom || !c.values.empty()); };
-  return std::none_of(settings.begin(), settings.end(), says) && std::none_of(transform.list().begin(), transform.list().end(), one_sided);
+  const auto one_sided = [](const ColumnTransform& c) {
+    return !c.constant && (c.bounded || c.atom || !c.values.empty());
+  };
+  return std::none_of(settings.begin(), settings.end(), says) &&
+         std::none_of(transform.list().begin(), transform.list().end(), one_sided);
 }
 
 // The same network and training, with nothing that the tails of the data decided.
@@ -63,18 +67,22 @@ TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dat
   TablePlan plan;
   std::tie(plan.train, plan.held_out) = std::move(parts);
   const std::string& name = first.data.path.empty() ? plan.train.origin : first.data.path;
-  const int64_t rows = plan.train.rows.size(0), all = rows + (plan.held_out.rows.defined() ? plan.held_out.rows.size(0) : 0);
-  if (all < kFewestRows) throw InputError("[data] {}: expected at least {} rows to fit a model to, got {}", name, kFewestRows, all);
+  const int64_t rows = plan.train.rows.size(0),
+                all = rows + (plan.held_out.rows.defined() ? plan.held_out.rows.size(0) : 0);
+  if (all < kFewestRows)
+    throw InputError("[data] {}: expected at least {} rows to fit a model to, got {}", name, kFewestRows, all);
   const Key spread = Key(static_cast<uint64_t>(first.seed)).child("spread");
   plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten);
-  if (plan.transform.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", name);
+  if (plan.transform.dim() < 1)
+    throw InputError("[data] {}: expected a column that varies, got only constant ones", name);
   const at::Tensor seen = plan.transform.apply(plan.train.rows, spread);
   plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
-  const std::optional<ChosenSkew> skewed = may_be_skewed(plan.transform, settings) ? suggest_skew(seen, plan.diagnosis) : std::nullopt;
+  const std::optional<ChosenSkew> skewed =
+      may_be_skewed(plan.transform, settings) ? suggest_skew(seen, plan.diagnosis) : std::nullopt;
   plan.clock = skewed ? skewed->clock : suggest_clock(plan.diagnosis, base.clock.grid, seen);
   for (auto& [parameter, value] : plan.clock.spec.parameters) value = six_digits(value);
-  // A large clock makes all columns large: those that are lighter, or heavier still, come to its index first. Beside a Gaussian source it
-  // is bounded columns that stand out. A skewed source has sides of its own, which the columns keep.
+  // A large clock makes all columns large: those that are lighter, or heavier still, come to its index first. Beside a
+  // Gaussian source it is bounded columns that stand out. A skewed source has sides of its own, which the columns keep.
   const auto nu = plan.clock.spec.parameters.find("nu");
   const double index = skewed ? 0 : nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
   plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten, index);

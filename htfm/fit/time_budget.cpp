@@ -33,7 +33,8 @@ std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds, 
   }
   config.train.epochs = std::max<int64_t>(1, static_cast<int64_t>(epochs * possible / steps));
   const auto left = static_cast<double>(total_steps(config, rows));
-  config.train.ema = std::min(config.train.ema, std::max(0.0, 1 - 10 / left));  // an average over the last tenth, not from the start
+  config.train.ema =
+      std::min(config.train.ema, std::max(0.0, 1 - 10 / left));  // an average over the last tenth, not from the start
   return fmt::format("{:.0f} of {:.0f} steps fit into the time", left, steps);
 }
 

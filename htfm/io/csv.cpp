@@ -28,7 +28,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-/// A number as the whole of a cell. Tiny numbers become zero or subnormal; infinite ones and "nan" are given as they are.
+/// A number as the whole of a cell. Tiny numbers become zero or subnormal; infinite ones and "nan" are given as they
+/// are.
 std::optional<double> number(std::string_view cell) {
   cell = trimmed(cell);
   if (cell.starts_with('+') && cell.size() > 1 && cell[1] != '-') cell.remove_prefix(1);
@@ -57,9 +58,11 @@ bool is_missing(std::string_view cell) {
 /// Digits with the marks of a date or a time: 2020-01-31, 31.1.2020, 12:30:00.
 bool is_date(std::string_view cell) {
   cell = trimmed(cell);
-  if (cell.empty() || cell[0] < '0' || cell[0] > '9' || cell.find_first_not_of("0123456789-/.: TZ+") != std::string_view::npos)
+  if (cell.empty() || cell[0] < '0' || cell[0] > '9' ||
+      cell.find_first_not_of("0123456789-/.: TZ+") != std::string_view::npos)
     return false;
-  return std::count_if(cell.begin(), cell.end(), [](char c) { return c == '-' || c == '/' || c == '.' || c == ':'; }) >= 2;
+  return std::count_if(cell.begin(), cell.end(), [](char c) { return c == '-' || c == '/' || c == '.' || c == ':'; }) >=
+         2;
 }
 
 /// Numbers with blanks between them.
@@ -164,7 +167,8 @@ class CsvParser {
 
   std::string column_text(int64_t column) const {
     const bool named = column < static_cast<int64_t>(names_.size()) && !names_[column].empty();
-    return named ? fmt::format("column {} ({})", column + 1, printable(names_[column])) : fmt::format("column {}", column + 1);
+    return named ? fmt::format("column {} ({})", column + 1, printable(names_[column]))
+                 : fmt::format("column {}", column + 1);
   }
 
   /// The cell that begins at `at`, without its quotes; `at` moves to the separator after it, or to the end.
@@ -186,13 +190,14 @@ class CsvParser {
         at = i + 1;
         while (at < line.size() && is_blank(line[at], separator_)) ++at;
         if (at < line.size() && line[at] != separator_) {
-          throw InputError("[csv] {}: row {}, {}: expected a separator after the closing quote, got {}", path_, line_, column_text(column),
-                           in_quotes(line.substr(at)));
+          throw InputError("[csv] {}: row {}, {}: expected a separator after the closing quote, got {}", path_, line_,
+                           column_text(column), in_quotes(line.substr(at)));
         }
         return text;
       }
     }
-    throw InputError("[csv] {}: row {}, {}: expected a closing quote, got the end of the line", path_, line_, column_text(column));
+    throw InputError("[csv] {}: row {}, {}: expected a closing quote, got the end of the line", path_, line_,
+                     column_text(column));
   }
 
   std::vector<std::string> cells(std::string_view line) const {
@@ -288,7 +293,8 @@ class CsvParser {
     if (value && std::isfinite(*value)) return *value;
     std::string note;
     if (value && std::isinf(*value)) {
-      throw InputError("[csv] {}: row {}, {}: expected a finite number, got {}", path_, line_, column_text(column), in_quotes(text));
+      throw InputError("[csv] {}: row {}, {}: expected a finite number, got {}", path_, line_, column_text(column),
+                       in_quotes(text));
     }
     if (is_missing(text)) {
       if (rules_.lenient) return std::numeric_limits<double>::quiet_NaN();
@@ -299,8 +305,10 @@ class CsvParser {
     } else if (is_row_of_numbers(text)) {
       note = " (several numbers? columns are told apart by commas, semicolons or tabs)";
     }
-    if (note.empty() && !rules_.advice.empty()) note = fmt::format(" ({}; {})", is_date(text) ? "a date" : "text", rules_.advice);
-    throw InputError("[csv] {}: row {}, {}: expected a number, got {}{}", path_, line_, column_text(column), in_quotes(text), note);
+    if (note.empty() && !rules_.advice.empty())
+      note = fmt::format(" ({}; {})", is_date(text) ? "a date" : "text", rules_.advice);
+    throw InputError("[csv] {}: row {}, {}: expected a number, got {}{}", path_, line_, column_text(column),
+                     in_quotes(text), note);
   }
 
   void skip_cell(std::string_view line, size_t& at, int64_t column) const {
@@ -314,7 +322,8 @@ class CsvParser {
   }
 
   [[noreturn]] void throw_ragged(std::string_view line) const {
-    if (trimmed(line).empty()) throw InputError("[csv] {}: row {}: expected {} columns, got an empty line", path_, line_, columns_);
+    if (trimmed(line).empty())
+      throw InputError("[csv] {}: row {}: expected {} columns, got an empty line", path_, line_, columns_);
     throw InputError("[csv] {}: row {}: expected {} columns, got {}", path_, line_, columns_, cells(line).size());
   }
 
@@ -331,11 +340,13 @@ class CsvParser {
   std::vector<bool> wanted_;
 };
 
-int64_t find_column(const std::string& word, const std::vector<std::string>& names, int64_t count, const std::string& path) {
+int64_t find_column(const std::string& word, const std::vector<std::string>& names, int64_t count,
+                    const std::string& path) {
   const auto named = std::find(names.begin(), names.end(), word);
   if (named != names.end()) {
     if (std::find(named + 1, names.end(), word) != names.end()) {
-      throw InputError("[table] {}: expected one column named {}, got several: choose by number", path, in_quotes(word));
+      throw InputError("[table] {}: expected one column named {}, got several: choose by number", path,
+                       in_quotes(word));
     }
     return named - names.begin();
   }

@@ -1,5 +1,5 @@
-// Tables of numbers as text, read strictly unless told otherwise: a cell that is not a finite number is an error that says where it
-// stands.
+// Tables of numbers as text, read strictly unless told otherwise: a cell that is not a finite number is an error that
+// says where it stands.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// Which columns of a table to read: names from its header, or numbers counted from 1.
 struct ColumnChoice {
@@ -24,28 +26,33 @@ struct Table {
 
 /// What a reading may let pass.
 struct ReadRules {
-  bool lenient = false;     // a missing value becomes nan, an empty line a row of them; whole numbers and vectors of .npy are read
+  bool lenient =
+      false;  // a missing value becomes nan, an empty line a row of them; whole numbers and vectors of .npy are read
   bool header = false;      // the first row is a header, whatever stands in it
   std::string advice = {};  // what a message about text or a date adds: "leave the column out with --drop"
   std::string python = {};  // whose pyarrow reads Parquet; empty: parquet_python()
 };
 
-/// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has; cells
-/// may stand in double quotes, over several lines too; the first row is a header when a cell to be read is text. Columns not chosen may
-/// hold anything. InputError with the file's line (from 1) and column for text, missing values, nan, inf and ragged rows.
+/// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has;
+/// cells may stand in double quotes, over several lines too; the first row is a header when a cell to be read is text.
+/// Columns not chosen may hold anything. InputError with the file's line (from 1) and column for text, missing values,
+/// nan, inf and ragged rows.
 Table read_csv(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
 /// The same from memory; `path` is for messages.
-Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
+Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice = {},
+                const ReadRules& rules = {});
 
-/// Writes a matrix (float32, float64 or int64) with commas; `names` makes a header. Each number in its shortest form that reads back
-/// equal, or, with `digits` (one for each column), whole numbers exactly and others to so many significant digits.
+/// Writes a matrix (float32, float64 or int64) with commas; `names` makes a header. Each number in its shortest form
+/// that reads back equal, or, with `digits` (one for each column), whole numbers exactly and others to so many
+/// significant digits.
 void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {},
                const std::vector<int>& digits = {});
 /// The same as text.
-std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {}, const std::vector<int>& digits = {});
+std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {},
+                       const std::vector<int>& digits = {});
 
 /// The positions (from 0) of the chosen columns in a table with `count` columns; `names` may be empty.
 std::vector<int64_t> choose_columns(const ColumnChoice& choice, const std::vector<std::string>& names, int64_t count,
                                     const std::string& path);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

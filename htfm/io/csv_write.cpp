@@ -51,7 +51,8 @@ std::string header(const std::vector<std::string>& names) {
   return text;
 }
 
-// Blocks of rows are formatted in parallel, some at a time, and written in order: the text of a large table is never whole in memory.
+// Blocks of rows are formatted in parallel, some at a time, and written in order: the text of a large table is never
+// whole in memory.
 template <class T>
 void write_rows(const at::Tensor& array, const std::vector<int>& digits, Sink& sink) {
   constexpr int64_t kRows = 4096, kAtATime = 64;
@@ -70,7 +71,8 @@ void write_rows(const at::Tensor& array, const std::vector<int>& digits, Sink& s
   }
 }
 
-void write_csv(Sink& sink, const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
+void write_csv(Sink& sink, const at::Tensor& values, const std::vector<std::string>& names,
+               const std::vector<int>& digits) {
   sink.write(header(names));
   const at::Tensor array = packed(values);
   switch (array.scalar_type()) {
@@ -81,7 +83,8 @@ void write_csv(Sink& sink, const at::Tensor& values, const std::vector<std::stri
 }
 
 void check_writable(const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
-  if (values.dim() != 2) throw InputError("[csv] expected a matrix n x d to write, got shape {}", shape_text(values.sizes()));
+  if (values.dim() != 2)
+    throw InputError("[csv] expected a matrix n x d to write, got shape {}", shape_text(values.sizes()));
   if (!names.empty() && static_cast<int64_t>(names.size()) != values.size(1))
     throw InputError("[csv] expected {} column names, got {}", values.size(1), names.size());
   if (!digits.empty() && static_cast<int64_t>(digits.size()) != values.size(1))
@@ -93,14 +96,16 @@ void check_writable(const at::Tensor& values, const std::vector<std::string>& na
 
 }  // namespace
 
-std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
+std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names,
+                       const std::vector<int>& digits) {
   check_writable(values, names, digits);
   StringSink sink;
   write_csv(sink, values, names, digits);
   return sink.bytes();
 }
 
-void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
+void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names,
+               const std::vector<int>& digits) {
   check_writable(values, names, digits);
   atomic_write(path, [&](Sink& sink) { write_csv(sink, values, names, digits); });
 }

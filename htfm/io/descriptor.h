@@ -6,7 +6,9 @@
 #include <string_view>
 #include <utility>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// The system's words for an error number.
 std::string system_reason(int error);
@@ -56,4 +58,4 @@ class Appender {
   bool torn_ = false;  // part of a piece stands after them
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -25,7 +25,8 @@ std::string dtype_name(at::ScalarType type);
 /// A shape as Python writes it: (3, 4).
 std::string shape_text(at::IntArrayRef shape);
 
-/// Multiplies the sizes of a shape and of one item; false where the product, or a stride, does not fit or a size is negative.
+/// Multiplies the sizes of a shape and of one item; false where the product, or a stride, does not fit or a size is
+/// negative.
 bool byte_count(at::IntArrayRef shape, at::ScalarType type, uint64_t& bytes);
 
 /// The tensor's numbers side by side in memory of the CPU.

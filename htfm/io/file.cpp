@@ -35,8 +35,8 @@ size_t read_up_to(const Descriptor& file, char* out, size_t size, std::optional<
   size_t done = 0;
   while (done < size) {
     const size_t want = std::min(size - done, kMost);
-    const ssize_t got =
-        offset ? ::pread(file.get(), out + done, want, static_cast<off_t>(*offset + done)) : ::read(file.get(), out + done, want);
+    const ssize_t got = offset ? ::pread(file.get(), out + done, want, static_cast<off_t>(*offset + done))
+                               : ::read(file.get(), out + done, want);
     if (got < 0) {
       if (errno == EINTR) continue;
       throw InputError("[read] {}: {}", file.path(), system_reason(errno));
@@ -85,14 +85,16 @@ Place split(const std::string& path) {
 Descriptor open_temporary(const Place& place, const std::string& path, std::string& temporary) {
   static std::atomic<uint64_t> counter{0};
   for (;;) {
-    temporary = fmt::format("{}.{}.{}.{}{}", place.folder, place.name.substr(0, 190), ::getpid(), counter++, kTemporaryEnd);
+    temporary =
+        fmt::format("{}.{}.{}.{}{}", place.folder, place.name.substr(0, 190), ::getpid(), counter++, kTemporaryEnd);
     Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
     if (file.is_open()) {
       ::flock(file.get(), LOCK_EX | LOCK_NB);
       return file;
     }
     if (errno == EEXIST) continue;
-    if (errno == ENOENT || errno == ENOTDIR) throw InputError("[write] {}: the folder {} does not exist", path, place.folder);
+    if (errno == ENOENT || errno == ENOTDIR)
+      throw InputError("[write] {}: the folder {} does not exist", path, place.folder);
     throw Error("[write] {}: {}", path, system_reason(errno));
   }
 }
@@ -134,7 +136,8 @@ std::string read_file(const std::string& path) {
 
 void Source::read(uint64_t offset, void* out, uint64_t size) const {
   if (offset > size_ || size > size_ - offset) {
-    throw InputError("[read] {}: expected {} bytes from byte {}, got the end of the file at {}", name_, size, offset, size_);
+    throw InputError("[read] {}: expected {} bytes from byte {}, got the end of the file at {}", name_, size, offset,
+                     size_);
   }
   if (size > 0) copy(offset, out, size);
 }
@@ -148,10 +151,14 @@ FileSource::FileSource(const std::string& path) : Source(path, 0) {
 
 void FileSource::copy(uint64_t offset, void* out, uint64_t size) const {
   const size_t got = read_up_to(file_, static_cast<char*>(out), size, offset);
-  if (got < size) throw InputError("[read] {}: expected {} bytes from byte {}, got {}: the file has shrunk", name_, size, offset, got);
+  if (got < size)
+    throw InputError("[read] {}: expected {} bytes from byte {}, got {}: the file has shrunk", name_, size, offset,
+                     got);
 }
 
-void MemorySource::copy(uint64_t offset, void* out, uint64_t size) const { std::memcpy(out, bytes_.data() + offset, size); }
+void MemorySource::copy(uint64_t offset, void* out, uint64_t size) const {
+  std::memcpy(out, bytes_.data() + offset, size);
+}
 
 void atomic_write(const std::string& path, const std::function<void(Sink&)>& writer) {
   struct stat status;
@@ -161,7 +168,8 @@ void atomic_write(const std::string& path, const std::function<void(Sink&)>& wri
     if (S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a file, got a folder", path);
     if (!S_ISREG(status.st_mode)) return write_through(path, writer);
     // Renaming would succeed on a file that its owner has made read-only.
-    if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) throw Error("[write] {}: {}", path, system_reason(errno));
+    if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+      throw Error("[write] {}: {}", path, system_reason(errno));
     if (char* resolved = ::realpath(path.c_str(), nullptr)) {
       target = resolved;
       std::free(resolved);

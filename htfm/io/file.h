@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "htfm/base/api.h"
 #include "htfm/io/descriptor.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// The whole content of a file. InputError when it does not exist, is a folder or cannot be read.
 std::string read_file(const std::string& path);
@@ -71,12 +72,13 @@ class StringSink : public Sink {
 };
 
 /// Writes a file so that `path` holds either what it held before or all of the new bytes, also across a crash. Throws
-/// Error with the system's reason, and leaves no temporary behind, where anything fails (`writer` included). Devices and
-/// pipes are written straight through; a symbolic link stays and its target is replaced.
+/// Error with the system's reason, and leaves no temporary behind, where anything fails (`writer` included). Devices
+/// and pipes are written straight through; a symbolic link stays and its target is replaced.
 void atomic_write(const std::string& path, const std::function<void(Sink&)>& writer);
 void atomic_write(const std::string& path, std::string_view bytes);
 
-/// Removes the temporaries that killed processes left in a folder; those still being written stay. Returns their number.
+/// Removes the temporaries that killed processes left in a folder; those still being written stay. Returns their
+/// number.
 int remove_temporaries(const std::string& folder);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

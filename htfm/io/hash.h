@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// SHA-256 (FIPS 180-4) of bytes, as 64 hexadecimal digits.
 std::string sha256(std::string_view bytes);
@@ -31,4 +33,4 @@ class Xxh64 {
 /// CRC-32C (Castagnoli).
 uint32_t crc32c(std::string_view bytes);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

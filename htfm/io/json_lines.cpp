@@ -15,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-/// A line's value, discarded where it is not JSON. The parser would take a zero byte (a disk's, after a power cut) for the end.
+/// A line's value, discarded where it is not JSON. The parser would take a zero byte (a disk's, after a power cut) for
+/// the end.
 json parse_line(std::string_view line) {
   if (line.find('\0') != std::string_view::npos) return json(json::value_t::discarded);
   return json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -38,7 +39,8 @@ void for_each_line(std::string_view text, const std::string& path, Visit visit) 
     text.remove_prefix(std::min(newline + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const json value = parse_line(line);
-    if (value.is_discarded()) throw InputError("[jsonl] {}: line {}: expected a JSON object, got text that is not JSON", path, number);
+    if (value.is_discarded())
+      throw InputError("[jsonl] {}: line {}: expected a JSON object, got text that is not JSON", path, number);
     visit(line, value);
   }
 }
@@ -55,7 +57,9 @@ JsonLines::JsonLines(const std::string& path) {
   if (size > 0 && text[size - 1] != '\n') file_.append("\n");
 }
 
-void JsonLines::append(const json& line) { file_.append(line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n'); }
+void JsonLines::append(const json& line) {
+  file_.append(line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n');
+}
 
 void JsonLines::sync() { file_.sync(); }
 

@@ -25,7 +25,8 @@ void MappedFile::map(int descriptor, const std::string& path) {
 MappedFile::MappedFile(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
   struct stat status;
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0) throw InputError("[read] {}: {}", path, system_reason(errno));
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0)
+    throw InputError("[read] {}: {}", path, system_reason(errno));
   if (!S_ISREG(status.st_mode)) throw InputError("[read] {}: expected a file", path);
   size_ = static_cast<size_t>(status.st_size);
   map(file.get(), path);
@@ -37,7 +38,8 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(data_, size_);
 }
 
-at::Tensor mapped_tensor(const std::shared_ptr<const MappedFile>& file, uint64_t offset, at::IntArrayRef shape, at::ScalarType type) {
+at::Tensor mapped_tensor(const std::shared_ptr<const MappedFile>& file, uint64_t offset, at::IntArrayRef shape,
+                         at::ScalarType type) {
   // from_blob asks for a pointer to what it might change; nothing does.
   void* data = const_cast<char*>(file->bytes().data() + offset);
   return at::from_blob(
@@ -57,6 +59,8 @@ void ScratchFile::append(const void* data, size_t size) {
   size_ += size;
 }
 
-std::shared_ptr<const MappedFile> ScratchFile::map() const { return std::make_shared<MappedFile>(file_.get(), size_, file_.path()); }
+std::shared_ptr<const MappedFile> ScratchFile::map() const {
+  return std::make_shared<MappedFile>(file_.get(), size_, file_.path());
+}
 
 }  // namespace htfm

@@ -30,7 +30,8 @@ class MappedFile {
 };
 
 /// A tensor over bytes of a mapped file, which stays mapped as long as the tensor lives. Not to be written to.
-at::Tensor mapped_tensor(const std::shared_ptr<const MappedFile>& file, uint64_t offset, at::IntArrayRef shape, at::ScalarType type);
+at::Tensor mapped_tensor(const std::shared_ptr<const MappedFile>& file, uint64_t offset, at::IntArrayRef shape,
+                         at::ScalarType type);
 
 /// A file without a name in a folder: it grows, is looked at, and is gone with the object or the process.
 class ScratchFile {

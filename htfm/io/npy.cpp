@@ -118,7 +118,8 @@ class HeaderParser {
       if (error == std::errc::result_out_of_range) fail("sizes of at most 2^63-1 in the shape");
       if (error != std::errc()) fail("a whole number in the shape");
       if (size < 0) fail(fmt::format("sizes of at least 0 in the shape, got {}", size));
-      if (sizes.size() == kMostNpyDimensions) fail(fmt::format("at most {} dimensions in the shape", kMostNpyDimensions));
+      if (sizes.size() == kMostNpyDimensions)
+        fail(fmt::format("at most {} dimensions in the shape", kMostNpyDimensions));
       sizes.push_back(size);
       at_ += static_cast<size_t>(end - begin);
       if (!accept(',') && peek() != ')') fail("',' or ')' in the shape");
@@ -184,12 +185,14 @@ NpyHeader read_header(const Source& source, uint64_t& data_start) {
     throw InputError("[npy] {}: expected an .npy file, got one that does not begin as .npy files do", path);
   }
   const int major = start[6];
-  if (major < 1 || major > 3) throw InputError("[npy] {}: expected format version 1, 2 or 3, got {}.{}", path, major, int{start[7]});
+  if (major < 1 || major > 3)
+    throw InputError("[npy] {}: expected format version 1, 2 or 3, got {}.{}", path, major, int{start[7]});
   const uint64_t begin = major == 1 ? 10 : 12;
   if (start_size < begin) throw InputError("[npy] {}: truncated: the file ends inside its header", path);
   uint32_t length = start[8] | (uint32_t{start[9]} << 8);
   if (major > 1) length |= (uint32_t{start[10]} << 16) | (uint32_t{start[11]} << 24);
-  if (length > kMostNpyHeader) throw InputError("[npy] {}: expected a header of at most {} bytes, got {}", path, kMostNpyHeader, length);
+  if (length > kMostNpyHeader)
+    throw InputError("[npy] {}: expected a header of at most {} bytes, got {}", path, kMostNpyHeader, length);
   if (length > source.size() - begin) throw InputError("[npy] {}: truncated: the file ends inside its header", path);
   std::string text(length, '\0');
   source.read(begin, text.data(), length);
@@ -223,9 +226,11 @@ NpyHeader check_array(const Source& source, NpyNumbers numbers, uint64_t& data_s
   const std::string& path = source.name();
   NpyHeader header = read_header(source, data_start);
   const Dtype* dtype = header.structured ? nullptr : find_dtype_npy(header.descr);
-  if (!dtype || !wanted(dtype->type, numbers)) throw InputError("[npy] {}: expected {}, got {}", path, words(numbers), describe(header));
+  if (!dtype || !wanted(dtype->type, numbers))
+    throw InputError("[npy] {}: expected {}, got {}", path, words(numbers), describe(header));
   if (header.fortran_order) {
-    throw InputError("[npy] {}: expected C order, got Fortran order (in Python: numpy.ascontiguousarray before saving)", path);
+    throw InputError("[npy] {}: expected C order, got Fortran order (in Python: numpy.ascontiguousarray before saving)",
+                     path);
   }
   uint64_t bytes = 0;
   if (!byte_count(header.shape, dtype->type, bytes)) {
@@ -233,8 +238,9 @@ NpyHeader check_array(const Source& source, NpyNumbers numbers, uint64_t& data_s
   }
   const uint64_t present = source.size() - data_start;
   if (present != bytes) {
-    throw InputError("[npy] {}: {}: shape {} of {} takes {} bytes, got {}", path, present < bytes ? "truncated" : "bytes after the array",
-                     shape_text(header.shape), dtype->name, bytes, present);
+    throw InputError("[npy] {}: {}: shape {} of {} takes {} bytes, got {}", path,
+                     present < bytes ? "truncated" : "bytes after the array", shape_text(header.shape), dtype->name,
+                     bytes, present);
   }
   type = dtype->type;
   return header;
@@ -318,21 +324,23 @@ void check_finite(const at::Tensor& tensor, const std::string& path, const std::
   if (at < 0) return;
   if (array.dim() == 2) {
     const int64_t column = at % array.size(1);
-    throw InputError("[check] {}: row {}, column {} (counted from 0): expected a finite number, got {}", path, at / array.size(1),
-                     columns.empty() ? column : columns.at(column), value);
+    throw InputError("[check] {}: row {}, column {} (counted from 0): expected a finite number, got {}", path,
+                     at / array.size(1), columns.empty() ? column : columns.at(column), value);
   }
   std::vector<int64_t> index(array.dim());
   for (int64_t k = array.dim() - 1; k >= 0; --k) {
     index[k] = at % array.size(k);
     at /= array.size(k);
   }
-  throw InputError("[check] {}: index {} (counted from 0): expected a finite number, got {}", path, shape_text(index), value);
+  throw InputError("[check] {}: index {} (counted from 0): expected a finite number, got {}", path, shape_text(index),
+                   value);
 }
 
 void check_matrix(const at::Tensor& tensor, const std::string& path) {
   if (tensor.dim() == 2 && tensor.size(0) > 0 && tensor.size(1) > 0) return;
   const std::string hint = tensor.dim() == 1 ? fmt::format(" (a single column has shape ({}, 1))", tensor.size(0)) : "";
-  throw InputError("[check] {}: expected a matrix n x d with n and d at least 1, got shape {}{}", path, shape_text(tensor.sizes()), hint);
+  throw InputError("[check] {}: expected a matrix n x d with n and d at least 1, got shape {}{}", path,
+                   shape_text(tensor.sizes()), hint);
 }
 
 }  // namespace htfm

@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/io/file.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// What a reader of an .npy file is prepared to get.
 enum class NpyNumbers { floating, integer, pixels };
 
-/// Reads an array of float32 or float64 (or of int64; or, for pixels, of uint8, float32 or float64), C order, little-endian. Anything
-/// else is an InputError that says what was expected and what the file holds.
+/// Reads an array of float32 or float64 (or of int64; or, for pixels, of uint8, float32 or float64), C order,
+/// little-endian. Anything else is an InputError that says what was expected and what the file holds.
 at::Tensor read_npy(const std::string& path, NpyNumbers numbers = NpyNumbers::floating);
 at::Tensor read_npy(const Source& source, NpyNumbers numbers = NpyNumbers::floating);
 
@@ -53,4 +54,4 @@ void check_finite(const at::Tensor& tensor, const std::string& path, const std::
 /// InputError unless the tensor is a matrix n x d with at least one row and one column.
 void check_matrix(const at::Tensor& tensor, const std::string& path);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

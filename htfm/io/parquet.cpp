@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kNoPyarrow = 3, kNoParquet = 4;
 
-// Isolated (-I), Python looks neither into the working folder nor where PYTHONPATH points; packages that the user installed for himself are
-// found all the same.
+// Isolated (-I), Python looks neither into the working folder nor where PYTHONPATH points; packages that the user
+// installed for himself are found all the same.
 constexpr const char* kScript = R"python(
 import site
 import sys
@@ -95,22 +95,27 @@ std::string parquet_as_csv(const std::string& path, const std::string& interpret
   ::posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, err.get(), STDERR_FILENO);
   std::string arguments[] = {python, "-I", "-c", kScript, path};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), arguments[3].data(), arguments[4].data(), nullptr};
+  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
+                  arguments[3].data(), arguments[4].data(), nullptr};
   pid_t child = 0;
   const int failed = ::posix_spawnp(&child, python.c_str(), &actions, nullptr, argv, environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
-    throw InputError("[parquet] {}: expected a Python with pyarrow to read Parquet, got none: {}: {}", path, python, system_reason(failed));
+    throw InputError("[parquet] {}: expected a Python with pyarrow to read Parquet, got none: {}: {}", path, python,
+                     system_reason(failed));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   if (code == kNoPyarrow)
     throw InputError(
-        "[parquet] {}: expected a Python with pyarrow to read Parquet, got {} without it (save the table as CSV, or install pyarrow)", path,
-        python);
-  if (code == kNoParquet) throw InputError("[parquet] {}: expected a Parquet file, got: {}", path, last_line(content(err)));
-  if (code != 0) throw InputError("[parquet] {}: expected {} to read it, got: {}", path, python, last_line(content(err)));
+        "[parquet] {}: expected a Python with pyarrow to read Parquet, got {} without it (save the table as CSV, or "
+        "install pyarrow)",
+        path, python);
+  if (code == kNoParquet)
+    throw InputError("[parquet] {}: expected a Parquet file, got: {}", path, last_line(content(err)));
+  if (code != 0)
+    throw InputError("[parquet] {}: expected {} to read it, got: {}", path, python, last_line(content(err)));
   return content(out);
 }
 

@@ -37,7 +37,8 @@ at::Tensor parse_png(std::string_view bytes, const std::string& path) {
   if (uint64_t{image.width} * image.height > kMostPixels)
     throw InputError("[png] {}: expected at most {} pixels, got {} x {}", path, kMostPixels, image.width, image.height);
   if (image.format & PNG_FORMAT_FLAG_LINEAR) throw InputError("[png] {}: expected 8 bits a sample, got 16", path);
-  if (image.format & PNG_FORMAT_FLAG_ALPHA) throw InputError("[png] {}: expected grey or RGB, got an image with transparency", path);
+  if (image.format & PNG_FORMAT_FLAG_ALPHA)
+    throw InputError("[png] {}: expected grey or RGB, got an image with transparency", path);
   const int64_t channels = image.format & PNG_FORMAT_FLAG_COLOR ? 3 : 1;
   image.format = channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   const at::Tensor pixels = at::empty({image.height, image.width, channels}, at::kByte);
@@ -49,9 +50,10 @@ at::Tensor parse_png(std::string_view bytes, const std::string& path) {
 at::Tensor read_png(const std::string& path) { return parse_png(read_file(path), path); }
 
 std::string format_png(const at::Tensor& tensor) {
-  if (tensor.dim() != 3 || (tensor.size(0) != 1 && tensor.size(0) != 3) || tensor.numel() == 0 || tensor.scalar_type() != at::kByte)
-    throw InputError("[png] expected c x h x w of uint8 with c = 1 or 3 to write, got {} of shape {}", dtype_name(tensor.scalar_type()),
-                     shape_text(tensor.sizes()));
+  if (tensor.dim() != 3 || (tensor.size(0) != 1 && tensor.size(0) != 3) || tensor.numel() == 0 ||
+      tensor.scalar_type() != at::kByte)
+    throw InputError("[png] expected c x h x w of uint8 with c = 1 or 3 to write, got {} of shape {}",
+                     dtype_name(tensor.scalar_type()), shape_text(tensor.sizes()));
   const at::Tensor pixels = packed(tensor.permute({1, 2, 0}));
   PngImage png;
   png_image& image = png.image;

@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 
-namespace htfm {
+#include "htfm/base/api.h"
 
-/// Reads an image as c x h x w uint8: c = 1 for grey, 3 for colours (a palette included). InputError for a file that is damaged or no
-/// PNG, for 16 bits a sample and for transparency.
+namespace htfm HTFM_PUBLIC {
+
+/// Reads an image as c x h x w uint8: c = 1 for grey, 3 for colours (a palette included). InputError for a file that is
+/// damaged or no PNG, for 16 bits a sample and for transparency.
 at::Tensor read_png(const std::string& path);
 /// The same from memory; `path` is for messages.
 at::Tensor parse_png(std::string_view bytes, const std::string& path);
@@ -19,4 +21,4 @@ void write_png(const std::string& path, const at::Tensor& image);
 /// The same as bytes.
 std::string format_png(const at::Tensor& image);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

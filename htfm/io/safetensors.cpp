@@ -80,7 +80,8 @@ class HeaderReader {
     if (length > kMostHeader) {
       fail("expected a header of at most {} bytes, got {}: not a safetensors file, or damaged", kMostHeader, length);
     }
-    if (length > source_.size() - 8) fail("truncated: expected a header of {} bytes, got {}", length, source_.size() - 8);
+    if (length > source_.size() - 8)
+      fail("truncated: expected a header of {} bytes, got {}", length, source_.size() - 8);
     header_.data_start = 8 + length;
     std::string text(length, '\0');
     source_.read(8, text.data(), length);
@@ -121,30 +122,35 @@ class HeaderReader {
     Entry entry;
     const json& type = value["dtype"];
     const Dtype* dtype = type.is_string() ? find_dtype_safetensors(type.get<std::string>()) : nullptr;
-    if (!dtype) fail("tensor {}: expected dtype F64, F32, F16, BF16, I64 or U8, got {}", in_quotes(name), in_quotes(type.dump()));
+    if (!dtype)
+      fail("tensor {}: expected dtype F64, F32, F16, BF16, I64 or U8, got {}", in_quotes(name), in_quotes(type.dump()));
     entry.type = dtype->type;
-    for (const uint64_t size : read_numbers(name, value["shape"], "shape")) entry.shape.push_back(static_cast<int64_t>(size));
-    if (entry.shape.size() > kMostDimensions) fail("tensor {}: expected at most {} dimensions", in_quotes(name), kMostDimensions);
+    for (const uint64_t size : read_numbers(name, value["shape"], "shape"))
+      entry.shape.push_back(static_cast<int64_t>(size));
+    if (entry.shape.size() > kMostDimensions)
+      fail("tensor {}: expected at most {} dimensions", in_quotes(name), kMostDimensions);
     const std::vector<uint64_t> offsets = read_numbers(name, value["data_offsets"], "data_offsets");
     if (offsets.size() != 2) fail("tensor {}: expected two data_offsets, got {}", in_quotes(name), offsets.size());
     entry.begin = offsets[0];
     entry.end = offsets[1];
     const uint64_t data_size = source_.size() - header_.data_start;
     if (entry.begin > entry.end || entry.end > data_size) {
-      fail("tensor {}: expected offsets within the {} bytes of data, got {} to {}: truncated or damaged", in_quotes(name), data_size,
-           entry.begin, entry.end);
+      fail("tensor {}: expected offsets within the {} bytes of data, got {} to {}: truncated or damaged",
+           in_quotes(name), data_size, entry.begin, entry.end);
     }
     uint64_t bytes = 0;
     if (!byte_count(entry.shape, entry.type, bytes) || bytes != entry.end - entry.begin) {
-      fail("tensor {}: shape {} of {} does not take the {} bytes of its offsets", in_quotes(name), shape_text(entry.shape), dtype->name,
-           entry.end - entry.begin);
+      fail("tensor {}: shape {} of {} does not take the {} bytes of its offsets", in_quotes(name),
+           shape_text(entry.shape), dtype->name, entry.end - entry.begin);
     }
     return entry;
   }
 
   std::vector<uint64_t> read_numbers(const std::string& name, const json& list, const char* what) const {
     std::vector<uint64_t> numbers;
-    const auto whole = [](const json& value) { return value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX; };
+    const auto whole = [](const json& value) {
+      return value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX;
+    };
     if (!list.is_array() || !std::all_of(list.begin(), list.end(), whole)) {
       fail("tensor {}: expected {} to be a list of whole numbers of at least 0", in_quotes(name), what);
     }
@@ -237,7 +243,8 @@ SafeTensors read_safetensors(const Source& source) {
     }
   }
   if (!header.data_hash.empty() && hash.hex() != header.data_hash) {
-    throw InputError("[safetensors] {}: damaged data: expected hash {}, got {}", source.name(), header.data_hash, hash.hex());
+    throw InputError("[safetensors] {}: damaged data: expected hash {}, got {}", source.name(), header.data_hash,
+                     hash.hex());
   }
   content.metadata = std::move(header.metadata);
   content.hashed = !header.data_hash.empty();
@@ -250,14 +257,15 @@ void write_safetensors(Sink& sink, const SafeTensors& content, bool hash) {
   SafeTensorsHeader header;
   header.metadata = content.metadata;
   if (header.metadata.contains(kDataHash) || header.metadata.contains(kHeaderHash)) {
-    throw InputError("[safetensors] expected metadata without {} and {}, which the writer makes", kDataHash, kHeaderHash);
+    throw InputError("[safetensors] expected metadata without {} and {}, which the writer makes", kDataHash,
+                     kHeaderHash);
   }
   std::vector<std::string> order;
   for (const auto& [name, tensor] : content.tensors) {
     if (name == kMetadata) throw InputError("[safetensors] expected a tensor's name, got {}", in_quotes(name));
     if (!find_dtype(tensor.scalar_type())) {
-      throw InputError("[safetensors] tensor {}: expected float32, float64, int64, uint8, bfloat16 or float16, got {}", in_quotes(name),
-                       dtype_name(tensor.scalar_type()));
+      throw InputError("[safetensors] tensor {}: expected float32, float64, int64, uint8, bfloat16 or float16, got {}",
+                       in_quotes(name), dtype_name(tensor.scalar_type()));
     }
     order.push_back(name);
   }

@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/io/csv.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// Reads a matrix n x d of finite numbers from an .npy (float32 or float64 as stored), a .csv or .tsv, or a .parquet file (float64), with
-/// its column names where the file has them. InputError for any other extension, shape or content.
+/// Reads a matrix n x d of finite numbers from an .npy (float32 or float64 as stored), a .csv or .tsv, or a .parquet
+/// file (float64), with its column names where the file has them. InputError for any other extension, shape or content.
 Table read_table(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -69,11 +69,13 @@ EventWriter::EventWriter(const std::string& folder, int64_t first_step) {
   if (error) throw Error("[write] {}: {}", folder, error.message());
   char host[256] = "localhost";
   ::gethostname(host, sizeof host - 1);
-  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const int64_t seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   Descriptor file;
   for (int number = 0; !file.is_open(); ++number) {
     // TensorBoard knows event files by "tfevents" in the name and reads a folder's files in the order of their names.
-    const std::string path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", folder, seconds, host, ::getpid(), number);
+    const std::string path =
+        fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", folder, seconds, host, ::getpid(), number);
     file = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666), path);
     if (!file.is_open() && errno != EEXIST) throw Error("[write] {}: {}", path, system_reason(errno));
   }

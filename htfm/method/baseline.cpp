@@ -15,8 +15,10 @@ struct NamedLoss {
   LossKind kind;
 };
 const std::vector<NamedLoss>& losses() {
-  static const std::vector<NamedLoss> list{
-      {"squared", LossKind::squared}, {"root", LossKind::root}, {"smooth-l1", LossKind::smooth_l1}, {"median", LossKind::median}};
+  static const std::vector<NamedLoss> list{{"squared", LossKind::squared},
+                                           {"root", LossKind::root},
+                                           {"smooth-l1", LossKind::smooth_l1},
+                                           {"median", LossKind::median}};
   return list;
 }
 
@@ -26,16 +28,20 @@ LossSpec loss_of(const MethodOptions& o, LossKind own) {
 }
 
 // Each row `times` times, one after the other.
-at::Tensor repeated(const at::Tensor& rows, int64_t times) { return times == 1 ? rows : rows.repeat_interleave(times, 0); }
+at::Tensor repeated(const at::Tensor& rows, int64_t times) {
+  return times == 1 ? rows : rows.repeat_interleave(times, 0);
+}
 
 }  // namespace
 
 ClockSpec stable_noise(const ClockSpec& clock, const std::string& method) {
   if (clock.family != "stable" && clock.family != "deterministic")
-    throw InputError("[clock.family] expected stable, or deterministic (alpha = 2), for method = {}; got {}", method, clock.family);
+    throw InputError("[clock.family] expected stable, or deterministic (alpha = 2), for method = {}; got {}", method,
+                     clock.family);
   const double alpha = stable_index(clock);
   if (!(alpha > 1))
-    throw InputError("[clock.alpha] expected more than 1 for method = {}: below, its noise has no mean; got {}", method, alpha);
+    throw InputError("[clock.alpha] expected more than 1 for method = {}: below, its noise has no mean; got {}", method,
+                     alpha);
   ClockSpec noise = clock;
   noise.grid = 1;
   noise.scale = clock.scale * std::pow(2, 1 / alpha);
@@ -49,8 +55,9 @@ ClockSpec student_noise(const ClockSpec& clock, const std::string& method) {
     throw InputError("[clock.family] expected inverse-gamma for method = {}, got {}", method, clock.family);
   if (const double nu = clock.parameters.at("nu"); !(nu > 2))
     throw InputError(
-        "[clock.nu] expected more than 2 for method = {}: below, its noise has no variance and its squared loss no mean; got {}", method,
-        nu);
+        "[clock.nu] expected more than 2 for method = {}: below, its noise has no variance and its squared loss no "
+        "mean; got {}",
+        method, nu);
   ClockSpec noise = clock;
   noise.grid = 1;
   return noise;
@@ -60,7 +67,8 @@ Baseline::Baseline(const ClockSpec& noise, const MethodOptions& options, DataSca
     : Method(noise, {.kind = "none"}, std::move(data_scale)), options_(options), loss_(loss_of(options, own_loss)) {}
 
 std::string Baseline::describe() const {
-  const auto named = std::find_if(losses().begin(), losses().end(), [&](const NamedLoss& l) { return l.kind == loss_.kind; });
+  const auto named =
+      std::find_if(losses().begin(), losses().end(), [&](const NamedLoss& l) { return l.kind == loss_.kind; });
   std::string out = "loss " + named->name;
   if (loss_.kind == LossKind::median) out += fmt::format(" of {} means of {}", loss_.outer, loss_.inner);
   if (options_.clamp_a > 0) out += fmt::format(", A clamped at {}", options_.clamp_a);
@@ -80,7 +88,8 @@ PairPlan Baseline::plan_pairs(Key key, const DataBatch& data, RunningStandardise
   if (options_.clamp_eps > 0) out.bound = options_.clamp_eps;
   out.rows.reserve(static_cast<size_t>(n));
   const Key time = key.child("time");
-  for (int64_t i = 0; i < n; ++i) out.rows.push_back(i % each == 0 ? row(time.uniform(static_cast<uint64_t>(i / each))) : out.rows.back());
+  for (int64_t i = 0; i < n; ++i)
+    out.rows.push_back(i % each == 0 ? row(time.uniform(static_cast<uint64_t>(i / each))) : out.rows.back());
   return out;
 }
 

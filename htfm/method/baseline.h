@@ -1,10 +1,12 @@
-// What the baselines share: noise with one mixing variable a sample, which the network is not told of, and independent of the data.
+// What the baselines share: noise with one mixing variable a sample, which the network is not told of, and independent
+// of the data.
 #pragma once
 
+#include "htfm/base/api.h"
 #include "htfm/method/diffusion_options.h"
 #include "htfm/method/method.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// The keys baseline.* of a configuration.
 struct MethodOptions {
@@ -18,8 +20,9 @@ struct MethodOptions {
   DiffusionOptions diffusion;    ///< clock-diffusion: the keys diffusion.*
 };
 
-/// The clock whose source is the noise eps of LIM and DLPM, with E exp(i <xi, eps>) = exp(-|xi|^alpha): the stable clock times 2^(1/alpha),
-/// and the deterministic one for alpha = 2. InputError where `clock` is neither of them, or alpha <= 1.
+/// The clock whose source is the noise eps of LIM and DLPM, with E exp(i <xi, eps>) = exp(-|xi|^alpha): the stable
+/// clock times 2^(1/alpha), and the deterministic one for alpha = 2. InputError where `clock` is neither of them, or
+/// alpha <= 1.
 ClockSpec stable_noise(const ClockSpec& clock, const std::string& method);
 /// Its alpha.
 double stable_index(const ClockSpec& clock);
@@ -51,4 +54,4 @@ class Baseline : public Method {
   LossSpec loss_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

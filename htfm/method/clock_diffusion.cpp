@@ -5,19 +5,21 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/method/forward_dynamics.h"
 #include "htfm/method/kept_row.h"
 #include "htfm/method/methods.h"
-#include "htfm/method/forward_dynamics.h"
 #include "htfm/stat/scatter.h"
 
 namespace htfm {
 
 namespace {
 
-// What the network is given and gives at one level of noise, for X_t / m_t = x_0 + sqrt(ratio) z: with tan(angle) = s / sqrt(ratio), s the
-// data's scale, it sees x / norm at the time angle / (pi/2), and the denoised mean is skip x + out F.
+// What the network is given and gives at one level of noise, for X_t / m_t = x_0 + sqrt(ratio) z: with tan(angle) = s /
+// sqrt(ratio), s the data's scale, it sees x / norm at the time angle / (pi/2), and the denoised mean is skip x + out
+// F.
 struct NoiseLevel {
-  NoiseLevel(double ratio, double s) : norm(std::sqrt(s * s + ratio)), skip(s / norm * (s / norm)), out(std::sqrt(ratio) * s / norm) {
+  NoiseLevel(double ratio, double s)
+      : norm(std::sqrt(s * s + ratio)), skip(s / norm * (s / norm)), out(std::sqrt(ratio) * s / norm) {
     time = std::atan2(s, std::sqrt(ratio)) / (M_PI / 2);
   }
   double norm, skip, out, time;
@@ -39,20 +41,25 @@ class ClockDiffusion final : public Method {
         dynamics_(o, scale_),
         lines_(clock_->natural_feature() != NaturalFeature::path),
         weights_(dynamics_.weights(lines_ ? 1 : clock_->grid())) {
-    if (o.grid != "angle" && o.grid != "time") throw InputError("[diffusion.grid] expected angle or time, got '{}'", o.grid);
+    if (o.grid != "angle" && o.grid != "time")
+      throw InputError("[diffusion.grid] expected angle or time, got '{}'", o.grid);
     if (flow.coupling.kind != "independent")
-      throw InputError("[coupling.kind] expected independent for method = clock-diffusion, got '{}'", flow.coupling.kind);
+      throw InputError("[coupling.kind] expected independent for method = clock-diffusion, got '{}'",
+                       flow.coupling.kind);
     const auto add = [this](const char* name, const char* summary, Reverse small, Reverse large) {
-      samplers_.push_back({name, summary, 1, [=, this](States& s, const SampleRequest& q) { return run(s, q, small, large); }});
+      samplers_.push_back(
+          {name, summary, 1, [=, this](States& s, const SampleRequest& q) { return run(s, q, small, large); }});
     };
-    add("mixed-flow", "probability flow, reverse jump kernels where an increment is large", Reverse::flow, Reverse::kernel);
+    add("mixed-flow", "probability flow, reverse jump kernels where an increment is large", Reverse::flow,
+        Reverse::kernel);
     add("mixed", "reverse SDE, reverse jump kernels where an increment is large", Reverse::sde, Reverse::kernel);
     add("kernel", "reverse jump kernels for every increment", Reverse::kernel, Reverse::kernel);
     add("flow", "probability flow alone, for continuous clocks", Reverse::flow, Reverse::flow);
     add("sde", "reverse SDE alone, for continuous clocks", Reverse::sde, Reverse::sde);
   }
   std::string describe() const override {
-    return fmt::format("{}, data scale {:.4g}, {} grid, threshold {}", options_.dynamics, scale_, options_.grid, options_.threshold);
+    return fmt::format("{}, data scale {:.4g}, {} grid, threshold {}", options_.dynamics, scale_, options_.grid,
+                       options_.threshold);
   }
   void fit_to_data(const TrainingData& data) override { centre_ = row_values(median_centre(data.rows)); }
   void save_state(std::map<std::string, at::Tensor>& out) const override { save_row("method.centre", centre_, out); }
@@ -74,9 +81,11 @@ class ClockDiffusion final : public Method {
     parallel_for(n, [&](int64_t i) {
       const double t = time.uniform(static_cast<uint64_t>(i)), ratio = moments(clocks, i).ratio(t);
       const NoiseLevel c(ratio, scale_);
-      // The target of F is (x_0 - skip x) / out: its squared error is the score's, weighed by omega_t = Q_t^2 / (m_t out)^2.
+      // The target of F is (x_0 - skip x) / out: its squared error is the score's, weighed by omega_t = Q_t^2 / (m_t
+      // out)^2.
       const double deviation = std::sqrt(ratio);
-      out.rows[static_cast<size_t>(i)] = {c.time, 1 / c.norm, deviation / c.norm, deviation / (scale_ * c.norm), -scale_ / c.norm};
+      out.rows[static_cast<size_t>(i)] = {c.time, 1 / c.norm, deviation / c.norm, deviation / (scale_ * c.norm),
+                                          -scale_ / c.norm};
     });
     return out;
   }
@@ -93,14 +102,16 @@ class ClockDiffusion final : public Method {
     return {dynamics_, weights_, {clocks.paths.const_data_ptr<double>() + row * points, static_cast<size_t>(points)}};
   }
 
-  // The levels Q_t / m_t^2 that a row passes, from t = 1 to t = 0. By angle they may lie inside a jump: a Gaussian jump is a sum of
-  // smaller ones, and its reverse kernel is composed of theirs.
+  // The levels Q_t / m_t^2 that a row passes, from t = 1 to t = 0. By angle they may lie inside a jump: a Gaussian jump
+  // is a sum of smaller ones, and its reverse kernel is composed of theirs.
   std::vector<double> levels(const ClockMoments& clock, int64_t steps) const {
     std::vector<double> out(static_cast<size_t>(steps) + 1);
     const double first = std::atan2(scale_, std::sqrt(clock.ratio(1)));
     for (int64_t k = 0; k < steps; ++k) {
-      const double u = static_cast<double>(k) / static_cast<double>(steps), tangent = std::tan(first + u * (M_PI / 2 - first));
-      out[static_cast<size_t>(k)] = options_.grid == "time" ? clock.ratio(1 - u) : scale_ / tangent * (scale_ / tangent);
+      const double u = static_cast<double>(k) / static_cast<double>(steps),
+                   tangent = std::tan(first + u * (M_PI / 2 - first));
+      out[static_cast<size_t>(k)] =
+          options_.grid == "time" ? clock.ratio(1 - u) : scale_ / tangent * (scale_ / tangent);
     }
     out.back() = 0;
     return out;
@@ -110,8 +121,9 @@ class ClockDiffusion final : public Method {
   struct Move {
     double gain = 0, noise = 0;
   };
-  // What is a large increment depends on where the local form goes wrong: the reverse SDE where the increment brings much of the noise, the
-  // flow where it turns the angle far. `even`: the angle that each step would turn if all were alike; levels by angle have no large ones.
+  // What is a large increment depends on where the local form goes wrong: the reverse SDE where the increment brings
+  // much of the noise, the flow where it turns the angle far. `even`: the angle that each step would turn if all were
+  // alike; levels by angle have no large ones.
   bool large_increment(double from, double to, Reverse local, double even) const {
     if (local != Reverse::flow) return from - to > options_.threshold * from;
     const double turn = std::atan2(scale_, std::sqrt(to)) - std::atan2(scale_, std::sqrt(from));
@@ -123,8 +135,9 @@ class ClockDiffusion final : public Method {
     const Reverse how = large_increment(from, to, small, even) ? large : small;
     if (how == Reverse::flow) return {1 - std::sqrt(to / from), 0};
     if (how == Reverse::sde) return {share, std::sqrt(from - to)};
-    // Given x_0 the kernel is Gaussian about the mean that the denoised mean gives; what x_0 itself varies, given x, is taken as that of
-    // Gaussian data of the scale s. It matters for large jumps only, being of second order in the increment.
+    // Given x_0 the kernel is Gaussian about the mean that the denoised mean gives; what x_0 itself varies, given x, is
+    // taken as that of Gaussian data of the scale s. It matters for large jumps only, being of second order in the
+    // increment.
     const double rest = scale_ * scale_ / (scale_ * scale_ + from) * from;
     return {share, std::sqrt(share * to + share * share * rest)};
   }
@@ -177,7 +190,8 @@ MethodInfo clock_diffusion_method() {
           [](const FlowMatchingSpec& flow, const MethodOptions& o, DataScale scale) -> std::unique_ptr<Method> {
             if (o.loss != "auto" && o.loss != "squared")
               throw InputError("[baseline.loss] expected squared for method = clock-diffusion, got '{}'", o.loss);
-            if (o.clamp_a > 0 || o.clamp_eps > 0) throw InputError("[baseline] expected no clamps for method = clock-diffusion, got some");
+            if (o.clamp_a > 0 || o.clamp_eps > 0)
+              throw InputError("[baseline] expected no clamps for method = clock-diffusion, got some");
             return std::make_unique<ClockDiffusion>(flow, o.diffusion, std::move(scale));
           },
           true};

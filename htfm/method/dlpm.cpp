@@ -1,5 +1,5 @@
-// DLPM: denoising with isotropic stable noise in discrete time, each sample's noise Gaussian given its mixing variable; and DLIM, its
-// sampler without (eta = 0) or with part of (eta > 0) the noise drawn anew.
+// DLPM: denoising with isotropic stable noise in discrete time, each sample's noise Gaussian given its mixing variable;
+// and DLIM, its sampler without (eta = 0) or with part of (eta > 0) the noise drawn anew.
 #include "htfm/method/dlpm.h"
 
 #include <array>
@@ -31,11 +31,13 @@ namespace {
 class Dlpm final : public Baseline {
  public:
   Dlpm(const ClockSpec& clock, const MethodOptions& o, DataScale scale, const std::string& name)
-      :  // The sampler without noise follows E[eps | x], which only the squared loss gives; the root's minimiser is a median.
+      :  // The sampler without noise follows E[eps | x], which only the squared loss gives; the root's minimiser is a
+         // median.
         Baseline(stable_noise(clock, name), o, std::move(scale), name == "dlpm" ? LossKind::root : LossKind::squared),
         alpha_(stable_index(clock)),
         schedule_(o.steps, alpha_) {
-    const MethodSampler dlpm{"dlpm", "stochastic", 1, [this](States&s, const SampleRequest&q) { return stochastic(s, q); }},
+    const MethodSampler dlpm{"dlpm", "stochastic", 1,
+                             [this](States&s, const SampleRequest&q) { return stochastic(s, q); }},
         dlim{"dlim", "eta of the noise drawn anew, none for eta = 0", 1,
              [this](States&s, const SampleRequest&q) { return implicit(s, q); }};
     samplers_ = name == "dlpm" ? std::vector{dlpm, dlim} : std::vector{dlim, dlpm};
@@ -47,7 +49,8 @@ class Dlpm final : public Baseline {
 
  protected:
   PairCoefficients row(double u) const override {
-    const int64_t last = options().steps - 1, t = std::min(last, 1 + static_cast<int64_t>(u * static_cast<double>(last)));
+    const int64_t last = options().steps - 1,
+                  t = std::min(last, 1 + static_cast<int64_t>(u * static_cast<double>(last)));
     return {static_cast<double>(t) / static_cast<double>(options().steps), schedule_.mean[t], schedule_.noise[t], 0, 1};
   }
 
@@ -56,7 +59,12 @@ class Dlpm final : public Baseline {
   class Steps {
    public:
     Steps(const Dlpm& method, States& s, const SampleRequest& q)
-        : states(s), size(q.nfe + 1), c(size, method.alpha_), predicted(s.add()), z(s.add()), time_(static_cast<size_t>(s.rows())) {
+        : states(s),
+          size(q.nfe + 1),
+          c(size, method.alpha_),
+          predicted(s.add()),
+          z(s.add()),
+          time_(static_cast<size_t>(s.rows())) {
       method.draw_noise(s, 0, q.key, q.first, q.area);
       s.combine(0, std::array{States::Term{0, c.noise.back()}});
     }
@@ -78,7 +86,8 @@ class Dlpm final : public Baseline {
     const StableSchedule& c = steps.c;
     const int64_t rows = states.rows(), size = steps.size;
     // Given all mixing variables x_t is Gaussian around mean_t x_0 with the variance Sigma_t; share is Gamma_t.
-    std::vector<std::vector<double>> share(static_cast<size_t>(size)), sigma{std::vector<double>(static_cast<size_t>(rows), 0.0)};
+    std::vector<std::vector<double>> share(static_cast<size_t>(size)),
+        sigma{std::vector<double>(static_cast<size_t>(rows), 0.0)};
     for (int64_t t = 1; t < size; ++t) {
       share[t] = mixing(q.key.child("step").child(static_cast<uint64_t>(t)), q.first, rows);
       sigma.push_back(sigma.back());
@@ -91,7 +100,8 @@ class Dlpm final : public Baseline {
     std::vector<double> drawn(static_cast<size_t>(rows));
     for (int64_t t = size - 1; t >= 1; --t) {
       steps.evaluate(t);
-      const States::Term kept{0, 1 / c.step_mean[t]}, removed{steps.predicted, -c.noise[t] / c.step_mean[t], share[t].data()};
+      const States::Term kept{0, 1 / c.step_mean[t]},
+          removed{steps.predicted, -c.noise[t] / c.step_mean[t], share[t].data()};
       if (t == 1) {
         states.combine(0, std::array{kept, removed});
         break;
@@ -109,7 +119,8 @@ class Dlpm final : public Baseline {
     const double eta = options().eta, kept_noise = std::pow(1 - std::pow(eta, alpha_), 1 / alpha_);
     for (int64_t t = steps.size - 1; t >= 1; --t) {
       steps.evaluate(t);
-      const States::Term kept{0, 1 / c.step_mean[t]}, moved{steps.predicted, kept_noise * c.noise[t - 1] - c.noise[t] / c.step_mean[t]};
+      const States::Term kept{0, 1 / c.step_mean[t]},
+          moved{steps.predicted, kept_noise * c.noise[t - 1] - c.noise[t] / c.step_mean[t]};
       if (eta == 0 || t == 1) {
         states.combine(0, std::array{kept, moved});
         continue;

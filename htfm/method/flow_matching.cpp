@@ -28,8 +28,8 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
       pareto_tail_(spec.pareto_tail),
       times_(spec.times) {
   if (learned_ && (!precondition_ || clock_time_))
-    throw InputError("[path.learn] expected precondition.enabled = true and precondition.time = path, got {} and {}", precondition_,
-                     clock_time_ ? "clock" : "path");
+    throw InputError("[path.learn] expected precondition.enabled = true and precondition.time = path, got {} and {}",
+                     precondition_, clock_time_ ? "clock" : "path");
   if (learned_ && times_.normal)
     throw InputError("[path.learn] expected train.times = uniform: the curves say where times are, got normal");
   set_data_scale(std::move(data_scale));
@@ -49,7 +49,8 @@ void FlowMatching::fit_to_data(const TrainingData& data) {
 DataScale FlowMatching::fit_scale(const TrainingData& data) const {
   if (std::optional<DataScale> known = coupling_->data_scale(*sizes_)) return std::move(*known);
   const int64_t n = data.rows.size(0), dim = data.rows.size(1), batch = std::min<int64_t>(n, 1024),
-                pairs = std::clamp(kScaleValues / dim, kFewestScalePairs, kScalePairs), rounds = (pairs + batch - 1) / batch;
+                pairs = std::clamp(kScaleValues / dim, kFewestScalePairs, kScalePairs),
+                rounds = (pairs + batch - 1) / batch;
   const at::Tensor& centre = sizes_->centre();
   const Key key = data.key.child("scale");
   std::vector<int64_t> order(static_cast<size_t>(n)), index(static_cast<size_t>(batch));
@@ -57,7 +58,8 @@ DataScale FlowMatching::fit_scale(const TrainingData& data) const {
   fill_permutation(key, n, order.data());
   for (int64_t round = 0; round < rounds; ++round) {
     for (int64_t i = 0; i < batch; ++i) index[i] = order[(round * batch + i) % n];
-    const DataBatch rows{data.rows.index_select(0, at::from_blob(index.data(), {batch}, at::kLong)), index, round * batch};
+    const DataBatch rows{data.rows.index_select(0, at::from_blob(index.data(), {batch}, at::kLong)), index,
+                         round * batch};
     const Key own = key.child(static_cast<uint64_t>(round));
     const std::vector<double> level = sizes_->levels(own.child("level"), rows);
     const at::Tensor stretched = sizes_->stretch(rows, level);
@@ -68,7 +70,8 @@ DataScale FlowMatching::fit_scale(const TrainingData& data) const {
     areas.insert(areas.end(), area, area + batch);
     paired.insert(paired.end(), distance, distance + batch);
   }
-  return htfm::fit_data_scale(areas, paired, dim, coupling_spec_.kind == "independent" ? 0 : tail_slope(*clock_, *sizes_));
+  return htfm::fit_data_scale(areas, paired, dim,
+                              coupling_spec_.kind == "independent" ? 0 : tail_slope(*clock_, *sizes_));
 }
 
 PairPlan FlowMatching::plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
@@ -100,7 +103,8 @@ PairPlan FlowMatching::plan_pairs(Key key, const DataBatch& data, RunningStandar
   return out;
 }
 
-double FlowMatching::curve_loss(const PairPlan& plan, std::span<const double> errors, std::vector<double>& gradient) const {
+double FlowMatching::curve_loss(const PairPlan& plan, std::span<const double> errors,
+                                std::vector<double>& gradient) const {
   std::vector<double> sums(static_cast<size_t>(learned_->size()), 0.0);
   const double* area = plan.source.area.const_data_ptr<double>();
   double total = 0;
@@ -110,7 +114,8 @@ double FlowMatching::curve_loss(const PairPlan& plan, std::span<const double> er
     const double t = plan.path_time[i], ratio = own.data / own.source;
     const Coefficients c = schedule_->at(t, own.coordinates);
     // tan(angle) = ratio alpha / beta.
-    const double turning = ratio * (c.dalpha * c.beta - c.alpha * c.dbeta) / (c.beta * c.beta + ratio * ratio * c.alpha * c.alpha);
+    const double turning =
+        ratio * (c.dalpha * c.beta - c.alpha * c.dbeta) / (c.beta * c.beta + ratio * ratio * c.alpha * c.alpha);
     const double weight = errors[i] * turning * turning;
     total += weight;
     learned_->add_speed_gradient(weight, t, own.coordinates, sums);

@@ -1,16 +1,17 @@
-// Clock-conditioned flow matching: the training pairs of the objective (eq. chtfm-loss-st), and the velocity that a trained
-// network stands for.
+// Clock-conditioned flow matching: the training pairs of the objective (eq. chtfm-loss-st), and the velocity that a
+// trained network stands for.
 #pragma once
 
+#include "htfm/base/api.h"
 #include "htfm/coupling/coupling.h"
-#include "htfm/schedule/learned_schedule.h"
 #include "htfm/method/method.h"
+#include "htfm/schedule/learned_schedule.h"
 #include "htfm/schedule/schedule.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// The times of training. Any law with full support leaves the minimiser of the loss for each clock unchanged; it says where the network's
-/// effort goes.
+/// The times of training. Any law with full support leaves the minimiser of the loss for each clock unchanged; it says
+/// where the network's effort goes.
 struct TrainingTimes {
   bool normal = false;            ///< not uniform: the logarithm of signal to noise, alpha s_d / (beta s_0), is normal
   double centre = 0, spread = 1;  ///< its mean and deviation
@@ -24,8 +25,8 @@ struct FlowMatchingSpec {
   SourceMeanSpec source;
   SourceCovarianceSpec covariance;
   bool precondition = true;
-  bool clock_time = false;  ///< times by clock: the network is told, and training draws, the time at which an ordinary clock has this ratio
-                            ///< of noise to signal
+  bool clock_time = false;   ///< times by clock: the network is told, and training draws, the time at which an ordinary
+                             ///< clock has this ratio of noise to signal
   bool pareto_tail = false;  ///< the data's sizes continued by a Pareto law (MagnitudeLaw::fit_tail)
   TrainingTimes times = {};
 };
@@ -39,11 +40,12 @@ class FlowMatching final : public Method {
   void set_data_scale(DataScale scale) {
     data_scale_ = std::move(scale);
     ordinary_ = {1, data_scale_.typical(), schedule_feature_.of_line()};
-    largest_ =
-        std::isfinite(feature_.largest_area()) ? scales(feature_.largest_area()) : Scales{std::numeric_limits<double>::infinity(), 1, {}};
+    largest_ = std::isfinite(feature_.largest_area()) ? scales(feature_.largest_area())
+                                                      : Scales{std::numeric_limits<double>::infinity(), 1, {}};
   }
 
-  /// Fits the source's covariance, unless load_state() has brought it, and prepares the coupling for a data set; before pairs() and fit_scale().
+  /// Fits the source's covariance, unless load_state() has brought it, and prepares the coupling for a data set; before
+  /// pairs() and fit_scale().
   void fit_to_data(const TrainingData& data) override;
   void save_state(std::map<std::string, at::Tensor>& out) const override { source_.covariance().save_state(out); }
   void load_state(const std::map<std::string, at::Tensor>& in, const std::string& path) override {
@@ -59,7 +61,8 @@ class FlowMatching final : public Method {
   LearnedSchedule* learned_schedule() override { return learned_; }
   /// Whether x_0, given the clock, is sqrt(2A) z with z standard normal and independent of the data.
   bool noise_is_free() const {
-    return (coupling_spec_.kind == "independent" || coupling_spec_.kind == "clock") && source_.mean().zero() && covariance_spec_.identity();
+    return (coupling_spec_.kind == "independent" || coupling_spec_.kind == "clock") && source_.mean().zero() &&
+           covariance_spec_.identity();
   }
 
   /// Whether paths are needed to draw a source, or areas and ends suffice.
@@ -76,37 +79,43 @@ class FlowMatching final : public Method {
 
   /// The schedule where its curves are learned; null otherwise.
   const LearnedSchedule* learned() const { return learned_; }
-  /// What the curves are trained on, given the mean squared error of the network in each row of a batch: the logarithm of the mean of
-  /// error (d angle / dt)^2, angles held fixed. It is the second moment of the gradient at the network's output, for a loss uniform in
-  /// angle whose times the schedule draws; least where angles are drawn as often as the root of the error is large. `gradient`: in the
-  /// parameters of the curves, overwritten.
+  /// What the curves are trained on, given the mean squared error of the network in each row of a batch: the logarithm
+  /// of the mean of error (d angle / dt)^2, angles held fixed. It is the second moment of the gradient at the network's
+  /// output, for a loss uniform in angle whose times the schedule draws; least where angles are drawn as often as the
+  /// root of the error is large. `gradient`: in the parameters of the curves, overwritten.
   double curve_loss(const PairPlan& plan, std::span<const double> errors, std::vector<double>& gradient) const;
 
-  /// What is the same along the path of one clock: its scales (root mean squares over the coordinates), and a row of coordinates.
+  /// What is the same along the path of one clock: its scales (root mean squares over the coordinates), and a row of
+  /// coordinates.
   struct Scales {
     double source = 1, data = 1;
     std::span<const double> coordinates = {};
   };
   Scales scales(double area, std::span<const double> coordinates = {}) const {
     const SourceMean& mean = source_.mean();
-    return {mean.zero() ? std::sqrt(2 * area) : std::sqrt(2 * area + mean.square(area)), data_scale_.at(area), coordinates};
+    return {mean.zero() ? std::sqrt(2 * area) : std::sqrt(2 * area + mean.square(area)), data_scale_.at(area),
+            coordinates};
   }
   /// The network's coefficients at time t for a clock with these scales.
   Scaling scaling(double t, const Scales& s) const {
     return precondition_ ? clock_scaling(schedule_->at(t, s.coordinates), s.data, s.source) : Scaling{};
   }
-  /// Whether the network is preconditioned, so that the flow has angular coordinates: with y = c_in x and tan(angle) = alpha s_d / (beta
-  /// s_0) it is dy/d angle = F(y), of order one for every clock, for angles from 0 to pi/2.
+  /// Whether the network is preconditioned, so that the flow has angular coordinates: with y = c_in x and tan(angle) =
+  /// alpha s_d / (beta s_0) it is dy/d angle = F(y), of order one for every clock, for angles from 0 to pi/2.
   bool angular() const { return precondition_; }
-  /// The time that the network is told. Given the clock and an independent coupling, the task depends on the ratio of noise to signal
-  /// alone; so it may be the time of the same ratio for an ordinary clock (clock_time). Where a clock is larger than those that the
-  /// network is shown, it is that of the largest shown one.
+  /// The time that the network is told. Given the clock and an independent coupling, the task depends on the ratio of
+  /// noise to signal alone; so it may be the time of the same ratio for an ordinary clock (clock_time). Where a clock
+  /// is larger than those that the network is shown, it is that of the largest shown one.
   double network_time(double t, const Scales& s) const {
     if (clock_time_) return same_ratio(t, s, ordinary_);
-    return precondition_ && s.source > largest_.source ? same_ratio(t, s, {largest_.source, largest_.data, s.coordinates}) : t;
+    return precondition_ && s.source > largest_.source
+               ? same_ratio(t, s, {largest_.source, largest_.data, s.coordinates})
+               : t;
   }
   /// The time at this angle for a clock with these scales.
-  double time_at(double angle, const Scales& s) const { return schedule_->time_of(s.source / s.data * std::tan(angle), s.coordinates); }
+  double time_at(double angle, const Scales& s) const {
+    return schedule_->time_of(s.source / s.data * std::tan(angle), s.coordinates);
+  }
 
  private:
   // Whether a plan needs the source's points, since the coupling looks at them or they are more than sqrt(2A) z.
@@ -115,13 +124,17 @@ class FlowMatching final : public Method {
   }
   // The time that a draw of training stands for, normal or uniform (TrainingTimes).
   double training_time(double draw, const Scales& own) const {
-    if (times_.normal) return schedule_->time_of(own.source / own.data * std::exp(times_.centre + times_.spread * draw), own.coordinates);
+    if (times_.normal)
+      return schedule_->time_of(own.source / own.data * std::exp(times_.centre + times_.spread * draw),
+                                own.coordinates);
     return clock_time_ ? same_ratio(draw, ordinary_, own) : draw;
   }
   // The time at which the second clock has the ratio of noise to signal that the first has at t.
   double same_ratio(double t, const Scales& from, const Scales& to) const {
     const Coefficients c = schedule_->at(t, from.coordinates);
-    return c.beta > 0 ? schedule_->time_of(c.alpha / c.beta * (from.data / from.source) * (to.source / to.data), to.coordinates) : 1;
+    return c.beta > 0 ? schedule_->time_of(c.alpha / c.beta * (from.data / from.source) * (to.source / to.data),
+                                           to.coordinates)
+                      : 1;
   }
 
   std::unique_ptr<Schedule> schedule_;
@@ -137,4 +150,4 @@ class FlowMatching final : public Method {
   Scales ordinary_, largest_;  // of a clock of unit scale, and of the largest one that the network is shown
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

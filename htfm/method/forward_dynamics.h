@@ -1,5 +1,5 @@
-// Forward dynamics dX = f_t X dt + G_t dW_{T_t} under a clock (eq. clock-forward-sde), data at t = 0. Given the clock and X_0 = x,
-// X_t is Gaussian with mean m_t x and covariance Q_t I.
+// Forward dynamics dX = f_t X dt + G_t dW_{T_t} under a clock (eq. clock-forward-sde), data at t = 0. Given the clock
+// and X_0 = x, X_t is Gaussian with mean m_t x and covariance Q_t I.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ class ForwardDynamics {
 /// The conditional moments of one clock: its path on a uniform grid, linear between (a jump is a steep piece).
 class ClockMoments {
  public:
-  /// `path`: T at the grid's points, 0 first. `weights`: those of as many steps. The dynamics must live as long as it does.
+  /// `path`: T at the grid's points, 0 first. `weights`: those of as many steps. The dynamics must live as long as it
+  /// does.
   ClockMoments(const ForwardDynamics& dynamics, std::span<const double> weights, std::span<const double> path);
   /// Q_t / m_t^2 = int_0^t G_s^2 / m_s^2 dT_s, the variance of X_t / m_t given X_0. Does not decrease.
   double ratio(double t) const;

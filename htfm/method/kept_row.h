@@ -13,6 +13,7 @@ namespace htfm {
 std::vector<double> row_values(const at::Tensor& row);
 void save_row(const std::string& name, const std::vector<double>& row, std::map<std::string, at::Tensor>& out);
 /// InputError names the checkpoint and the tensor that it lacks.
-std::vector<double> load_row(const std::string& name, const std::map<std::string, at::Tensor>& in, const std::string& path);
+std::vector<double> load_row(const std::string& name, const std::map<std::string, at::Tensor>& in,
+                             const std::string& path);
 
 }  // namespace htfm

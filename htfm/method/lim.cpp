@@ -1,4 +1,5 @@
-// LIM: the reverse equation of a process driven by isotropic stable noise, in continuous time. The network learns the fractional score.
+// LIM: the reverse equation of a process driven by isotropic stable noise, in continuous time. The network learns the
+// fractional score.
 #include <array>
 
 #include "htfm/method/methods.h"
@@ -14,7 +15,8 @@ class Lim final : public Baseline {
   Lim(const ClockSpec& clock, const MethodOptions& o, DataScale scale)
       : Baseline(stable_noise(clock, "lim"), o, std::move(scale), LossKind::smooth_l1), alpha_(stable_index(clock)) {
     samplers_ = {{"sde", "stochastic", 1, [this](States& s, const SampleRequest& q) { return run(s, q, true); }},
-                 {"ode", "its equation without noise", 1, [this](States& s, const SampleRequest& q) { return run(s, q, false); }}};
+                 {"ode", "its equation without noise", 1,
+                  [this](States& s, const SampleRequest& q) { return run(s, q, false); }}};
   }
 
  protected:
@@ -35,7 +37,9 @@ class Lim final : public Baseline {
     const int output = states.add(), z = states.add();
     std::vector<double> time(static_cast<size_t>(states.rows()));
     draw_noise(states, 0, q.key, q.first, q.area);
-    const auto at = [&](int64_t i) { return kLast + static_cast<double>(i) / static_cast<double>(steps) * (kFirst - kLast); };
+    const auto at = [&](int64_t i) {
+      return kLast + static_cast<double>(i) / static_cast<double>(steps) * (kFirst - kLast);
+    };
     for (int64_t i = 0; i < steps; ++i) {
       const double s = at(i), growth = mean(at(i + 1)) / mean(s), score = std::pow(noise(s), 1 - alpha_);
       std::fill(time.begin(), time.end(), s);
@@ -57,7 +61,8 @@ class Lim final : public Baseline {
 }  // namespace
 
 MethodInfo lim_method() {
-  return {"lim", "score matching with stable noise (LIM)", [](const FlowMatchingSpec& flow, const MethodOptions& o, DataScale scale) {
+  return {"lim", "score matching with stable noise (LIM)",
+          [](const FlowMatchingSpec& flow, const MethodOptions& o, DataScale scale) {
             return std::make_unique<Lim>(flow.clock, o, std::move(scale));
           }};
 }

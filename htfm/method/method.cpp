@@ -10,7 +10,8 @@ namespace htfm {
 void Method::load_state(const std::map<std::string, at::Tensor>&, const std::string&) {}
 
 at::Tensor Method::seen(const at::Tensor& raw, RunningStandardiser& standardiser) const {
-  // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay clean.
+  // A clock beyond the range of a double makes the step's loss not finite, and the trainer skips it; statistics stay
+  // clean.
   const double* values = raw.const_data_ptr<double>();
   if (std::all_of(values, values + raw.numel(), [](double v) { return std::isfinite(v); })) standardiser.update(raw);
   return feature_.standardised(raw, standardiser);
@@ -29,7 +30,8 @@ TrainingPairs Method::pairs(Key key, const DataBatch& data, RunningStandardiser&
 
 TrainingPairs Method::pairs(const PairPlan& plan) {
   const int64_t n = plan.data.size(0), dim = plan.data.size(1);
-  TrainingPairs out{at::empty({n, dim}, at::kFloat), at::empty({n}, at::kFloat), plan.feature, at::empty({n, dim}, at::kFloat)};
+  TrainingPairs out{at::empty({n, dim}, at::kFloat), at::empty({n}, at::kFloat), plan.feature,
+                    at::empty({n, dim}, at::kFloat)};
   const float* x1 = plan.data.const_data_ptr<float>();
   const at::Tensor points = plan.points();
   const double* x0 = points.const_data_ptr<double>();

@@ -1,25 +1,27 @@
-// A method: how a training pair is made, what the network predicts, the loss, and how samples are drawn. Flow matching under a
-// clock is one (flow_matching.h), the baselines (baseline.h) are others; trainer, networks and scores are the same for all.
+// A method: how a training pair is made, what the network predicts, the loss, and how samples are drawn. Flow matching
+// under a clock is one (flow_matching.h), the baselines (baseline.h) are others; trainer, networks and scores are the
+// same for all.
 #pragma once
 
 #include <map>
 
+#include "htfm/base/api.h"
 #include "htfm/clock/feature.h"
-#include "htfm/schedule/precondition.h"
 #include "htfm/coupling/magnitude_law.h"
-#include "htfm/source/source.h"
 #include "htfm/method/states.h"
+#include "htfm/schedule/precondition.h"
 #include "htfm/signature/standardise.h"
+#include "htfm/source/source.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// What a network is trained on: input, time, standardised feature and the output it should give. float32, n rows.
 struct TrainingPairs {
   at::Tensor x, t, feature, target;
 };
 
-/// The coefficients of one training pair: the network sees data_in x_1 + source_in x_0 at this time and should give data_target x_1 +
-/// source_target x_0.
+/// The coefficients of one training pair: the network sees data_in x_1 + source_in x_0 at this time and should give
+/// data_target x_1 + source_target x_0.
 struct PairCoefficients {
   double time, data_in, source_in, data_target, source_target;
 };
@@ -27,11 +29,11 @@ struct PairCoefficients {
 /// The plan of a batch: which data meet which sources, and how.
 struct PairPlan {
   std::vector<PairCoefficients> rows;
-  at::Tensor data;                                         ///< x_1, n x dim float32
-  bool data_changed = false;                               ///< x_1 may differ from the rows that the plan was made for
-  SourceBatch source;                                      ///< its points are left out where they are sqrt(2A) z
-  at::Tensor feature;                                      ///< standardised, float32; undefined where the network sees none
-  Key noise = Key(0);                                      ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
+  at::Tensor data;            ///< x_1, n x dim float32
+  bool data_changed = false;  ///< x_1 may differ from the rows that the plan was made for
+  SourceBatch source;         ///< its points are left out where they are sqrt(2A) z
+  at::Tensor feature;         ///< standardised, float32; undefined where the network sees none
+  Key noise = Key(0);         ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
   double bound = std::numeric_limits<double>::infinity();  ///< of each element of x_0
   std::vector<double> path_time;                           ///< t of each row, where the schedule's curves are learned
 
@@ -58,7 +60,8 @@ struct LossSpec {
   int64_t outer = 1, inner = 1;  ///< median: rows of a batch are data row by data row, and group by group inside
 };
 
-/// The input of a sampler of a method: which samples to draw, one for each row of the states, from number `first` of the key's stream.
+/// The input of a sampler of a method: which samples to draw, one for each row of the states, from number `first` of
+/// the key's stream.
 struct SampleRequest {
   Key key;
   int64_t first = 0;
@@ -66,7 +69,8 @@ struct SampleRequest {
   double* area;     ///< rows: gets the clocks' areas of the noise that the samples start from
 };
 
-/// A sampler that belongs to a method. `run` fills register 0 with samples; evaluate() of the states is the network's raw output.
+/// A sampler that belongs to a method. `run` fills register 0 with samples; evaluate() of the states is the network's
+/// raw output.
 struct MethodSampler {
   std::string name, summary;
   int64_t least_nfe;
@@ -98,7 +102,8 @@ class Method {
   virtual void save_state(std::map<std::string, at::Tensor>&) const {}
   virtual void load_state(const std::map<std::string, at::Tensor>&, const std::string& path);
 
-  /// The plan that pairs() carries out: a function of the key, the data, their position and the state of the standardiser, which it updates.
+  /// The plan that pairs() carries out: a function of the key, the data, their position and the state of the
+  /// standardiser, which it updates.
   virtual PairPlan plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const = 0;
   /// Training pairs.
   TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
@@ -124,4 +129,4 @@ class Method {
   DataScale data_scale_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -14,7 +14,8 @@ MethodInfo clock_diffusion_method();
 namespace {
 
 std::unique_ptr<Method> make_flow(const FlowMatchingSpec& flow, const MethodOptions& o, DataScale data_scale) {
-  if (o.loss != "auto" && o.loss != "squared") throw InputError("[baseline.loss] expected squared for method = htfm, got '{}'", o.loss);
+  if (o.loss != "auto" && o.loss != "squared")
+    throw InputError("[baseline.loss] expected squared for method = htfm, got '{}'", o.loss);
   if (o.sampler != "auto")
     throw InputError("[baseline.sampler] expected auto for method = htfm (sample.solver chooses), got '{}'", o.sampler);
   if (o.clamp_a > 0 || o.clamp_eps > 0) throw InputError("[baseline] expected no clamps for method = htfm, got some");

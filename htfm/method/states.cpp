@@ -24,7 +24,8 @@ void HostStates::combine(int out, std::span<const Term> terms) {
   std::vector<const double*> from;
   for (const Term& t : terms) from.push_back(registers_[static_cast<size_t>(t.from)]);
   for (int64_t r = 0; r < rows_; ++r) {
-    for (size_t j = 0; j < terms.size(); ++j) coefficient[j] = terms[j].factor ? terms[j].constant * terms[j].factor[r] : terms[j].constant;
+    for (size_t j = 0; j < terms.size(); ++j)
+      coefficient[j] = terms[j].factor ? terms[j].constant * terms[j].factor[r] : terms[j].constant;
     for (int64_t k = r * dim_; k < (r + 1) * dim_; ++k) {
       double sum = coefficient[0] * from[0][k];
       for (size_t j = 1; j < from.size(); ++j) sum += coefficient[j] * from[j][k];
@@ -54,7 +55,8 @@ void HostStates::noise(int out, Key key, int64_t first) {
 }
 
 void HostStates::fill(int out, std::span<const double> row) {
-  for (int64_t r = 0; r < rows_; ++r) std::copy(row.begin(), row.end(), registers_[static_cast<size_t>(out)] + r * dim_);
+  for (int64_t r = 0; r < rows_; ++r)
+    std::copy(row.begin(), row.end(), registers_[static_cast<size_t>(out)] + r * dim_);
 }
 
 void HostStates::clamp(int x, double bound) {

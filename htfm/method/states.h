@@ -1,5 +1,5 @@
-// Where the states of a batch of rows live while a solver moves them: on the host, or on a device. A solver names registers, each rows x
-// dim values; register 0 is the state itself.
+// Where the states of a batch of rows live while a solver moves them: on the host, or on a device. A solver names
+// registers, each rows x dim values; register 0 is the state itself.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/random.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// v = velocity(x, t) for all rows, each at its own time; one call is one evaluation.
 using Velocity = std::function<void(const double* x, const double* t, double* v)>;
@@ -37,7 +38,8 @@ class States {
   };
   /// out = the sum of the terms; out may be one of them.
   virtual void combine(int out, std::span<const Term> terms) = 0;
-  /// The largest over rows of the root mean square of e / (atol + rtol max(|a|, |b|)); rows that are not finite do not count.
+  /// The largest over rows of the root mean square of e / (atol + rtol max(|a|, |b|)); rows that are not finite do not
+  /// count.
   virtual double worst_error(int e, int a, int b, double atol, double rtol) = 0;
   /// out = normal numbers: row r is row first + r of the key's stream.
   virtual void noise(int out, Key key, int64_t first) = 0;
@@ -71,4 +73,4 @@ class HostStates final : public States {
   std::vector<double*> registers_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -19,10 +19,14 @@ class TEdm final : public Baseline {
       : Baseline(student_noise(clock, "tedm"), o, std::move(scale), LossKind::squared) {
     const double nu = clock.parameters.at("nu");
     deviation_ = clock.scale * std::sqrt(nu / (nu - 2));
-    samplers_ = {{"heun", "order 2, two evaluations a step", 1, [this](States& s, const SampleRequest& q) { return run(s, q, true); }},
-                 {"euler", "order 1, one evaluation a step", 1, [this](States& s, const SampleRequest& q) { return run(s, q, false); }}};
+    samplers_ = {{"heun", "order 2, two evaluations a step", 1,
+                  [this](States& s, const SampleRequest& q) { return run(s, q, true); }},
+                 {"euler", "order 1, one evaluation a step", 1,
+                  [this](States& s, const SampleRequest& q) { return run(s, q, false); }}};
   }
-  std::string describe() const override { return fmt::format("data scale {:.4g}, {}", data_scale().typical(), Baseline::describe()); }
+  std::string describe() const override {
+    return fmt::format("data scale {:.4g}, {}", data_scale().typical(), Baseline::describe());
+  }
 
  protected:
   // The denoiser is c_skip x + c_out F(c_in x, c_noise): its weighted loss is the plain one of F.
@@ -50,7 +54,9 @@ class TEdm final : public Baseline {
     states.combine(0, std::array{States::Term{0, kLargest}});
     const auto level = [&](int64_t i) {
       const double from = std::pow(kLargest, 1 / kPower), to = std::pow(kSmallest, 1 / kPower);
-      return levels == 1 ? kLargest : std::pow(from + static_cast<double>(i) / static_cast<double>(levels - 1) * (to - from), kPower);
+      return levels == 1
+                 ? kLargest
+                 : std::pow(from + static_cast<double>(i) / static_cast<double>(levels - 1) * (to - from), kPower);
     };
     // k = (x - denoised x) / sigma.
     const auto slope = [&](int x, double sigma, int k) {
@@ -82,7 +88,8 @@ class TEdm final : public Baseline {
 }  // namespace
 
 MethodInfo tedm_method() {
-  return {"tedm", "diffusion with Student noise (t-EDM)", [](const FlowMatchingSpec& flow, const MethodOptions& o, DataScale scale) {
+  return {"tedm", "diffusion with Student noise (t-EDM)",
+          [](const FlowMatchingSpec& flow, const MethodOptions& o, DataScale scale) {
             return std::make_unique<TEdm>(flow.clock, o, std::move(scale));
           }};
 }

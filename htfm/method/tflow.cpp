@@ -14,18 +14,23 @@ class TFlow final : public Baseline {
  public:
   TFlow(const ClockSpec& clock, const MethodOptions& o, DataScale scale)
       : Baseline(student_noise(clock, "tflow"), o, std::move(scale), LossKind::squared) {
-    samplers_ = {{"heun", "order 2, two evaluations a step", 2, [this](States& s, const SampleRequest& q) { return run(s, q, true); }},
-                 {"euler", "order 1, one evaluation a step", 1, [this](States& s, const SampleRequest& q) { return run(s, q, false); }}};
+    samplers_ = {{"heun", "order 2, two evaluations a step", 2,
+                  [this](States& s, const SampleRequest& q) { return run(s, q, true); }},
+                 {"euler", "order 1, one evaluation a step", 1,
+                  [this](States& s, const SampleRequest& q) { return run(s, q, false); }}};
   }
   void fit_to_data(const TrainingData& data) override { mean_ = row_values(data.rows.to(at::kDouble).mean(0)); }
   void save_state(std::map<std::string, at::Tensor>& out) const override { save_row("method.mean", mean_, out); }
-  void load_state(const std::map<std::string, at::Tensor>& in, const std::string& path) override { mean_ = load_row("method.mean", in, path); }
+  void load_state(const std::map<std::string, at::Tensor>& in, const std::string& path) override {
+    mean_ = load_row("method.mean", in, path);
+  }
 
  protected:
   PairCoefficients row(double t) const override { return {t, t, 1 - t, 0, 1}; }
 
  private:
-  // On `points` noise levels from 1 to 0.01 by Heun or Euler, then to the data by Euler. The first slope needs no network.
+  // On `points` noise levels from 1 to 0.01 by Heun or Euler, then to the data by Euler. The first slope needs no
+  // network.
   SolverRun run(States& states, const SampleRequest& q, bool heun) const {
     const int64_t points = (heun ? q.nfe / 2 : q.nfe) + 1;
     SolverRun out;

@@ -84,7 +84,8 @@ class Smallest {
   int64_t rank_;
 };
 
-/// Walks the tree, the near side first. enter(node) says whether a node is worth a visit; leaf(block) returns true to stop.
+/// Walks the tree, the near side first. enter(node) says whether a node is worth a visit; leaf(block) returns true to
+/// stop.
 template <int D, class Enter, class Leaf>
 inline void walk(const BlockView& set, const Query<D>& query, Enter enter, Leaf leaf) {
   int32_t stack[kStack];
@@ -113,7 +114,9 @@ void nearest_tree(const BlockView& set, int64_t begin, int64_t end, int64_t rank
     smallest.clear(lanes_in_use(set.n, vector));
     walk(
         set, query,
-        [&](int32_t node) { return lanes_less(query.distance2_to_box(set.boxes + 2 * query.size() * node), smallest.last()) != 0; },
+        [&](int32_t node) {
+          return lanes_less(query.distance2_to_box(set.boxes + 2 * query.size() * node), smallest.last()) != 0;
+        },
         [&](int64_t block) {
           const double* points = set.x + block * query.size() * kBlock;
           for (int j = 0; j < kBlock; ++j) smallest.offer(query.distance2(points + j));
@@ -124,7 +127,8 @@ void nearest_tree(const BlockView& set, int64_t begin, int64_t end, int64_t rank
 }
 
 template <int D>
-int64_t covered_tree(const BlockView& set, const BallView& balls, const BlockView& queries, int64_t begin, int64_t end) {
+int64_t covered_tree(const BlockView& set, const BallView& balls, const BlockView& queries, int64_t begin,
+                     int64_t end) {
   int64_t count = 0;
   for (int64_t vector = begin * kGroups; vector < end * kGroups; ++vector) {
     const Query<D> query(queries, vector);
@@ -134,7 +138,9 @@ int64_t covered_tree(const BlockView& set, const BallView& balls, const BlockVie
     walk(
         set, query,
         [&](int32_t node) {
-          return (lanes_less_equal(query.distance2_to_box(set.boxes + 2 * query.size() * node), splat(balls.reach2[node])) & open) != 0;
+          return (lanes_less_equal(query.distance2_to_box(set.boxes + 2 * query.size() * node),
+                                   splat(balls.reach2[node])) &
+                  open) != 0;
         },
         [&](int64_t block) {
           const double* points = set.x + block * query.size() * kBlock;
@@ -149,7 +155,8 @@ int64_t covered_tree(const BlockView& set, const BallView& balls, const BlockVie
 
 void nearest(const BlockView& set, int64_t begin, int64_t end, int64_t rank, double* scratch, double* distance2) {
   constexpr int kDefaultRank = 11;  // k = 10 and the point itself
-  if (set.dim == 2 && rank == kDefaultRank) return nearest_tree<2, kDefaultRank>(set, begin, end, rank, scratch, distance2);
+  if (set.dim == 2 && rank == kDefaultRank)
+    return nearest_tree<2, kDefaultRank>(set, begin, end, rank, scratch, distance2);
   switch (set.dim) {
     case 1: return nearest_tree<1, 0>(set, begin, end, rank, scratch, distance2);
     case 2: return nearest_tree<2, 0>(set, begin, end, rank, scratch, distance2);
@@ -167,14 +174,16 @@ int64_t covered(const BlockView& set, const BallView& balls, const BlockView& qu
   }
 }
 
-// Brute force works on tiles of kTileVectors query vectors against kTilePoints candidates: as many sums as registers hold.
+// Brute force works on tiles of kTileVectors query vectors against kTilePoints candidates: as many sums as registers
+// hold.
 constexpr int kTileVectors = kLanes == 8 ? 4 : 2;  // registers: 32 of them with AVX-512, else 16
 constexpr int kTilePoints = 4;
 
 void nearest_brute(const BlockView& set, int64_t begin, int64_t end, int64_t rank, double* scratch, double* distance2) {
   for (int64_t first = begin * kGroups; first < end * kGroups; first += kTileVectors) {
     const int vectors = end * kGroups - first < kTileVectors ? static_cast<int>(end * kGroups - first) : kTileVectors;
-    for (int v = 0; v < vectors; ++v) Smallest<0>(scratch + v * rank * kLanes, rank).clear(lanes_in_use(set.n, first + v));
+    for (int v = 0; v < vectors; ++v)
+      Smallest<0>(scratch + v * rank * kLanes, rank).clear(lanes_in_use(set.n, first + v));
     for (int64_t block = 0; block < set.blocks; ++block) {
       for (int j = 0; j < kBlock; j += kTilePoints) {
         Vec sum[kTileVectors][kTilePoints];
@@ -185,7 +194,8 @@ void nearest_brute(const BlockView& set, int64_t begin, int64_t end, int64_t ran
         }
       }
     }
-    for (int v = 0; v < vectors; ++v) store(distance2 + (first + v) * kLanes, Smallest<0>(scratch + v * rank * kLanes, rank).last());
+    for (int v = 0; v < vectors; ++v)
+      store(distance2 + (first + v) * kLanes, Smallest<0>(scratch + v * rank * kLanes, rank).last());
   }
 }
 
@@ -206,7 +216,8 @@ int64_t covered_brute(const BlockView& set, const BallView& balls, const BlockVi
         Vec sum[kTileVectors][kTilePoints];
         tile<0>(query.x, query.dim, first, vectors, set.x + block * set.dim * kBlock + j, sum);
         for (int v = 0; v < vectors; ++v)
-          for (int i = 0; i < kTilePoints; ++i) open[v] &= ~lanes_less_equal(sum[v][i], splat(balls.radius2[block * kBlock + j + i]));
+          for (int i = 0; i < kTilePoints; ++i)
+            open[v] &= ~lanes_less_equal(sum[v][i], splat(balls.radius2[block * kBlock + j + i]));
       }
       for (int v = 0; v < vectors; ++v) any_open |= open[v];
     }

@@ -1,5 +1,6 @@
 // Inner loops of the k-NN score: the radius of each point's ball, and which points lie in some ball.
-// A vector holds as many query points as it has lanes; candidates are broadcast, so that one code serves every dimension.
+// A vector holds as many query points as it has lanes; candidates are broadcast, so that one code serves every
+// dimension.
 #pragma once
 
 #include <cstdint>
@@ -37,14 +38,16 @@ struct BallView {
 };
 
 struct BallKernels {
-  /// For the points of blocks [begin, end): the rank-th smallest squared distance to a point of the set, the point itself
-  /// counted. scratch: 4 * rank * kBlock doubles.
+  /// For the points of blocks [begin, end): the rank-th smallest squared distance to a point of the set, the point
+  /// itself counted. scratch: 4 * rank * kBlock doubles.
   void (*nearest)(const BlockView& set, int64_t begin, int64_t end, int64_t rank, double* scratch, double* distance2);
   /// The same, every pair looked at.
-  void (*nearest_brute)(const BlockView& set, int64_t begin, int64_t end, int64_t rank, double* scratch, double* distance2);
+  void (*nearest_brute)(const BlockView& set, int64_t begin, int64_t end, int64_t rank, double* scratch,
+                        double* distance2);
   /// How many points of the query blocks [begin, end) lie in some ball.
   int64_t (*covered)(const BlockView& set, const BallView& balls, const BlockView& query, int64_t begin, int64_t end);
-  int64_t (*covered_brute)(const BlockView& set, const BallView& balls, const BlockView& query, int64_t begin, int64_t end);
+  int64_t (*covered_brute)(const BlockView& set, const BallView& balls, const BlockView& query, int64_t begin,
+                           int64_t end);
 };
 HTFM_DECLARE_KERNELS(BallKernels)
 

@@ -13,7 +13,8 @@ namespace {
 
 /// A set in float64 with the squares of its norms.
 struct Set {
-  explicit Set(const at::Tensor& features) : x(features.detach().to(at::kDouble).contiguous()), square(x.square().sum(1)) {}
+  explicit Set(const at::Tensor& features)
+      : x(features.detach().to(at::kDouble).contiguous()), square(x.square().sum(1)) {}
   int64_t size() const { return x.size(0); }
   at::Tensor x, square;
 };
@@ -21,7 +22,8 @@ struct Set {
 /// Rows of a product at once: 64 MB.
 int64_t rows_at_once(const Set& other) { return std::max<int64_t>(1, (int64_t{1} << 23) / other.size()); }
 
-/// Squared distances of rows first .. of a to all of b. What is within rounding of 0 is 0, so that equal points are at no distance.
+/// Squared distances of rows first .. of a to all of b. What is within rounding of 0 is 0, so that equal points are at
+/// no distance.
 at::Tensor squared_distances(const Set& a, int64_t first, int64_t count, const Set& b) {
   at::Tensor squares = a.square.narrow(0, first, count).unsqueeze(1).add(b.square.unsqueeze(0));
   at::Tensor d = at::zeros({count, b.size()}, a.x.options());
@@ -61,8 +63,8 @@ FeatureNeighbours feature_neighbours(const at::Tensor& real, const at::Tensor& f
   check(real, fake);
   if (k < 1) throw InputError("[precision] expected k of at least 1, got {}", k);
   if (real.size(0) <= k || fake.size(0) <= k)
-    throw InputError("[precision] expected more than k = {} images in each set, got {} (real) and {} (fake)", k, real.size(0),
-                     fake.size(0));
+    throw InputError("[precision] expected more than k = {} images in each set, got {} (real) and {} (fake)", k,
+                     real.size(0), fake.size(0));
   const Set a(real), b(fake);
   const at::Tensor real_radius = squared_radii(a, k), fake_radius = squared_radii(b, k);
   at::Tensor covered = at::zeros({a.size()}, a.x.options().dtype(at::kBool));
@@ -94,7 +96,8 @@ Nearest nearest_features(const at::Tensor& real, const at::Tensor& fake) {
   return {at::cat(index).cpu(), at::cat(distance).sqrt().cpu()};
 }
 
-std::vector<ClassCoverage> class_coverage(const FeatureNeighbours& neighbours, const at::Tensor& labels, int64_t classes) {
+std::vector<ClassCoverage> class_coverage(const FeatureNeighbours& neighbours, const at::Tensor& labels,
+                                          int64_t classes) {
   std::vector<ClassCoverage> out(static_cast<size_t>(classes));
   const int64_t* label = labels.const_data_ptr<int64_t>();
   const bool* covered = neighbours.covered.const_data_ptr<bool>();

@@ -1,14 +1,15 @@
-// Precision and recall of k-nearest-neighbour balls in feature space (f1_knn's definition), with what they tell about classes. Distances
-// come from matrix products, on the CPU or on a CUDA device.
+// Precision and recall of k-nearest-neighbour balls in feature space (f1_knn's definition), with what they tell about
+// classes. Distances come from matrix products, on the CPU or on a CUDA device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/metric/precision_recall.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct FeatureNeighbours {
   KnnScore score;
@@ -33,6 +34,7 @@ struct ClassCoverage {
 };
 
 /// `labels`: of the real points, 0 .. classes - 1 (int64, CPU).
-std::vector<ClassCoverage> class_coverage(const FeatureNeighbours& neighbours, const at::Tensor& labels, int64_t classes);
+std::vector<ClassCoverage> class_coverage(const FeatureNeighbours& neighbours, const at::Tensor& labels,
+                                          int64_t classes);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -69,20 +69,22 @@ at::Tensor FeatureNetwork::operator()(const at::Tensor& images, int64_t batch) c
     } catch (const c10::OutOfMemoryError&) {
       throw Error("[features] {}: the device is out of memory at {} images a batch", path_, part.size(0));
     } catch (const std::exception& error) {
-      throw InputError("[features] {}: expected a network that takes {} images of shape {}, got: {}", path_, dtype_name(part.scalar_type()),
-                       shape_text(part.sizes()), torch_reason(error));
+      throw InputError("[features] {}: expected a network that takes {} images of shape {}, got: {}", path_,
+                       dtype_name(part.scalar_type()), shape_text(part.sizes()), torch_reason(error));
     }
-    if (!out.isTensor() || out.toTensor().dim() != 2 || out.toTensor().size(0) != part.size(0) || out.toTensor().size(1) == 0 ||
-        !out.toTensor().is_floating_point())
-      throw InputError("[features] {}: expected a network that gives floats of shape ({}, d), got {}", path_, part.size(0),
-                       out.isTensor()
-                           ? fmt::format("{} of shape {}", dtype_name(out.toTensor().scalar_type()), shape_text(out.toTensor().sizes()))
-                           : out.tagKind());
+    if (!out.isTensor() || out.toTensor().dim() != 2 || out.toTensor().size(0) != part.size(0) ||
+        out.toTensor().size(1) == 0 || !out.toTensor().is_floating_point())
+      throw InputError("[features] {}: expected a network that gives floats of shape ({}, d), got {}", path_,
+                       part.size(0),
+                       out.isTensor() ? fmt::format("{} of shape {}", dtype_name(out.toTensor().scalar_type()),
+                                                    shape_text(out.toTensor().sizes()))
+                                      : out.tagKind());
     parts.push_back(out.toTensor().to(at::kFloat));
     if (progress) progress(first + part.size(0), images.size(0));
   }
   at::Tensor features = at::cat(parts);
-  if (!features.isfinite().all().item<bool>()) throw InputError("[features] {}: expected finite features, got others", path_);
+  if (!features.isfinite().all().item<bool>())
+    throw InputError("[features] {}: expected finite features, got others", path_);
   return features;
 }
 

@@ -1,4 +1,5 @@
-// A feature network: any TorchScript file that turns images into vectors. Distances between features are named after the file.
+// A feature network: any TorchScript file that turns images into vectors. Distances between features are named after
+// the file.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,9 +8,10 @@
 #include <memory>
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/metric/frechet.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 class FeatureNetwork {
  public:
@@ -18,8 +20,9 @@ class FeatureNetwork {
   ~FeatureNetwork();
   FeatureNetwork(FeatureNetwork&&) noexcept;
 
-  /// Features n x d, float32 on the network's device, of images n x c x h x w: uint8, or floats in [0,255]. They go through it `batch` at a
-  /// time. InputError where the network does not take such images, or gives something else than finite numbers n x d.
+  /// Features n x d, float32 on the network's device, of images n x c x h x w: uint8, or floats in [0,255]. They go
+  /// through it `batch` at a time. InputError where the network does not take such images, or gives something else than
+  /// finite numbers n x d.
   at::Tensor operator()(const at::Tensor& images, int64_t batch = 500) const;
 
   /// Called with the images done and all of them after each batch.
@@ -29,8 +32,8 @@ class FeatureNetwork {
   const std::string& name() const { return name_; }
   /// SHA-256 of the file.
   const std::string& hash() const { return hash_; }
-  /// What the Frechet distance of its features is called: FID only where the file's SHA-256 is `inception`, that of the 2015 Inception
-  /// network; otherwise FD[name].
+  /// What the Frechet distance of its features is called: FID only where the file's SHA-256 is `inception`, that of the
+  /// 2015 Inception network; otherwise FD[name].
   std::string distance_name(const std::string& inception = "") const;
 
  private:
@@ -40,4 +43,4 @@ class FeatureNetwork {
   std::string path_, name_, hash_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

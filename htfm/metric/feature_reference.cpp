@@ -19,13 +19,14 @@ const std::string& entry(const SafeTensors& file, const std::string& name, const
   return found->second;
 }
 
-at::Tensor tensor(const SafeTensors& file, const std::string& name, at::ScalarType type, at::IntArrayRef shape, const std::string& path) {
+at::Tensor tensor(const SafeTensors& file, const std::string& name, at::ScalarType type, at::IntArrayRef shape,
+                  const std::string& path) {
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end()) throw InputError("[reference] {}: expected the tensor '{}', got none", path, name);
   const at::Tensor& t = found->second;
   if (t.scalar_type() != type || t.sizes() != shape)
-    throw InputError("[reference] {}: expected '{}' in {} of shape {}, got {} of shape {}", path, name, dtype_name(type), shape_text(shape),
-                     dtype_name(t.scalar_type()), shape_text(t.sizes()));
+    throw InputError("[reference] {}: expected '{}' in {} of shape {}, got {} of shape {}", path, name,
+                     dtype_name(type), shape_text(shape), dtype_name(t.scalar_type()), shape_text(t.sizes()));
   return t;
 }
 
@@ -39,7 +40,8 @@ int64_t whole_number(const std::string& text, const std::string& name, const std
 
 }  // namespace
 
-FeatureReference make_reference(const FeatureNetwork& network, const at::Tensor& images, const std::string& data_hash, int64_t batch) {
+FeatureReference make_reference(const FeatureNetwork& network, const at::Tensor& images, const std::string& data_hash,
+                                int64_t batch) {
   FeatureReference out{.data_hash = data_hash, .network_hash = network.hash()};
   out.features = network(images, batch).cpu();
   MomentCollector moments;
@@ -59,22 +61,28 @@ void save_reference(const std::string& path, const FeatureReference& r) {
   write_safetensors(path, file);
 }
 
-FeatureReference load_reference(const std::string& path, const std::string& data_hash, const std::string& network_hash) {
+FeatureReference load_reference(const std::string& path, const std::string& data_hash,
+                                const std::string& network_hash) {
   const SafeTensors file = read_safetensors(path);
   if (entry(file, "format", path) != kFormat)
     throw InputError("[reference] {}: expected the format {}, got {}", path, kFormat, entry(file, "format", path));
-  FeatureReference out{.data_hash = entry(file, "data_hash", path), .network_hash = entry(file, "network_sha256", path)};
+  FeatureReference out{.data_hash = entry(file, "data_hash", path),
+                       .network_hash = entry(file, "network_sha256", path)};
   if (out.data_hash != data_hash)
     throw InputError(
-        "[reference] {}: expected features of the images with hash {}, got those of {} (another file, or none, makes them anew)", path,
-        data_hash, out.data_hash);
+        "[reference] {}: expected features of the images with hash {}, got those of {} (another file, or none, makes "
+        "them anew)",
+        path, data_hash, out.data_hash);
   if (out.network_hash != network_hash)
     throw InputError(
-        "[reference] {}: expected features of the network with SHA-256 {}, got those of {} (another file, or none, makes them anew)", path,
-        network_hash, out.network_hash);
-  const int64_t n = whole_number(entry(file, "n", path), "n", path), dim = whole_number(entry(file, "dim", path), "dim", path);
+        "[reference] {}: expected features of the network with SHA-256 {}, got those of {} (another file, or none, "
+        "makes them anew)",
+        path, network_hash, out.network_hash);
+  const int64_t n = whole_number(entry(file, "n", path), "n", path),
+                dim = whole_number(entry(file, "dim", path), "dim", path);
   out.features = tensor(file, "features", at::kFloat, {n, dim}, path);
-  out.moments = {n, tensor(file, "mean", at::kDouble, {dim}, path), tensor(file, "covariance", at::kDouble, {dim, dim}, path)};
+  out.moments = {n, tensor(file, "mean", at::kDouble, {dim}, path),
+                 tensor(file, "covariance", at::kDouble, {dim, dim}, path)};
   return out;
 }
 

@@ -133,7 +133,8 @@ std::vector<int64_t> curve_bins(const FieldSummary& real, const FieldSummary& fa
   low = std::max(low, field_bin(static_cast<float>(std::max(1e-30, real.options.wet / 10))));
   std::vector<int64_t> out;
   for (int64_t k = 0; k < kCurvePoints && low < high; ++k)
-    if (const int64_t bin = low + (high - low) * k / (kCurvePoints - 1); out.empty() || bin > out.back()) out.push_back(bin);
+    if (const int64_t bin = low + (high - low) * k / (kCurvePoints - 1); out.empty() || bin > out.back())
+      out.push_back(bin);
   return out;
 }
 
@@ -187,20 +188,23 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
   if (!(o.cut > 0 && o.cut < 1)) throw InputError("[cut] expected a level between 0 and 1, got {}", o.cut);
   if (o.blocks < 2 || o.blocks > 65535) throw InputError("[blocks] expected from 2 to 65535, got {}", o.blocks);
   if (real_stream.height != fake_stream.height || real_stream.width != fake_stream.width)
-    throw InputError("[fields] expected samples of {} x {}, as the real fields, got {} x {}", real_stream.height, real_stream.width,
-                     fake_stream.height, fake_stream.width);
+    throw InputError("[fields] expected samples of {} x {}, as the real fields, got {} x {}", real_stream.height,
+                     real_stream.width, fake_stream.height, fake_stream.width);
   FieldSummaryOptions so{.wet = o.wet, .blocks = o.blocks};
   so.centre = real_stream.read(0, 1).to(at::kDouble).mean().item<double>();
   FieldSummary real = summarise_fields(real_stream, so);
-  if (real.nonfinite() > 0) throw InputError("[fields] expected real fields that are finite, got {} that are not", real.nonfinite());
+  if (real.nonfinite() > 0)
+    throw InputError("[fields] expected real fields that are finite, got {} that are not", real.nonfinite());
   const auto floor_of = [&](const FieldSummary& s) {
     return s.floor_above(static_cast<int64_t>(kReserve * (1 - o.cut) * static_cast<double>(s.values())) + kLeastTail);
   };
   const float floor = floor_of(real);
   collect_tail(real_stream, floor, real);
   FieldSummary fake = summarise_fields(fake_stream, so, &floor);
-  if (fake.fields() == 0) throw InputError("[fields] expected a sample that is finite, got none in {}", fake.nonfinite());
-  const float lower = std::min(floor, floor_of(fake));  // samples whose own quantile is far below the real one are read once more
+  if (fake.fields() == 0)
+    throw InputError("[fields] expected a sample that is finite, got none in {}", fake.nonfinite());
+  const float lower =
+      std::min(floor, floor_of(fake));  // samples whose own quantile is far below the real one are read once more
   if (lower < floor) collect_tail(fake_stream, lower, fake);
 
   const Side a(real, floor), b(fake, lower);
@@ -210,13 +214,17 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
     Figures f;
     const MomentShape x = a.shape(wr), y = b.shape(wf);
     const double cut = a.tail_quantile(wr, o.cut);
-    const Beyond tail = beyond(a, wr, cut), reached = beyond(b, wf, cut), own = beyond(b, wf, b.tail_quantile(wf, o.cut));
+    const Beyond tail = beyond(a, wr, cut), reached = beyond(b, wf, cut),
+                 own = beyond(b, wf, b.tail_quantile(wf, o.cut));
     const double share = tail.n > 0 ? (reached.n / b.values(wf)) / (tail.n / a.values(wr)) : kNan;
     const std::vector<double> p = a.spectrum(wr), q = b.spectrum(wf);
     f.distances = {std::abs(1 - y.kurtosis / x.kurtosis), std::abs(1 - y.skewness / x.skewness),
-                   distance_beyond(a, wr, tail, b, wf, reached), distance_beyond(a, wr, tail, b, wf, own), log_distance(p, q)};
+                   distance_beyond(a, wr, tail, b, wf, reached), distance_beyond(a, wr, tail, b, wf, own),
+                   log_distance(p, q)};
     f.signed_values = {x.kurtosis, y.kurtosis, x.skewness, y.skewness, share, a.wet(wr), b.wet(wf)};
-    const auto append = [&](const std::vector<double>& v) { f.signed_values.insert(f.signed_values.end(), v.begin(), v.end()); };
+    const auto append = [&](const std::vector<double>& v) {
+      f.signed_values.insert(f.signed_values.end(), v.begin(), v.end());
+    };
     append(exceedance(a, wr, above_real)), append(exceedance(b, wf, above_fake)), append(p), append(q);
     for (const double period : o.periods) f.signed_values.push_back(a.return_level(wr, period));
     for (const double period : o.periods) f.signed_values.push_back(b.return_level(wf, period));
@@ -250,7 +258,8 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
   out.kr = scored(&Figures::distances, 0, true), out.sr = scored(&Figures::distances, 1, true);
   out.tail_ks = scored(&Figures::distances, 2, true), out.tail_ks_own = scored(&Figures::distances, 3, true);
   out.spectrum_distance = scored(&Figures::distances, 4, true);
-  out.kurtosis_real = next(), out.kurtosis_fake = next(), out.skewness_real = next(), out.skewness_fake = next(), out.tail_share = next();
+  out.kurtosis_real = next(), out.kurtosis_fake = next(), out.skewness_real = next(), out.skewness_fake = next(),
+  out.tail_share = next();
   out.wet_real = next(), out.wet_fake = next();
   for (const int64_t bin : bins) out.exceedance.x.push_back(field_bin_edge(bin));
   out.exceedance.real = several(bins.size()), out.exceedance.fake = several(bins.size());

@@ -1,17 +1,19 @@
-// Scores of fields against real ones: the paper's KR, SR and tail KS, and how often, how large and how rough extremes are.
+// Scores of fields against real ones: the paper's KR, SR and tail KS, and how often, how large and how rough extremes
+// are.
 #pragma once
 
 #include <vector>
 
-#include "htfm/stat/bootstrap.h"
+#include "htfm/base/api.h"
 #include "htfm/metric/field_summary.h"
+#include "htfm/stat/bootstrap.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct FieldScoreOptions {
-  double cut = 0.999;                             ///< tail KS: where both sets are cut, a quantile of the real one (or each of its own)
-  double wet = 0.1;                               ///< values of at least this are wet
-  int64_t blocks = 50;                            ///< of neighbouring fields, drawn anew for the intervals
+  double cut = 0.999;   ///< tail KS: where both sets are cut, a quantile of the real one (or each of its own)
+  double wet = 0.1;     ///< values of at least this are wet
+  int64_t blocks = 50;  ///< of neighbouring fields, drawn anew for the intervals
   std::vector<double> periods = {10, 100, 1000};  ///< return levels: the maximum exceeded by one field in so many
   BootstrapOptions bootstrap = {};
 };
@@ -37,8 +39,8 @@ struct FieldScores {
   FieldCurve return_levels;   ///< of the field maximum, against the period in fields; NaN where a set is too small
 };
 
-/// Reads the real stream twice and the fake one once, or twice where its tail begins lower; memory does not grow with the number of fields,
-/// but for their maxima and the largest values.
+/// Reads the real stream twice and the fake one once, or twice where its tail begins lower; memory does not grow with
+/// the number of fields, but for their maxima and the largest values.
 FieldScores field_scores(const FieldStream& real, const FieldStream& fake, const FieldScoreOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -10,8 +10,8 @@
 #include <numbers>
 
 #include "htfm/base/error.h"
-#include "htfm/base/single_thread_guard.h"
 #include "htfm/base/parallel.h"
+#include "htfm/base/single_thread_guard.h"
 
 namespace htfm {
 namespace {
@@ -63,7 +63,8 @@ void visit_block(const FieldStream& s, Range range, const Body& body) {
   for (int64_t begin = range.begin; begin < range.end; begin += kPart) {
     const int64_t end = std::min(range.end, begin + kPart);
     const at::Tensor part = s.read(begin, end).contiguous();
-    if (part.numel() != (end - begin) * s.height * s.width) throw Error("[fields] expected {} fields, got fewer", end - begin);
+    if (part.numel() != (end - begin) * s.height * s.width)
+      throw Error("[fields] expected {} fields, got fewer", end - begin);
     body(part.view({end - begin, s.height, s.width}));
   }
 }
@@ -112,22 +113,26 @@ float FieldSummary::floor_above(int64_t count) const {
 }
 
 at::Tensor radial_spectrum(const at::Tensor& fields) {
-  const int64_t m = fields.size(0), h = fields.size(1), w = fields.size(2), side = std::min(h, w), rings = side / 2, half = w / 2 + 1;
+  const int64_t m = fields.size(0), h = fields.size(1), w = fields.size(2), side = std::min(h, w), rings = side / 2,
+                half = w / 2 + 1;
   const auto hann = [](int64_t size) {
     at::Tensor out = at::empty({size}, at::kFloat);
     for (int64_t k = 0; k < size; ++k)
-      out.mutable_data_ptr<float>()[k] =
-          static_cast<float>(0.5 - 0.5 * std::cos(2 * std::numbers::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(size)));
+      out.mutable_data_ptr<float>()[k] = static_cast<float>(
+          0.5 - 0.5 * std::cos(2 * std::numbers::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(size)));
     return out;
   };
   const at::Tensor window = hann(h).unsqueeze(1).mul(hann(w).unsqueeze(0));
   const double weight = window.square().sum().item<double>();
   const SingleThreadGuard alone;
-  const at::Tensor x = fields.to(at::kFloat), power = at::abs(at::fft_rfft2(x.sub(x.mean({1, 2}, true)).mul(window))).square().contiguous();
+  const at::Tensor x = fields.to(at::kFloat),
+                   power = at::abs(at::fft_rfft2(x.sub(x.mean({1, 2}, true)).mul(window))).square().contiguous();
   const float* p = power.const_data_ptr<float>();
   std::vector<int64_t> ring(static_cast<size_t>(h * half), -1);
   std::vector<double> modes(static_cast<size_t>(rings), 0);
-  const auto share = [&](int64_t i) { return i == 0 || 2 * i == w ? 1.0 : 2.0; };  // modes that one of the half plane stands for
+  const auto share = [&](int64_t i) {
+    return i == 0 || 2 * i == w ? 1.0 : 2.0;
+  };  // modes that one of the half plane stands for
   for (int64_t j = 0; j < h; ++j)
     for (int64_t i = 0; i < half; ++i) {
       const double ky = static_cast<double>(std::min(j, h - j)) / static_cast<double>(h),
@@ -143,7 +148,8 @@ at::Tensor radial_spectrum(const at::Tensor& fields) {
     for (int64_t j = 0; j < h; ++j)
       for (int64_t i = 0; i < half; ++i)
         if (const int64_t k = ring[static_cast<size_t>(j * half + i)]; k >= 0)
-          to[f * rings + k] += share(i) * static_cast<double>(p[(f * h + j) * half + i]) / (modes[static_cast<size_t>(k)] * weight);
+          to[f * rings + k] +=
+              share(i) * static_cast<double>(p[(f * h + j) * half + i]) / (modes[static_cast<size_t>(k)] * weight);
   return out;
 }
 
@@ -184,7 +190,8 @@ void collect_tail(const FieldStream& s, float floor, FieldSummary& summary) {
     int64_t seen = 0;
     visit_block(s, block_range(s.n, count, b), [&](const at::Tensor& part) {
       for (int64_t i = 0; i < part.size(0); ++i)
-        if (const float* x = part.const_data_ptr<float>() + i * size; finite(x, size)) keep_tail(block, seen, x, size, floor);
+        if (const float* x = part.const_data_ptr<float>() + i * size; finite(x, size))
+          keep_tail(block, seen, x, size, floor);
     });
   });
 }

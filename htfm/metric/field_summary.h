@@ -1,5 +1,5 @@
-// What the scores of fields need of a set, collected as the fields stream by: power sums, histograms, spectra, maxima and the largest
-// values, each for blocks of neighbouring fields, so that intervals come from drawing blocks anew.
+// What the scores of fields need of a set, collected as the fields stream by: power sums, histograms, spectra, maxima
+// and the largest values, each for blocks of neighbouring fields, so that intervals come from drawing blocks anew.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,7 +9,9 @@
 #include <functional>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// Fields of one channel that are read part by part; `read` is called by several threads at a time.
 struct FieldStream {
@@ -56,12 +58,13 @@ int64_t field_bin(float value);
 float field_bin_edge(int64_t bin);
 
 /// Reads a stream once. With a floor, values above it are kept.
-FieldSummary summarise_fields(const FieldStream& stream, const FieldSummaryOptions& options, const float* floor = nullptr);
+FieldSummary summarise_fields(const FieldStream& stream, const FieldSummaryOptions& options,
+                              const float* floor = nullptr);
 /// Reads it once more for the values above the floor.
 void collect_tail(const FieldStream& stream, float floor, FieldSummary& summary);
 
-/// Power of fields (m x h x w) at wave numbers 1 to min(h, w) / 2, counted in waves across the shorter side: the mean over the modes of a
-/// ring, of fields less their mean under a Hann window. m x (min(h, w) / 2) float64.
+/// Power of fields (m x h x w) at wave numbers 1 to min(h, w) / 2, counted in waves across the shorter side: the mean
+/// over the modes of a ring, of fields less their mean under a Hann window. m x (min(h, w) / 2) float64.
 at::Tensor radial_spectrum(const at::Tensor& fields);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

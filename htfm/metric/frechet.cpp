@@ -58,14 +58,17 @@ namespace {
 constexpr int64_t kPanel = 1024;  // features that are added to the scatter at once
 
 /// Rows a power of two apart fall on the same lines of the cache, so they get a little more room.
-at::Tensor roomy_zeros(int64_t rows, int64_t columns) { return at::zeros({rows, columns + 8}, at::kDouble).narrow(1, 0, columns); }
+at::Tensor roomy_zeros(int64_t rows, int64_t columns) {
+  return at::zeros({rows, columns + 8}, at::kDouble).narrow(1, 0, columns);
+}
 
 template <class T>
 void check_finite(const T* x, int64_t n, int64_t dim, int64_t first, std::string_view what) {
   for (int64_t i = 0; i < n; ++i) {
     T sum = 0;  // of zeros, unless there is something else
     for (int64_t k = 0; k < dim; ++k) sum += x[i * dim + k] * 0;
-    if (sum != 0 || std::isnan(sum)) throw InputError("[{}] expected finite features, got another in row {}", what, first + i);
+    if (sum != 0 || std::isnan(sum))
+      throw InputError("[{}] expected finite features, got another in row {}", what, first + i);
   }
 }
 
@@ -77,7 +80,8 @@ void MomentCollector::add(const at::Tensor& features, std::string_view what) {
   const bool single = features.scalar_type() == at::kFloat;
   const at::Tensor x = features.detach().to(at::kCPU, single ? at::kFloat : at::kDouble).contiguous();
   const int64_t m = x.size(0), dim = x.size(1);
-  if (n_ > 0 && dim != panel_.size(1)) throw InputError("[{}] expected features of dimension {}, got {}", what, panel_.size(1), dim);
+  if (n_ > 0 && dim != panel_.size(1))
+    throw InputError("[{}] expected features of dimension {}, got {}", what, panel_.size(1), dim);
   if (single)
     check_finite(x.const_data_ptr<float>(), m, dim, n_, what);
   else
@@ -150,7 +154,8 @@ double root_trace(const FeatureMoments& a, const FeatureMoments& b) {
 }
 
 FrechetDistance frechet_distance(const FeatureMoments& a, const FeatureMoments& b) {
-  if (a.dim() != b.dim()) throw InputError("[frechet] expected features of one dimension, got {} and {}", a.dim(), b.dim());
+  if (a.dim() != b.dim())
+    throw InputError("[frechet] expected features of one dimension, got {} and {}", a.dim(), b.dim());
   FrechetDistance out;
   double trace = 0;
   const at::Tensor da = a.covariance.diagonal().contiguous(), db = b.covariance.diagonal().contiguous();

@@ -5,7 +5,9 @@
 
 #include <string_view>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// Mean and covariance (divided by n - 1) of n features; float64 on the CPU.
 struct FeatureMoments {
@@ -15,11 +17,12 @@ struct FeatureMoments {
   int64_t dim() const { return mean.size(0); }
 };
 
-/// Collects them from batches, in float64. The same features give the same bits, however they are cut into batches and for any number of
-/// threads.
+/// Collects them from batches, in float64. The same features give the same bits, however they are cut into batches and
+/// for any number of threads.
 class MomentCollector {
  public:
-  /// Adds m x dim features, float32 or float64, of any device. `what` is for messages: a feature that is not finite is an InputError.
+  /// Adds m x dim features, float32 or float64, of any device. `what` is for messages: a feature that is not finite is
+  /// an InputError.
   void add(const at::Tensor& features, std::string_view what = "frechet");
   int64_t count() const { return n_; }
   /// Of everything added so far; at least two features.
@@ -39,8 +42,8 @@ class MomentCollector {
   Sums sums_;         // of those before
 };
 
-/// tr (S_a S_b)^(1/2). Singular covariances are welcome: with n <= dim features a covariance has rank n - 1, and no eigenvalue beyond that,
-/// which is rounding, counts.
+/// tr (S_a S_b)^(1/2). Singular covariances are welcome: with n <= dim features a covariance has rank n - 1, and no
+/// eigenvalue beyond that, which is rounding, counts.
 double root_trace(const FeatureMoments& a, const FeatureMoments& b);
 
 struct FrechetDistance {
@@ -50,4 +53,4 @@ struct FrechetDistance {
 };
 FrechetDistance frechet_distance(const FeatureMoments& a, const FeatureMoments& b);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -4,7 +4,8 @@
 
 namespace htfm {
 
-ImageScores image_scores(const FeatureReference& reference, const at::Tensor& fake, const at::Tensor& labels, int64_t classes, int k) {
+ImageScores image_scores(const FeatureReference& reference, const at::Tensor& fake, const at::Tensor& labels,
+                         int64_t classes, int k) {
   ImageScores out;
   out.real = reference.features.size(0), out.fake = fake.size(0), out.k = k;
   MomentCollector moments;

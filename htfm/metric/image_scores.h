@@ -3,10 +3,11 @@
 
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/metric/feature_knn.h"
 #include "htfm/metric/feature_reference.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct ImageScores {
   int64_t real = 0, fake = 0;  // images scored
@@ -17,9 +18,9 @@ struct ImageScores {
   double class_distance = 0;           // total variation between the classes' shares of samples and of real images
 };
 
-/// `fake`: features of the samples by the reference's network, on the device where neighbours are to be found. `labels` of the real images
-/// may be undefined.
-ImageScores image_scores(const FeatureReference& reference, const at::Tensor& fake, const at::Tensor& labels = {}, int64_t classes = 0,
-                         int k = 3);
+/// `fake`: features of the samples by the reference's network, on the device where neighbours are to be found. `labels`
+/// of the real images may be undefined.
+ImageScores image_scores(const FeatureReference& reference, const at::Tensor& fake, const at::Tensor& labels = {},
+                         int64_t classes = 0, int k = 3);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -4,8 +4,10 @@
 
 namespace htfm {
 
-BlockedPoints::BlockedPoints(const Points& points, bool with_tree) : n_(points.n), blocks_(block_count(points.n)), dim_(points.dim) {
-  if (with_tree && dim_ > kMaxTreeDim) throw Error("[k-d tree] expected at most {} dimensions, got {}", kMaxTreeDim, dim_);
+BlockedPoints::BlockedPoints(const Points& points, bool with_tree)
+    : n_(points.n), blocks_(block_count(points.n)), dim_(points.dim) {
+  if (with_tree && dim_ > kMaxTreeDim)
+    throw Error("[k-d tree] expected at most {} dimensions, got {}", kMaxTreeDim, dim_);
   x_.resize(blocked_size(n_, dim_));
   if (!with_tree) {
     fill_blocks(points.x.data(), dim_, nullptr, n_, x_.data());
@@ -43,7 +45,8 @@ void BlockedPoints::grow(const Points& points, std::vector<Entry>& order, int64_
   int64_t axis = 0;
   for (int64_t d = 1; d < dim_; ++d)
     if (high[d] - low[d] > high[axis] - low[axis]) axis = d;
-  const int64_t middle = begin + (end - begin + 1) / 2;  // whole blocks on the left, so that only the last one is part-filled
+  const int64_t middle =
+      begin + (end - begin + 1) / 2;  // whole blocks on the left, so that only the last one is part-filled
   const auto cut = order.begin() + middle * kBlock;
   for (auto it = first; it != last; ++it) it->key = points.row(it->row)[axis];
   std::nth_element(first, cut, last, [](const Entry& a, const Entry& b) { return a.key < b.key; });
@@ -63,7 +66,8 @@ std::vector<double> BlockedPoints::largest_below(const std::vector<double>& valu
   for (size_t i = nodes_.size(); i-- > 0;) {  // children stand behind their parents
     const KdNode& node = nodes_[i];
     if (node.axis < 0)
-      largest[i] = *std::max_element(values.begin() + int64_t{node.begin} * kBlock, values.begin() + int64_t{node.end} * kBlock);
+      largest[i] =
+          *std::max_element(values.begin() + int64_t{node.begin} * kBlock, values.begin() + int64_t{node.end} * kBlock);
     else
       largest[i] = std::max(largest[i + 1], largest[static_cast<size_t>(node.right)]);
   }

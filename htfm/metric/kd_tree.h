@@ -1,8 +1,8 @@
 // Points in blocks of eight, coordinate by coordinate, and a balanced k-d tree over the blocks.
 //
-// Why a tree of our own: the score asks whether a point lies in some ball, each ball with its own radius. Nodes that carry
-// the largest radius below them answer that with an early exit, and eight neighbouring queries walk the tree together;
-// library trees can only list every point in every ball.
+// Why a tree of our own: the score asks whether a point lies in some ball, each ball with its own radius. Nodes that
+// carry the largest radius below them answer that with an early exit, and eight neighbouring queries walk the tree
+// together; library trees can only list every point in every ball.
 #pragma once
 
 #include <vector>

@@ -20,7 +20,8 @@ struct Sample {
   void draw(const Points& points, int64_t n, Key key) {
     rows.resize(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i)
-      rows[static_cast<size_t>(i)] = static_cast<int64_t>(key.below(static_cast<uint64_t>(points.n), static_cast<uint64_t>(i)));
+      rows[static_cast<size_t>(i)] =
+          static_cast<int64_t>(key.below(static_cast<uint64_t>(points.n), static_cast<uint64_t>(i)));
     blocks.resize(blocked_size(n, points.dim));
     fill_blocks(points.x.data(), points.dim, rows.data(), n, blocks.data());
   }
@@ -31,14 +32,15 @@ struct Sample {
     const int64_t count = static_cast<int64_t>(centers.size()) / dim;
     std::vector<double> blocked(blocked_size(count, dim));
     fill_blocks(centers.data(), dim, nullptr, count, blocked.data());
-    kernels<KMeansKernels>().assign(blocks.data(), static_cast<int64_t>(rows.size()), dim, blocked.data(), count, labels.data(),
-                                    distance2.data());
+    kernels<KMeansKernels>().assign(blocks.data(), static_cast<int64_t>(rows.size()), dim, blocked.data(), count,
+                                    labels.data(), distance2.data());
     return std::accumulate(distance2.begin(), distance2.end(), 0.0);
   }
 };
 
 /// The first point at which the running sum of `closest` passes `target`. Whole chunks are skipped by their sums.
-int64_t find_in_sums(const std::vector<double>& closest, const std::vector<double>& chunk_sums, int64_t n, double target) {
+int64_t find_in_sums(const std::vector<double>& closest, const std::vector<double>& chunk_sums, int64_t n,
+                     double target) {
   size_t chunk = 0;
   while (chunk + 1 < chunk_sums.size() && target > chunk_sums[chunk]) target -= chunk_sums[chunk++];
   int64_t i = static_cast<int64_t>(chunk) * kChunk;
@@ -46,7 +48,8 @@ int64_t find_in_sums(const std::vector<double>& closest, const std::vector<doubl
   return i;
 }
 
-/// Greedy k-means++: each new centre is the best of a few points drawn with probability proportional to their squared distance.
+/// Greedy k-means++: each new centre is the best of a few points drawn with probability proportional to their squared
+/// distance.
 std::vector<double> plus_plus(const Points& points, const Sample& sample, int64_t clusters, Key key) {
   const KMeansKernels& kernel = kernels<KMeansKernels>();
   const int64_t n = static_cast<int64_t>(sample.rows.size()), dim = points.dim;
@@ -81,7 +84,8 @@ std::vector<double> plus_plus(const Points& points, const Sample& sample, int64_
 }
 
 /// Moves each centre to the mean of all batch points it has been given so far.
-void move_centers(const Points& points, const Sample& batch, std::vector<double>& centers, std::vector<double>& weights) {
+void move_centers(const Points& points, const Sample& batch, std::vector<double>& centers,
+                  std::vector<double>& weights) {
   const size_t clusters = weights.size(), dim = static_cast<size_t>(points.dim);
   std::vector<double> sums(centers.size(), 0.0), counts(clusters, 0.0);
   for (size_t i = 0; i < batch.rows.size(); ++i) {
@@ -93,14 +97,15 @@ void move_centers(const Points& points, const Sample& batch, std::vector<double>
   for (size_t c = 0; c < clusters; ++c) {
     if (counts[c] == 0) continue;
     const double weight = weights[c] + counts[c];
-    for (size_t d = 0; d < dim; ++d) centers[c * dim + d] = (centers[c * dim + d] * weights[c] + sums[c * dim + d]) / weight;
+    for (size_t d = 0; d < dim; ++d)
+      centers[c * dim + d] = (centers[c * dim + d] * weights[c] + sums[c * dim + d]) / weight;
     weights[c] = weight;
   }
 }
 
 /// Moves the lightest clusters to random points of the batch, at most half as many as the batch has points.
-void renew_light_clusters(const Points& points, const Sample& batch, double renew_below, Key key, std::vector<double>& centers,
-                          std::vector<double>& weights) {
+void renew_light_clusters(const Points& points, const Sample& batch, double renew_below, Key key,
+                          std::vector<double>& centers, std::vector<double>& weights) {
   const double heaviest = *std::max_element(weights.begin(), weights.end());
   std::vector<size_t> light;
   double lightest_kept = std::numeric_limits<double>::infinity();
@@ -167,16 +172,18 @@ std::vector<double> best_start(const Points& points, const KMeansOptions& option
 KMeansResult mini_batch_kmeans(const Points& points, const KMeansOptions& options, Key key) {
   const int64_t clusters = options.clusters;
   if (clusters < 1 || options.starts < 1 || options.batch < 1)
-    throw InputError("[k-means] expected at least one cluster, start and batch point, got {}, {}, {}", clusters, options.starts,
-                     options.batch);
-  if (points.n < clusters) throw InputError("[k-means] expected at least {} points, one a cluster, got {}", clusters, points.n);
+    throw InputError("[k-means] expected at least one cluster, start and batch point, got {}, {}, {}", clusters,
+                     options.starts, options.batch);
+  if (points.n < clusters)
+    throw InputError("[k-means] expected at least {} points, one a cluster, got {}", clusters, points.n);
   const int64_t batch_size = std::min(options.batch, points.n);
   const int64_t start_size = std::min(3 * std::max(batch_size, 3 * batch_size < clusters ? clusters : 0), points.n);
 
   KMeansResult result;
   result.centers = best_start(points, options, start_size, key.child("start"));
   std::vector<double> weights(static_cast<size_t>(clusters), 0.0);
-  Stopping stopping(std::min(1.0, 2.0 * static_cast<double>(batch_size) / static_cast<double>(points.n + 1)), options.patience);
+  Stopping stopping(std::min(1.0, 2.0 * static_cast<double>(batch_size) / static_cast<double>(points.n + 1)),
+                    options.patience);
   Sample batch;
   int64_t seen = 0;  // points since the light clusters were last renewed
   for (const int64_t most = options.epochs * points.n / batch_size; result.steps < most;) {

@@ -10,7 +10,9 @@ constexpr int kFew = kLanes == 8 ? 4 : 2;   // query vectors against kCenters ce
 constexpr int kCenters = 4;
 
 inline int64_t vector_count(int64_t n) { return (n + kBlock - 1) / kBlock * kGroups; }
-inline int tile_vectors(int64_t all, int64_t first, int most) { return all - first < most ? static_cast<int>(all - first) : most; }
+inline int tile_vectors(int64_t all, int64_t first, int most) {
+  return all - first < most ? static_cast<int>(all - first) : most;
+}
 
 inline double sum_lanes(Vec v) {
   double sum = 0;
@@ -19,7 +21,8 @@ inline double sum_lanes(Vec v) {
 }
 
 template <int D>
-void assign(const double* x, int64_t n, int64_t dim, const double* centers, int64_t count, int32_t* label, double* distance2) {
+void assign(const double* x, int64_t n, int64_t dim, const double* centers, int64_t count, int32_t* label,
+            double* distance2) {
   const int64_t all = vector_count(n);
   for (int64_t first = 0; first < all; first += kFew) {
     const int vectors = tile_vectors(all, first, kFew);
@@ -79,10 +82,12 @@ void shrink(const double* x, int64_t n, int64_t dim, const double* center, doubl
   }
 }
 
-void assign_any(const double* x, int64_t n, int64_t dim, const double* centers, int64_t count, int32_t* label, double* distance2) {
+void assign_any(const double* x, int64_t n, int64_t dim, const double* centers, int64_t count, int32_t* label,
+                double* distance2) {
   (dim == 2 ? assign<2> : assign<0>)(x, n, dim, centers, count, label, distance2);
 }
-void potentials_any(const double* x, int64_t n, int64_t dim, const double* centers, const double* closest, double* sums) {
+void potentials_any(const double* x, int64_t n, int64_t dim, const double* centers, const double* closest,
+                    double* sums) {
   (dim == 2 ? potentials<2> : potentials<0>)(x, n, dim, centers, closest, sums);
 }
 void shrink_any(const double* x, int64_t n, int64_t dim, const double* center, double* closest, double* chunk_sums) {

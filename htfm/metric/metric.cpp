@@ -50,11 +50,13 @@ Registry<Metric>& metric_registry() {
       {"w1_sliced", "Wasserstein-1 distance averaged over random directions", run_w1_sliced},
       {"mmd", "unbiased squared maximum mean discrepancy, Gaussian kernels", run_mmd},
       {"tails", "log ratios of far quantiles of the radius, Hill indices", run_tails},
-      {"tail_quantiles", "log ratios of far quantiles of columns and their sides, mean squared log errors", run_tail_quantiles, true},
+      {"tail_quantiles", "log ratios of far quantiles of columns and their sides, mean squared log errors",
+       run_tail_quantiles, true},
       {"tail_index", "relative errors of the tail index", run_tail_index, true},
       {"moments", "KR and SR: distances of the ratios of kurtosis and of skewness from 1", run_moments},
       {"tail_ks", "Kolmogorov-Smirnov distances beyond the data's 99.9 % quantile", run_tail_ks, true},
-      {"exceedances", "samples beyond the largest value of the data, against the number expected", run_exceedances, true},
+      {"exceedances", "samples beyond the largest value of the data, against the number expected", run_exceedances,
+       true},
       {"tail_dependence", "do pairs of columns go to extremes together", run_tail_dependence},
   });
   return registry;
@@ -75,7 +77,8 @@ std::vector<MetricInfo> metric_infos() {
 }
 
 void register_metric(OwnMetric metric) {
-  if (!metric.compute) throw InputError("[register_metric] {}: expected a function that computes the score, got none", metric.name);
+  if (!metric.compute)
+    throw InputError("[register_metric] {}: expected a function that computes the score, got none", metric.name);
   const auto run = [compute = std::move(metric.compute)](const MetricJob& job) {
     for (MetricValue& value : compute(point_rows(job.real), point_rows(job.fake), job.options))
       job.report.values.push_back(std::move(value));
@@ -102,7 +105,8 @@ MetricReport compute_metrics(const std::vector<std::string>& names, const at::Te
   const Points real_points = to_points(real, "metrics: real");
   const Points fake_points = to_finite_points(fake, "metrics: fake", report.nonfinite);
   check_same_dimension(real_points, fake_points, "metrics");
-  if (fake_points.n == 0) throw InputError("[metrics: fake] expected finite points, got none in {} rows", report.nonfinite);
+  if (fake_points.n == 0)
+    throw InputError("[metrics: fake] expected finite points, got none in {} rows", report.nonfinite);
   report.real = real_points.n;
   report.fake = fake_points.n;
   const bool columns = std::any_of(chosen.begin(), chosen.end(), [](const Metric* m) { return m->columns; });

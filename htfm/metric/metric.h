@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/metric/mmd.h"
 #include "htfm/metric/moment_scores.h"
 #include "htfm/metric/prd.h"
@@ -17,14 +18,15 @@
 #include "htfm/metric/tails.h"
 #include "htfm/metric/wasserstein.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct MetricInfo {
   std::string_view name;
   std::string_view summary;
 };
 
-/// The known scores, in the order in which they are printed: those of the library, then those that the program registered.
+/// The known scores, in the order in which they are printed: those of the library, then those that the program
+/// registered.
 std::vector<MetricInfo> metric_infos();
 
 struct MetricOptions {
@@ -65,14 +67,16 @@ struct MetricReport {
 struct OwnMetric {
   std::string name, summary;
   /// Its values, of points n x dim in float64, all finite.
-  std::function<std::vector<MetricValue>(const at::Tensor& real, const at::Tensor& fake, const MetricOptions& options)> compute;
+  std::function<std::vector<MetricValue>(const at::Tensor& real, const at::Tensor& fake, const MetricOptions& options)>
+      compute;
 };
-/// Makes a score known by its name, to compute_metrics and all that reads metric_infos. InputError where the name is taken.
+/// Makes a score known by its name, to compute_metrics and all that reads metric_infos. InputError where the name is
+/// taken.
 void register_metric(OwnMetric metric);
 
-/// Computes the named scores (all where `names` is empty). values begins with n_real, n_fake and nonfinite; then each score with its parts.
-/// A bad row of `real` is an InputError; bad rows of `fake` are left out and counted.
+/// Computes the named scores (all where `names` is empty). values begins with n_real, n_fake and nonfinite; then each
+/// score with its parts. A bad row of `real` is an InputError; bad rows of `fake` are left out and counted.
 MetricReport compute_metrics(const std::vector<std::string>& names, const at::Tensor& real, const at::Tensor& fake,
                              const MetricOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -1,4 +1,5 @@
-// Names of the tail scores: the radius without a suffix, column k as _xk, its sides as _xk_above and _xk_below, means as _columns.
+// Names of the tail scores: the radius without a suffix, column k as _xk, its sides as _xk_above and _xk_below, means
+// as _columns.
 #include <fmt/format.h>
 
 #include "htfm/metric/metric_job.h"
@@ -97,9 +98,11 @@ void run_tail_ks(const MetricJob& job) {
   const TailScores& s = job.tail_scores();
   job.add("tail_ks", s.radius.ks);
   job.add("tail_ks_columns", s.mean_ks);
-  for_columns(job, s.columns, [&](const std::string& suffix, const ColumnScore& c) { job.add("tail_ks" + suffix, c.ks); });
+  for_columns(job, s.columns,
+              [&](const std::string& suffix, const ColumnScore& c) { job.add("tail_ks" + suffix, c.ks); });
   job.add("tail_share", s.radius.share);
-  for_sides(job, s.columns, [&](const std::string& suffix, const ViewScore& v) { job.add("tail_share" + suffix, v.share); });
+  for_sides(job, s.columns,
+            [&](const std::string& suffix, const ViewScore& v) { job.add("tail_share" + suffix, v.share); });
 }
 
 void run_exceedances(const MetricJob& job) {
@@ -127,7 +130,8 @@ void run_tail_dependence(const MetricJob& job) {
     for (size_t l = 0; l < s.levels.size(); ++l)
       for (const bool above : {true, false}) {
         const Chi& chi = (above ? p.above : p.below)[l];
-        const std::string suffix = fmt::format("_{}_x{}_x{}_{}", s.levels[l], p.first + 1, p.second + 1, above ? "above" : "below");
+        const std::string suffix =
+            fmt::format("_{}_x{}_x{}_{}", s.levels[l], p.first + 1, p.second + 1, above ? "above" : "below");
         job.add("chi_real" + suffix, chi.real);
         job.add("chi_fake" + suffix, chi.fake);
       }

@@ -16,7 +16,8 @@ Points subsample(const Points& points, int64_t most, Key key) {
   std::vector<int64_t> order(static_cast<size_t>(points.n));
   fill_permutation(key, points.n, order.data());
   Points part{most, points.dim, std::vector<double>(static_cast<size_t>(most * points.dim))};
-  for (int64_t i = 0; i < most; ++i) std::copy_n(points.row(order[static_cast<size_t>(i)]), part.dim, part.x.data() + i * part.dim);
+  for (int64_t i = 0; i < most; ++i)
+    std::copy_n(points.row(order[static_cast<size_t>(i)]), part.dim, part.x.data() + i * part.dim);
   return part;
 }
 
@@ -32,7 +33,8 @@ double median_distance(const Points& real, const Points& fake) {
   for (int64_t i = 0; i < pooled.n; ++i)
     for (int64_t j = 0; j < i; ++j) {
       double squares = 0;
-      for (int64_t d = 0; d < pooled.dim; ++d) squares += (pooled.row(i)[d] - pooled.row(j)[d]) * (pooled.row(i)[d] - pooled.row(j)[d]);
+      for (int64_t d = 0; d < pooled.dim; ++d)
+        squares += (pooled.row(i)[d] - pooled.row(j)[d]) * (pooled.row(i)[d] - pooled.row(j)[d]);
       distances.push_back(std::sqrt(squares));
       sum += distances.back();
     }
@@ -46,14 +48,16 @@ struct KernelSum {
   int scales;
 
   /// Mean kernel over all pairs of two sets; within one set, over pairs of different points.
-  double mean(const std::vector<double>& x, int64_t n, const std::vector<double>& y, int64_t m, int64_t dim, bool same) const {
+  double mean(const std::vector<double>& x, int64_t n, const std::vector<double>& y, int64_t m, int64_t dim,
+              bool same) const {
     const auto sum = kernels<MmdKernels>().sum;
     std::vector<double> parts(static_cast<size_t>(block_count(n)));
     parallel_for(block_count(n), [&](int64_t block) {
       const double* rows = x.data() + block * dim * kBlock;
-      parts[static_cast<size_t>(block)] = same ? sum(rows, y.data(), block, block + 1, dim, rate, scales) +
-                                                     2 * sum(rows, y.data(), block + 1, block_count(m), dim, rate, scales)
-                                               : sum(rows, y.data(), 0, block_count(m), dim, rate, scales);
+      parts[static_cast<size_t>(block)] =
+          same ? sum(rows, y.data(), block, block + 1, dim, rate, scales) +
+                     2 * sum(rows, y.data(), block + 1, block_count(m), dim, rate, scales)
+               : sum(rows, y.data(), 0, block_count(m), dim, rate, scales);
     });
     double total = 0;
     for (const double part : parts) total += part;
@@ -69,10 +73,13 @@ MmdScore mmd(const Points& real, const Points& fake, const MmdOptions& options) 
   if (options.points < 2) throw InputError("[mmd] expected at least 2 points of each set, got {}", options.points);
   if (real.n < 2 || fake.n < 2)
     throw InputError("[mmd] expected at least 2 points in each set, got {} (real) and {} (fake)", real.n, fake.n);
-  if (options.octaves < 0 || options.octaves > 8) throw InputError("[mmd] expected 0 to 8 octaves, got {}", options.octaves);
-  if (!(options.bandwidth >= 0)) throw InputError("[mmd] expected a positive bandwidth, or 0 for the median, got {}", options.bandwidth);
+  if (options.octaves < 0 || options.octaves > 8)
+    throw InputError("[mmd] expected 0 to 8 octaves, got {}", options.octaves);
+  if (!(options.bandwidth >= 0))
+    throw InputError("[mmd] expected a positive bandwidth, or 0 for the median, got {}", options.bandwidth);
   const Key key = Key(options.seed).child("mmd");
-  const Points x = subsample(real, options.points, key.child("real")), y = subsample(fake, options.points, key.child("fake"));
+  const Points x = subsample(real, options.points, key.child("real")),
+               y = subsample(fake, options.points, key.child("fake"));
 
   MmdScore score;
   score.real_points = x.n;

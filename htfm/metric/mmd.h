@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
+#include "htfm/base/api.h"
 #include "htfm/stat/points.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct MmdOptions {
   int64_t points = 4096;  // at most so many of each set, drawn at random without replacement
@@ -24,4 +25,4 @@ struct MmdScore {
 MmdScore mmd(const at::Tensor& real, const at::Tensor& fake, const MmdOptions& options = {});
 MmdScore mmd(const Points& real, const Points& fake, const MmdOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -16,7 +16,8 @@ double sum(const double* x, const double* y, int64_t begin, int64_t end, int64_t
         Vec distance2[1][kPoints];
         tile<D>(x, dim, group, 1, y + block * dim * kBlock + p, distance2);
         double e[kPoints * kLanes];
-        for (int i = 0; i < kPoints; ++i) store(e + i * kLanes, min(distance2[0][i], splat(1e300)));  // two empty lanes differ by NaN
+        for (int i = 0; i < kPoints; ++i)
+          store(e + i * kLanes, min(distance2[0][i], splat(1e300)));  // two empty lanes differ by NaN
         for (double& v : e) v = exp_double(-rate * v);
         for (int s = 0; s < scales; ++s) {
           for (int i = 0; i < kPoints; ++i)

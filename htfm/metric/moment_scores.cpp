@@ -29,7 +29,8 @@ class Column {
     if (largest > 0)
       for (double& v : x) v /= largest;
     const int64_t count = std::min(n_, kLargest);
-    std::nth_element(x.begin(), x.begin() + (count - 1), x.end(), [](double a, double b) { return std::abs(a) > std::abs(b); });
+    std::nth_element(x.begin(), x.begin() + (count - 1), x.end(),
+                     [](double a, double b) { return std::abs(a) > std::abs(b); });
     largest_.assign(x.begin(), x.begin() + count);
     sum_rest(std::vector<double>(x.begin() + count, x.end()));
     for (size_t p = 0; p < 4; ++p) sums_[p] = static_cast<double>(n_ - count) * rest_mean_[p];
@@ -46,7 +47,8 @@ class Column {
     const int64_t drawn = binomial_quantile(n_, static_cast<double>(count) / static_cast<double>(n_), z[4]);
     Sums sums{};
     const Key rows = key.child("rows");
-    for (int64_t i = 0; i < drawn; ++i) add(sums, largest_[rows.below(static_cast<uint64_t>(count), static_cast<uint64_t>(i))]);
+    for (int64_t i = 0; i < drawn; ++i)
+      add(sums, largest_[rows.below(static_cast<uint64_t>(count), static_cast<uint64_t>(i))]);
     const auto rest = static_cast<double>(n_ - drawn);
     for (size_t p = 0; p < 4; ++p) {
       double noise = 0;
@@ -94,11 +96,13 @@ class Column {
 
 Scored distance_from_one(const Scored& ratio) { return magnitude({ratio.value - 1, ratio.low - 1, ratio.high - 1}); }
 
-MomentScore score_column(const Points& real, const Points& fake, int64_t column, const BootstrapOptions& options, Key key) {
+MomentScore score_column(const Points& real, const Points& fake, int64_t column, const BootstrapOptions& options,
+                         Key key) {
   const Column a(real, column), b(fake, column);
   std::vector<double> values[6];
   const auto add = [&](const MomentShape& r, const MomentShape& f) {
-    const double row[6] = {r.kurtosis, f.kurtosis, r.skewness, f.skewness, f.kurtosis / r.kurtosis, f.skewness / r.skewness};
+    const double row[6] = {
+        r.kurtosis, f.kurtosis, r.skewness, f.skewness, f.kurtosis / r.kurtosis, f.skewness / r.skewness};
     for (size_t i = 0; i < 6; ++i) values[i].push_back(row[i]);
   };
   for (int64_t r = 0; r < options.rounds; ++r) {
@@ -119,7 +123,8 @@ MomentScore score_column(const Points& real, const Points& fake, int64_t column,
 
 MomentShape moment_shape(const std::array<double, 4>& sums, double n) {
   const double m = sums[0] / n, a2 = sums[1] / n, a3 = sums[2] / n, a4 = sums[3] / n;
-  const double m2 = a2 - m * m, m3 = a3 - 3 * m * a2 + 2 * m * m * m, m4 = a4 - 4 * m * a3 + 6 * m * m * a2 - 3 * m * m * m * m;
+  const double m2 = a2 - m * m, m3 = a3 - 3 * m * a2 + 2 * m * m * m,
+               m4 = a4 - 4 * m * a3 + 6 * m * m * a2 - 3 * m * m * m * m;
   if (!(m2 > 1e-14 * a2)) return {};  // without spread but for rounding
   return {m3 / (m2 * std::sqrt(m2)), m4 / (m2 * m2)};
 }
@@ -130,7 +135,8 @@ MomentScores moment_scores(const Points& real, const Points& fake, const Bootstr
   MomentScores out;
   out.columns.resize(static_cast<size_t>(real.dim));
   const Key key = Key(options.seed).child("moment_scores");
-  parallel_for(real.dim, [&](int64_t k) { out.columns[static_cast<size_t>(k)] = score_column(real, fake, k, options, key); });
+  parallel_for(real.dim,
+               [&](int64_t k) { out.columns[static_cast<size_t>(k)] = score_column(real, fake, k, options, key); });
   std::vector<Scored> kr, sr;
   for (const MomentScore& c : out.columns) kr.push_back(c.kr), sr.push_back(c.sr);
   out.kr = mean_of(kr), out.sr = mean_of(sr);

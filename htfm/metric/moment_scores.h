@@ -5,10 +5,11 @@
 #include <limits>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/stat/bootstrap.h"
 #include "htfm/stat/points.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// Population skewness and kurtosis; NaN without spread.
 struct MomentShape {
@@ -31,4 +32,4 @@ struct MomentScores {
 /// The largest rows are drawn anew one by one, the sums over the many others as normal variables with their covariance.
 MomentScores moment_scores(const Points& real, const Points& fake, const BootstrapOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -50,7 +50,8 @@ void finish(PrdScore& score) {
 }  // namespace
 
 PrdScore prd_of_histograms(const std::vector<double>& real, const std::vector<double>& fake, int64_t angles) {
-  if (real.size() != fake.size()) throw InputError("[f1_prd] expected histograms of one size, got {} and {}", real.size(), fake.size());
+  if (real.size() != fake.size())
+    throw InputError("[f1_prd] expected histograms of one size, got {} and {}", real.size(), fake.size());
   PrdScore score = empty_score(angles);
   score.clusters = static_cast<int64_t>(real.size());
   add_curve(real, fake, 1.0, score);
@@ -60,8 +61,10 @@ PrdScore prd_of_histograms(const std::vector<double>& real, const std::vector<do
 
 PrdScore f1_prd(const Points& real, const Points& fake, const PrdOptions& options) {
   check_same_dimension(real, fake, "f1_prd");
-  if (options.clusterings < 1) throw InputError("[f1_prd] expected at least one clustering, got {}", options.clusterings);
-  if (options.clusters < 0) throw InputError("[f1_prd] expected at least one cluster, or 0 for the default, got {}", options.clusters);
+  if (options.clusterings < 1)
+    throw InputError("[f1_prd] expected at least one clustering, got {}", options.clusterings);
+  if (options.clusters < 0)
+    throw InputError("[f1_prd] expected at least one cluster, or 0 for the default, got {}", options.clusters);
   PrdScore score = empty_score(options.angles);
   const int64_t n = score.points = std::min(real.n, fake.n);
   score.clusters = options.clusters > 0 ? options.clusters : n <= 2500 ? 20 : 100;
@@ -80,7 +83,8 @@ PrdScore f1_prd(const Points& real, const Points& fake, const PrdOptions& option
       histograms[static_cast<size_t>(2 * run + (i >= n))][static_cast<size_t>(result.labels[static_cast<size_t>(i)])] +=
           1 / static_cast<double>(n);
   });
-  for (size_t run = 0; run < runs; ++run) add_curve(histograms[2 * run], histograms[2 * run + 1], 1 / static_cast<double>(runs), score);
+  for (size_t run = 0; run < runs; ++run)
+    add_curve(histograms[2 * run], histograms[2 * run + 1], 1 / static_cast<double>(runs), score);
   finish(score);
   return score;
 }

@@ -46,7 +46,8 @@ KnnScore f1_knn(const Points& real, const Points& fake, int k) {
   check_same_dimension(real, fake, "f1_knn");
   if (k < 1) throw InputError("[f1_knn] expected k of at least 1, got {}", k);
   if (real.n <= k || fake.n <= k)
-    throw InputError("[f1_knn] expected more than k = {} points in each set, got {} (real) and {} (fake)", k, real.n, fake.n);
+    throw InputError("[f1_knn] expected more than k = {} points in each set, got {} (real) and {} (fake)", k, real.n,
+                     fake.n);
   const Points* points[2] = {&real, &fake};
   std::unique_ptr<BlockedPoints> set[2];
   parallel_for(2, [&](int64_t i) { set[i] = std::make_unique<BlockedPoints>(*points[i], real.dim <= kMaxTreeDim); });

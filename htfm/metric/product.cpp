@@ -4,8 +4,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 
-#include "htfm/base/single_thread_guard.h"
 #include "htfm/base/parallel.h"
+#include "htfm/base/single_thread_guard.h"
 
 namespace htfm {
 namespace {
@@ -27,7 +27,8 @@ std::vector<Tile> tiles(int64_t n, int64_t m, Part part, int64_t side = kTile) {
         out.push_back(tile);
         continue;
       }
-      for (const Tile& t : tiles(tile.rows, tile.columns, part, side / 2)) out.push_back({i + t.i, t.rows, j + t.j, t.columns});
+      for (const Tile& t : tiles(tile.rows, tile.columns, part, side / 2))
+        out.push_back({i + t.i, t.rows, j + t.j, t.columns});
     }
   return out;
 }
@@ -55,8 +56,9 @@ void add_product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b
             [&](const Tile& t) { cut(out, t).addmm_(a.narrow(0, t.i, t.rows), b.narrow(1, t.j, t.columns)); });
 }
 
-// Row block by row block, as LAPACK's dsygst: d^3 operations, where two plain products take four times as many. With the rows above
-// already done, the rows K of s add N' L + L' N to them, where L = l[K, above] and N = s[K, above] l[above, above] + s[K, K] L / 2.
+// Row block by row block, as LAPACK's dsygst: d^3 operations, where two plain products take four times as many. With
+// the rows above already done, the rows K of s add N' L + L' N to them, where L = l[K, above] and N = s[K, above]
+// l[above, above] + s[K, K] L / 2.
 at::Tensor congruence(const at::Tensor& l, const at::Tensor& s) {
   constexpr int64_t kStep = 192;
   const int64_t d = l.size(0);

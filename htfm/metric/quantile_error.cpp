@@ -8,16 +8,16 @@
 #include "htfm/base/error.h"
 #include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
-#include "htfm/stat/sort.h"
 #include "htfm/metric/tails.h"
+#include "htfm/stat/sort.h"
 
 namespace htfm {
 
 namespace {
 
 // Quantile of values of which value i stands `counts[i]` times, `total` in all.
-double counted_quantile(const std::vector<double>& sorted, const std::vector<int64_t>& order, const std::vector<int32_t>& counts,
-                        int64_t total, double level) {
+double counted_quantile(const std::vector<double>& sorted, const std::vector<int64_t>& order,
+                        const std::vector<int32_t>& counts, int64_t total, double level) {
   const double position = level * static_cast<double>(total - 1);
   const auto below = static_cast<int64_t>(position);
   int64_t seen = total;
@@ -27,7 +27,8 @@ double counted_quantile(const std::vector<double>& sorted, const std::vector<int
     const int64_t count = counts[order[i]];
     if (count == 0) continue;
     seen -= count;
-    if (seen <= below) return std::lerp(sorted[i], below + 1 < seen + count ? sorted[i] : above, position - static_cast<double>(below));
+    if (seen <= below)
+      return std::lerp(sorted[i], below + 1 < seen + count ? sorted[i] : above, position - static_cast<double>(below));
     above = sorted[i];
   }
   return sorted.front();
@@ -73,7 +74,8 @@ QuantileYardstick::QuantileYardstick(const at::Tensor& real, std::vector<double>
 
 std::vector<double> QuantileYardstick::view_values(const at::Tensor& rows, int64_t view) const {
   const int64_t n = rows.size(0), d = rows.size(1), k = column(view);
-  if (d != static_cast<int64_t>(centre_.size())) throw InputError("[quantiles] expected {} columns, got {}", centre_.size(), d);
+  if (d != static_cast<int64_t>(centre_.size()))
+    throw InputError("[quantiles] expected {} columns, got {}", centre_.size(), d);
   const double* x = rows.const_data_ptr<double>();
   std::vector<double> out(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
@@ -82,7 +84,8 @@ std::vector<double> QuantileYardstick::view_values(const at::Tensor& rows, int64
       continue;
     }
     double square = 0;
-    for (const int64_t c : columns_) square += (x[i * d + c] - centre_[c]) / scale_[c] * ((x[i * d + c] - centre_[c]) / scale_[c]);
+    for (const int64_t c : columns_)
+      square += (x[i * d + c] - centre_[c]) / scale_[c] * ((x[i * d + c] - centre_[c]) / scale_[c]);
     out[i] = std::sqrt(square);
   }
   return out;
@@ -107,12 +110,13 @@ std::vector<double> QuantileYardstick::quantiles(const at::Tensor& rows) const {
 
 std::vector<double> QuantileYardstick::errors(const std::vector<double>& model, const std::vector<double>& real) const {
   std::vector<double> out(real.size());
-  for (size_t i = 0; i < out.size(); ++i) out[i] = model[i] > 0 && real[i] > 0 ? std::abs(std::log(model[i] / real[i])) : kNan;
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = model[i] > 0 && real[i] > 0 ? std::abs(std::log(model[i] / real[i])) : kNan;
   return out;
 }
 
-std::vector<QuantileYardstick::Score> QuantileYardstick::compare(const std::vector<std::vector<double>>& models, Key key,
-                                                                 int64_t rounds) const {
+std::vector<QuantileYardstick::Score> QuantileYardstick::compare(const std::vector<std::vector<double>>& models,
+                                                                 Key key, int64_t rounds) const {
   const auto n = static_cast<int64_t>(sorted_[0].size());
   std::vector<std::vector<double>> drawn(models.size(), std::vector<double>(static_cast<size_t>(rounds)));
   parallel_for(rounds, [&](int64_t round) {
@@ -121,7 +125,8 @@ std::vector<QuantileYardstick::Score> QuantileYardstick::compare(const std::vect
     for (int64_t i = 0; i < n; ++i) ++counts[own.below(static_cast<uint64_t>(n), static_cast<uint64_t>(i))];
     std::vector<double> real;
     for (int64_t view = 0; view < views(); ++view)
-      for (const double level : levels_) real.push_back(counted_quantile(sorted_[view], order_[view], counts, n, level));
+      for (const double level : levels_)
+        real.push_back(counted_quantile(sorted_[view], order_[view], counts, n, level));
     for (size_t m = 0; m < models.size(); ++m) drawn[m][round] = finite_mean(errors(models[m], real));
   });
   std::vector<Score> out(models.size());

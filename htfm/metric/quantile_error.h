@@ -1,4 +1,5 @@
-// How far the quantiles of models lie from those of held-out rows: of each column's distance from its median, and of the radius.
+// How far the quantiles of models lie from those of held-out rows: of each column's distance from its median, and of
+// the radius.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/random.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// Held-out rows as a yardstick. A view is one number of a row: |x - median| of a column that varies, or, last, the radius of all columns
-/// in units of their quantile ranges.
+/// Held-out rows as a yardstick. A view is one number of a row: |x - median| of a column that varies, or, last, the
+/// radius of all columns in units of their quantile ranges.
 class QuantileYardstick {
  public:
   /// `real`: n x d float64, finite, at least two rows.
@@ -40,8 +42,8 @@ class QuantileYardstick {
     double difference = 0;                 ///< its value
     bool differs() const { return lower > 0 || upper < 0; }
   };
-  /// Scores of models given by their quantiles, with intervals by drawing the held-out rows anew `rounds` times; all models meet the same
-  /// draws.
+  /// Scores of models given by their quantiles, with intervals by drawing the held-out rows anew `rounds` times; all
+  /// models meet the same draws.
   std::vector<Score> compare(const std::vector<std::vector<double>>& models, Key key, int64_t rounds = 400) const;
 
  private:
@@ -57,4 +59,4 @@ class QuantileYardstick {
 /// Mean of the numbers that are finite; NaN where none is.
 double finite_mean(std::span<const double> values);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

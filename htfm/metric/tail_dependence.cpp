@@ -58,11 +58,13 @@ Counts count(const Bits& a, const Bits& b) {
   return c;
 }
 
-/// Counts of a resample for three standard normal numbers. The thresholds stay: dividing by the drawn number of extreme rows does what
-/// drawing them anew would, where the dependence is the same at nearby levels.
+/// Counts of a resample for three standard normal numbers. The thresholds stay: dividing by the drawn number of extreme
+/// rows does what drawing them anew would, where the dependence is the same at nearby levels.
 Counts redraw(const Counts& c, int64_t n, const double* z) {
   Counts out;
-  const auto share = [](int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0; };
+  const auto share = [](int64_t part, int64_t all) {
+    return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0;
+  };
   out.both = binomial_quantile(n, share(c.both, n), z[0]);
   out.first = binomial_quantile(n - out.both, share(c.first, n - c.both), z[1]);
   out.second = binomial_quantile(n - out.both - out.first, share(c.second, n - c.both - c.first), z[2]);
@@ -73,7 +75,8 @@ std::vector<PairDependence> choose_pairs(int64_t dim, int64_t most, Key key) {
   const int64_t all = dim * (dim - 1) / 2;
   std::set<int64_t> chosen;
   for (int64_t i = 0; static_cast<int64_t>(chosen.size()) < std::min(all, most); ++i)
-    chosen.insert(all <= most ? i : static_cast<int64_t>(key.below(static_cast<uint64_t>(all), static_cast<uint64_t>(i))));
+    chosen.insert(all <= most ? i
+                              : static_cast<int64_t>(key.below(static_cast<uint64_t>(all), static_cast<uint64_t>(i))));
   std::vector<PairDependence> pairs;
   int64_t start = 0, first = 0;  // number of the pair (first, first + 1)
   for (const int64_t i : chosen) {
@@ -83,7 +86,8 @@ std::vector<PairDependence> choose_pairs(int64_t dim, int64_t most, Key key) {
   return pairs;
 }
 
-Chi compare(const Counts& real, int64_t n, const Counts& fake, int64_t m, const std::vector<double>& normal, double level) {
+Chi compare(const Counts& real, int64_t n, const Counts& fake, int64_t m, const std::vector<double>& normal,
+            double level) {
   std::vector<double> a, b, difference;
   for (size_t r = 0; r + 6 <= normal.size(); r += 6) {
     a.push_back(redraw(real, n, normal.data() + r).chi());
@@ -125,7 +129,8 @@ TailDependence tail_dependence(const Points& real, const Points& fake, const Tai
     const auto &a = extremes.at(pair.first), &b = extremes.at(pair.second);
     for (size_t l = 0; l < 2 * levels; ++l)
       (l < levels ? pair.above : pair.below)
-          .push_back(compare(count(a[0][l], b[0][l]), real.n, count(a[1][l], b[1][l]), fake.n, normal, options.bootstrap.level));
+          .push_back(compare(count(a[0][l], b[0][l]), real.n, count(a[1][l], b[1][l]), fake.n, normal,
+                             options.bootstrap.level));
   });
   for (size_t l = 0; l < levels; ++l) {
     std::vector<Scored> above, below;

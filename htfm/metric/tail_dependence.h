@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/stat/bootstrap.h"
 #include "htfm/stat/points.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct TailDependenceOptions {
   std::vector<double> levels = {0.95, 0.99};
@@ -15,8 +16,8 @@ struct TailDependenceOptions {
   BootstrapOptions bootstrap = {};
 };
 
-/// chi(u) = P(both columns beyond their u-quantiles) / (1 - u): 1 - u where they are independent, 1 where they are one; each set has its
-/// own quantiles. NaN where fewer than one row lies beyond.
+/// chi(u) = P(both columns beyond their u-quantiles) / (1 - u): 1 - u where they are independent, 1 where they are one;
+/// each set has its own quantiles. NaN where fewer than one row lies beyond.
 struct Chi {
   Scored real, fake, difference;  // fake - real
 };
@@ -34,4 +35,4 @@ struct TailDependence {
 
 TailDependence tail_dependence(const Points& real, const Points& fake, const TailDependenceOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -22,7 +22,9 @@ int64_t index_points(const TailScoreOptions& options, int64_t n) {
 /// So many of the largest of n values the scores look at.
 int64_t values_needed(const TailScoreOptions& options, int64_t n) {
   int64_t needed = index_points(options, n) + 1;
-  const auto see = [&](double level) { needed = std::max(needed, n - static_cast<int64_t>(level * static_cast<double>(n - 1))); };
+  const auto see = [&](double level) {
+    needed = std::max(needed, n - static_cast<int64_t>(level * static_cast<double>(n - 1)));
+  };
   for (const double level : options.levels) see(level);
   for (const double level : options.msle_levels) see(level);
   see(options.cut);
@@ -45,7 +47,8 @@ class Scorer {
         fake_draws_(fake.n, values_needed(options, fake.n), options.bootstrap.rounds, key_.child("fake")) {}
 
   /// Scores a view; gives the KS distances of the rounds for whoever wants to combine them.
-  ViewScore score(std::vector<double> real_values, std::vector<double> fake_values, std::vector<double>* ks_rounds = nullptr) const {
+  ViewScore score(std::vector<double> real_values, std::vector<double> fake_values,
+                  std::vector<double>* ks_rounds = nullptr) const {
     const TailView real(std::move(real_values), real_draws_.reach(), std::numeric_limits<double>::infinity());
     const TailView fake(std::move(fake_values), fake_draws_.reach(), real.top().back());
     const ViewPair pair(real, fake);
@@ -68,13 +71,15 @@ class Scorer {
     const std::vector<double> ks = gather([](const Figures& f) { return f.beyond.ks; });
     if (std::min(own.beyond.real, own.beyond.fake) >= kFewest) {
       s.ks = reflected_interval(own.beyond.ks, ks, level);
-      // The distance of equal laws is all noise, which reflection removes only in part; Kolmogorov's law says how much there is.
+      // The distance of equal laws is all noise, which reflection removes only in part; Kolmogorov's law says how much
+      // there is.
       const double sizes = 1 / static_cast<double>(own.beyond.real) + 1 / static_cast<double>(own.beyond.fake);
       const double noise = std::sqrt(-0.5 * std::log((1 - level) / 2) * sizes);
       if (s.ks.has_interval()) s.ks.low = std::min(s.ks.low, std::max(0.0, s.ks.value - noise));
     }
     s.share = percentile_interval(own.beyond.share, gather([](const Figures& f) { return f.beyond.share; }), level);
-    s.exceedances.count = percentile_interval(own.exceedances, gather([](const Figures& f) { return f.exceedances; }), level);
+    s.exceedances.count =
+        percentile_interval(own.exceedances, gather([](const Figures& f) { return f.exceedances; }), level);
     const auto count = static_cast<int64_t>(own.exceedances);
     s.exceedances.expected = static_cast<double>(fake.size()) / static_cast<double>(real.size() + 1);
     s.exceedances.p_more = exceedance_probability(real.size(), fake.size(), count);
@@ -95,7 +100,8 @@ class Scorer {
       const double error = log_ratio(level);
       f.msle += error * error / static_cast<double>(options_.msle_levels.size());
     }
-    f.index_error = fake.hill(b, index_points(options_, fake.size())) / real.hill(a, index_points(options_, real.size())) - 1;
+    f.index_error =
+        fake.hill(b, index_points(options_, fake.size())) / real.hill(a, index_points(options_, real.size())) - 1;
     f.beyond = pair.beyond(a, b, options_.cut);
     f.exceedances = static_cast<double>(pair.exceedances(a, b));
     return f;
@@ -170,7 +176,8 @@ TailScores tail_scores(const Points& real, const Points& fake, const TailScoreOp
     const double c = centre[static_cast<size_t>(k)];
     ColumnScore& column = out.columns[static_cast<size_t>(k)];
     ViewScore& view = side == Side::both ? column.both : side == Side::above ? column.above : column.below;
-    std::vector<double>* rounds = side == Side::both ? nullptr : &ks[static_cast<size_t>(2 * k + (side == Side::below))];
+    std::vector<double>* rounds =
+        side == Side::both ? nullptr : &ks[static_cast<size_t>(2 * k + (side == Side::below))];
     view = scorer.score(side_values(real, k, c, side), side_values(fake, k, c, side), rounds);
   });
   for (int64_t k = 0; k < columns; ++k) {
@@ -184,7 +191,8 @@ TailScores tail_scores(const Points& real, const Points& fake, const TailScoreOp
       column.ks = column.below.ks;
       continue;
     }
-    column.ks = reflected_interval((column.above.ks.value + column.below.ks.value) / 2, std::move(both), options.bootstrap.level);
+    column.ks = reflected_interval((column.above.ks.value + column.below.ks.value) / 2, std::move(both),
+                                   options.bootstrap.level);
     column.ks.low = std::min(column.ks.low, (column.above.ks.low + column.below.ks.low) / 2);
   }
   add_means(out);

@@ -1,14 +1,16 @@
-// How well samples match the tails of data: far quantiles, tail index, law beyond a cut, records; of the radius and of each column.
+// How well samples match the tails of data: far quantiles, tail index, law beyond a cut, records; of the radius and of
+// each column.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/stat/bootstrap.h"
 #include "htfm/stat/points.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct TailScoreOptions {
   std::vector<double> levels = {0.99, 0.999, 0.9999};
@@ -32,8 +34,8 @@ struct ViewScore {
   std::vector<Scored> log_q;  // log(q_fake / q_real), one a level; NaN where fewer than one value lies beyond
   Scored msle;                // mean square of the same over msle_levels
   Scored index_error;         // Hill index of the fake set over that of the real one, less 1
-  Scored ks;                  // Kolmogorov-Smirnov distance beyond the cut; NaN where a set has fewer than five values there
-  Scored share;               // share of the fake values beyond the cut over that of the real ones: 1 is right
+  Scored ks;     // Kolmogorov-Smirnov distance beyond the cut; NaN where a set has fewer than five values there
+  Scored share;  // share of the fake values beyond the cut over that of the real ones: 1 is right
   Exceedances exceedances;
 };
 
@@ -57,4 +59,4 @@ struct TailScores {
 TailScores tail_scores(const Points& real, const Points& fake, const TailScoreOptions& options = {});
 TailScores tail_scores(const at::Tensor& real, const at::Tensor& fake, const TailScoreOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

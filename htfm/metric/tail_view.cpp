@@ -32,7 +32,8 @@ double TailView::quantile(Ranks ranks, double level) const {
   const double position = level * (n - 1);
   const auto below = static_cast<int64_t>(position);
   const auto rank = static_cast<size_t>(n_ - 1 - below);
-  const double low = top_[static_cast<size_t>(ranks[rank])], high = top_[static_cast<size_t>(ranks[rank > 0 ? rank - 1 : 0])];
+  const double low = top_[static_cast<size_t>(ranks[rank])],
+               high = top_[static_cast<size_t>(ranks[rank > 0 ? rank - 1 : 0])];
   return std::lerp(low, high, position - static_cast<double>(below));
 }
 
@@ -55,7 +56,9 @@ ViewPair::ViewPair(const TailView& real, const TailView& fake) : real_(real), fa
   }
 }
 
-bool ViewPair::too_far(Ranks fake, int64_t rank) const { return rank > fake.back() && static_cast<int64_t>(fake.size()) < fake_.size(); }
+bool ViewPair::too_far(Ranks fake, int64_t rank) const {
+  return rank > fake.back() && static_cast<int64_t>(fake.size()) < fake_.size();
+}
 
 int64_t ViewPair::drawn(Ranks fake, int64_t rank) const {
   if (too_far(fake, rank)) return rank;
@@ -85,8 +88,10 @@ ViewPair::Beyond ViewPair::beyond(Ranks real, Ranks fake, double level) const {
   for (int64_t j = 0, end = 0; j < out.real; j = end) {
     const auto rank = static_cast<size_t>(real[static_cast<size_t>(j)]);
     const double value = real_.top()[rank];
-    for (end = j + 1; end < out.real && real_.top()[static_cast<size_t>(real[static_cast<size_t>(end)])] == value;) ++end;
-    // Between two real values only the fake law moves, so that the largest distance is at one of them, just above or just below.
+    for (end = j + 1; end < out.real && real_.top()[static_cast<size_t>(real[static_cast<size_t>(end)])] == value;)
+      ++end;
+    // Between two real values only the fake law moves, so that the largest distance is at one of them, just above or
+    // just below.
     const double above = std::abs(static_cast<double>(j) / n - fakes(larger_[rank]) / m);
     const double below = std::abs(static_cast<double>(end) / n - fakes(as_large_[rank]) / m);
     out.ks = std::max({out.ks, above, below});
@@ -94,7 +99,9 @@ ViewPair::Beyond ViewPair::beyond(Ranks real, Ranks fake, double level) const {
   return out;
 }
 
-int64_t ViewPair::exceedances(Ranks real, Ranks fake) const { return drawn(fake, larger_[static_cast<size_t>(real.front())]); }
+int64_t ViewPair::exceedances(Ranks real, Ranks fake) const {
+  return drawn(fake, larger_[static_cast<size_t>(real.front())]);
+}
 
 double exceedance_probability(int64_t n, int64_t m, int64_t count) {
   if (count > m) return 0;

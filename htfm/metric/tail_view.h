@@ -1,4 +1,5 @@
-// The upper tail of one statistic of the rows (a radius, a side of a column): its figures, and those of bootstrap resamples.
+// The upper tail of one statistic of the rows (a radius, a side of a column): its figures, and those of bootstrap
+// resamples.
 #pragma once
 
 #include <cstdint>
@@ -47,15 +48,16 @@ class ViewPair {
   int64_t exceedances(Ranks real, Ranks fake) const;
 
  private:
-  /// Of the first `rank` fake values how many stand in a resample. Resamples that do not reach so far are taken to be the sample: so many
-  /// values have no noise to speak of.
+  /// Of the first `rank` fake values how many stand in a resample. Resamples that do not reach so far are taken to be
+  /// the sample: so many values have no noise to speak of.
   int64_t drawn(Ranks fake, int64_t rank) const;
   bool too_far(Ranks fake, int64_t rank) const;
   const TailView &real_, &fake_;
   std::vector<int64_t> larger_, as_large_;  // fake values larger than, and at least, each of the real top
 };
 
-/// P(N >= count) for the number N of m values above the largest of n others of the same law: that the count largest of all are among the m.
+/// P(N >= count) for the number N of m values above the largest of n others of the same law: that the count largest of
+/// all are among the m.
 double exceedance_probability(int64_t n, int64_t m, int64_t count);
 
 }  // namespace htfm

@@ -14,7 +14,8 @@ TailSide describe(std::vector<double> values, const TailOptions& options) {
   TailSide side;
   const auto n = static_cast<double>(values.size());
   side.hill = hill_index(values, static_cast<int64_t>(options.tail_fraction * n));
-  for (const double level : options.levels) side.quantiles.push_back(n * (1 - level) < 1 - 1e-9 ? kNan : quantile_of_sorted(values, level));
+  for (const double level : options.levels)
+    side.quantiles.push_back(n * (1 - level) < 1 - 1e-9 ? kNan : quantile_of_sorted(values, level));
   side.curve = survival_curve(values, options.curve_points);
   return side;
 }
@@ -32,7 +33,8 @@ TailScore tails(const Points& real, const Points& fake, const TailOptions& optio
   score.levels = options.levels;
   score.real = describe(distances_from(real, score.center), options);
   score.fake = describe(distances_from(fake, score.center), options);
-  for (size_t i = 0; i < options.levels.size(); ++i) score.log_ratio.push_back(std::log(score.fake.quantiles[i] / score.real.quantiles[i]));
+  for (size_t i = 0; i < options.levels.size(); ++i)
+    score.log_ratio.push_back(std::log(score.fake.quantiles[i] / score.real.quantiles[i]));
   return score;
 }
 

@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/stat/order.h"
 #include "htfm/stat/points.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct TailOptions {
   double tail_fraction = 0.005;  // share of the largest radii that the Hill index looks at
@@ -33,4 +34,4 @@ struct TailScore {
 TailScore tails(const at::Tensor& real, const at::Tensor& fake, const TailOptions& options = {});
 TailScore tails(const Points& real, const Points& fake, const TailOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

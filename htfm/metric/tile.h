@@ -18,10 +18,11 @@ inline const double* vector_at(const double* x, int64_t dim, int64_t vector) {
   return x + vector / kGroups * dim * kBlock + vector % kGroups * kLanes;
 }
 
-/// sum[v][p] = squared distances of V consecutive vectors of points to P consecutive lanes of a block, V * P sums held in
-/// registers. D = 0 stands for a dimension known at run time. Vectors from `vectors` on repeat the first.
+/// sum[v][p] = squared distances of V consecutive vectors of points to P consecutive lanes of a block, V * P sums held
+/// in registers. D = 0 stands for a dimension known at run time. Vectors from `vectors` on repeat the first.
 template <int D, int V, int P>
-[[gnu::always_inline]] inline void tile(const double* x, int64_t dim, int64_t first, int vectors, const double* others, Vec (&sum)[V][P]) {
+[[gnu::always_inline]] inline void tile(const double* x, int64_t dim, int64_t first, int vectors, const double* others,
+                                        Vec (&sum)[V][P]) {
   const int64_t size = D > 0 ? D : dim;
   const double* at[V];
   for (int v = 0; v < V; ++v) at[v] = vector_at(x, size, v < vectors ? first + v : first);

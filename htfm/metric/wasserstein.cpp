@@ -18,7 +18,8 @@ std::vector<double> to_blocks(const Points& points) {
 }
 
 /// Projections of n blocked points on one direction.
-void project(const std::vector<double>& blocks, int64_t n, const std::vector<double>& direction, std::vector<double>& out) {
+void project(const std::vector<double>& blocks, int64_t n, const std::vector<double>& direction,
+             std::vector<double>& out) {
   out.resize(static_cast<size_t>(n));
   const double* x = blocks.data();
   for (int64_t begin = 0; begin < n; begin += kBlock) {
@@ -52,7 +53,8 @@ double w1_sorted(std::span<const double> a, std::span<const double> b) {
       for (size_t i = begin; i < std::min(n, begin + kPart); ++i) part += std::abs(a[i] - b[i]);
     return total / static_cast<double>(n);
   }
-  // Between neighbouring multiples of 1/n and 1/m both quantile functions are constant; levels are counted in units of 1/(nm).
+  // Between neighbouring multiples of 1/n and 1/m both quantile functions are constant; levels are counted in units of
+  // 1/(nm).
   size_t i = 0, j = 0, level = 0;
   for (size_t step = 0; i < n && j < m; ++step) {
     const size_t end_a = (i + 1) * m, end_b = (j + 1) * n, next = std::min(end_a, end_b);
@@ -73,7 +75,8 @@ double w1_pooled(const Points& real, const Points& fake) {
 
 SlicedScore w1_sliced(const Points& real, const Points& fake, const SlicedOptions& options) {
   check_same_dimension(real, fake, "w1_sliced");
-  if (options.directions < 1) throw InputError("[w1_sliced] expected at least one direction, got {}", options.directions);
+  if (options.directions < 1)
+    throw InputError("[w1_sliced] expected at least one direction, got {}", options.directions);
   const Key key = Key(options.seed).child("w1_sliced");
   const std::vector<double> real_blocks = to_blocks(real), fake_blocks = to_blocks(fake);
   std::vector<double> distances(static_cast<size_t>(options.directions));

@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <span>
 
+#include "htfm/base/api.h"
 #include "htfm/stat/points.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// Exact W1 of two sorted samples, sizes may differ: the area between the quantile functions.
 double w1_sorted(std::span<const double> a, std::span<const double> b);
 
-/// Exact W1 of the coordinates of all points, taken as two one-dimensional samples. The sets may differ in size, and even in dimension.
+/// Exact W1 of the coordinates of all points, taken as two one-dimensional samples. The sets may differ in size, and
+/// even in dimension.
 double w1_pooled(const at::Tensor& real, const at::Tensor& fake);
 double w1_pooled(const Points& real, const Points& fake);
 
@@ -29,4 +31,4 @@ struct SlicedScore {
 SlicedScore w1_sliced(const at::Tensor& real, const at::Tensor& fake, const SlicedOptions& options = {});
 SlicedScore w1_sliced(const Points& real, const Points& fake, const SlicedOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

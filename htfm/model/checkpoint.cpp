@@ -22,7 +22,8 @@ at::Tensor vector_tensor(const std::vector<double>& v) {
 }
 
 std::vector<double> tensor_vector(const at::Tensor& t) {
-  if (t.scalar_type() != at::kDouble) throw InputError("[checkpoint] expected float64, got {}", dtype_name(t.scalar_type()));
+  if (t.scalar_type() != at::kDouble)
+    throw InputError("[checkpoint] expected float64, got {}", dtype_name(t.scalar_type()));
   const double* p = t.const_data_ptr<double>();
   return {p, p + t.numel()};
 }
@@ -42,11 +43,13 @@ Checkpoint Checkpoint::read(const std::string& path) {
     throw InputError("[checkpoint] {}: expected format {}, got {}", path, kFormat, format);
   if (!file.content.hashed)
     throw InputError(
-        "[checkpoint] {}: expected the hashes that htfm writes into a checkpoint, got none: the file was changed or made by another "
+        "[checkpoint] {}: expected the hashes that htfm writes into a checkpoint, got none: the file was changed or "
+        "made by another "
         "program",
         path);
   file.record = nlohmann::json::parse(metadata(file, "info"), nullptr, false);
-  if (!file.record.is_object()) throw InputError("[checkpoint] {}: expected a JSON object as 'info' in its metadata, got another", path);
+  if (!file.record.is_object())
+    throw InputError("[checkpoint] {}: expected a JSON object as 'info' in its metadata, got another", path);
   return file;
 }
 
@@ -59,12 +62,15 @@ void Checkpoint::write() const {
 
 const at::Tensor& Checkpoint::tensor(const std::string& name) const {
   const auto found = content.tensors.find(name);
-  if (found == content.tensors.end()) throw InputError("[checkpoint] {}: expected the tensor '{}', got none", path, name);
+  if (found == content.tensors.end())
+    throw InputError("[checkpoint] {}: expected the tensor '{}', got none", path, name);
   return found->second;
 }
 
-void save_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix, Checkpoint& file) {
-  for (const ParameterInfo& p : layout.list()) file.content.tensors[prefix + p.name] = flat.narrow(0, p.offset, p.size).view(p.shape);
+void save_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix,
+                     Checkpoint& file) {
+  for (const ParameterInfo& p : layout.list())
+    file.content.tensors[prefix + p.name] = flat.narrow(0, p.offset, p.size).view(p.shape);
 }
 
 at::Tensor load_parameters(const ParameterLayout& layout, const std::string& prefix, const Checkpoint& file) {
@@ -72,9 +78,10 @@ at::Tensor load_parameters(const ParameterLayout& layout, const std::string& pre
   for (const ParameterInfo& p : layout.list()) {
     const at::Tensor& t = file.tensor(prefix + p.name);
     if (t.scalar_type() != at::kFloat || t.sizes() != at::IntArrayRef(p.shape))
-      throw InputError("[checkpoint] {}: expected '{}' in float32 of shape {}, got {} of shape {}", file.path, prefix + p.name,
-                       shape_text(p.shape), dtype_name(t.scalar_type()), shape_text(t.sizes()));
-    std::memcpy(flat.mutable_data_ptr<float>() + p.offset, t.const_data_ptr<float>(), static_cast<size_t>(p.size) * sizeof(float));
+      throw InputError("[checkpoint] {}: expected '{}' in float32 of shape {}, got {} of shape {}", file.path,
+                       prefix + p.name, shape_text(p.shape), dtype_name(t.scalar_type()), shape_text(t.sizes()));
+    std::memcpy(flat.mutable_data_ptr<float>() + p.offset, t.const_data_ptr<float>(),
+                static_cast<size_t>(p.size) * sizeof(float));
   }
   return flat;
 }
@@ -139,25 +146,31 @@ Model load_model(const Checkpoint& file) {
       m.clock_.explanation = record.at("clock_explanation");
     }
   } catch (const nlohmann::json::exception& e) {
-    throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", file.path, e.what());
+    throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", file.path,
+                     e.what());
   }
   if (file.has("clock.table")) m.clock_.spec.table = tensor_vector(file.tensor("clock.table"));
   if (m.config_.net.kind == "torchscript" && m.config_.net.sha256.empty())
     throw InputError("[checkpoint] {}: expected the SHA-256 of its network's file, got none", file.path);
   if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", file.path, m.dim_);
-  m.build(DataScale(tensor_vector(file.tensor("data_scale.log_source")), tensor_vector(file.tensor("data_scale.log_scale"))));
+  m.build(DataScale(tensor_vector(file.tensor("data_scale.log_source")),
+                    tensor_vector(file.tensor("data_scale.log_scale"))));
   m.method_->load_state(file.content.tensors, file.path);
   const ParameterLayout& layout = m.network_->layout();
   m.trained = {load_parameters(layout, "model.", file), load_parameters(layout, "ema.", file), {}};
   if (m.best_step > 0) m.trained.best = load_parameters(layout, "best.", file);
   if (m.config_.path.learn) {
-    m.curves = {load_parameters(m.curve_layout_, "schedule.model.", file), load_parameters(m.curve_layout_, "schedule.ema.", file), {}};
+    m.curves = {load_parameters(m.curve_layout_, "schedule.model.", file),
+                load_parameters(m.curve_layout_, "schedule.ema.", file),
+                {}};
     m.use_curves(true);
   }
   m.standardiser = RunningStandardiser(m.method_->feature().size());
-  m.standardiser.load({file.tensor("standardiser.count"), file.tensor("standardiser.mean"), file.tensor("standardiser.m2")});
+  m.standardiser.load(
+      {file.tensor("standardiser.count"), file.tensor("standardiser.mean"), file.tensor("standardiser.m2")});
   m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
-  if (m.transform_.dim() != m.dim_) throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
+  if (m.transform_.dim() != m.dim_)
+    throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
   return m;
 }
 

@@ -1,4 +1,5 @@
-// What a checkpoint file holds: tensors, the configuration and a record of figures. Model and training state each save their own part.
+// What a checkpoint file holds: tensors, the configuration and a record of figures. Model and training state each save
+// their own part.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -27,7 +28,8 @@ Model load_model(const Checkpoint& file);
 void save_model(const Model& model, Checkpoint& file);
 
 /// Adds the slices of a flat buffer as named tensors, and reads them back.
-void save_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix, Checkpoint& file);
+void save_parameters(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix,
+                     Checkpoint& file);
 at::Tensor load_parameters(const ParameterLayout& layout, const std::string& prefix, const Checkpoint& file);
 
 }  // namespace htfm

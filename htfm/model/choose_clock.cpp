@@ -4,9 +4,9 @@
 #include <cmath>
 #include <optional>
 
-#include "htfm/stat/sort.h"
 #include "htfm/stat/mixing_law.h"
 #include "htfm/stat/scatter.h"
+#include "htfm/stat/sort.h"
 #include "htfm/tail/student_check.h"
 
 namespace htfm {
@@ -33,15 +33,18 @@ std::vector<double> sorted_radii(const at::Tensor& rows) {
 ChosenClock fit_clock(const ClockSpec& asked, const at::Tensor& rows) {
   ChosenClock chosen{asked};
   const TailReport tail = diagnose_tail("radius", sorted_radii(rows));
-  const MixingLaw law = fit_mixing_law(sorted_radii(rows), rows.size(1), tail.choice, tail.verdict == TailVerdict::heavy);
+  const MixingLaw law =
+      fit_mixing_law(sorted_radii(rows), rows.size(1), tail.choice, tail.verdict == TailVerdict::heavy);
   chosen.spec.table = law.law.numbers();
   chosen.explanation = fmt::format(
-      "The clock is the law of V that makes sqrt(V) times a normal vector as long as the rows are, by smoothed maximum likelihood: half of "
+      "The clock is the law of V that makes sqrt(V) times a normal vector as long as the rows are, by smoothed maximum "
+      "likelihood: half of "
       "all V lie between {:.3g} and {:.3g}. The tail of the radius is {}",
       std::exp(law.law.log_upper_quantile(0.75)), std::exp(law.law.log_upper_quantile(0.25)), tail.sentence);
   if (law.join > 0)
     chosen.explanation +=
-        fmt::format(" So V has a Pareto tail of exponent {:.3g}, half that index, for radii beyond {:.3g}.", law.law.exponent(), law.join);
+        fmt::format(" So V has a Pareto tail of exponent {:.3g}, half that index, for radii beyond {:.3g}.",
+                    law.law.exponent(), law.join);
   else
     chosen.explanation += " So V is bounded by what the data show.";
   return chosen;
@@ -52,12 +55,15 @@ std::optional<ChosenClock> student_clock(const Diagnosis& diagnosis, int grid, c
   if (rows.size(0) < 10 * (rows.size(1) + 2)) return std::nullopt;
   const StudentCheck check = check_student_t(rows);
   const double nu = check.law.nu;
-  const bool tail_agrees = diagnosis.verdict != TailVerdict::heavy || diagnosis.decisive()->choice.index_interval().contains(nu);
+  const bool tail_agrees =
+      diagnosis.verdict != TailVerdict::heavy || diagnosis.decisive()->choice.index_interval().contains(nu);
   if (!check.fits() || !tail_agrees || !(nu < kLightFreedom)) return std::nullopt;
   ChosenClock chosen{{"inverse-gamma", {{"nu", nu}}, grid}};
   chosen.explanation = fmt::format(
-      "A Student-t law with {:.3g} degrees of freedom ({:.2g} to {:.2g}) fits the distances of the rows from their centre (p = {:.2g}); "
-      "that is known from all rows, and better than from the largest alone, whose tail is {} So the clock is inverse-gamma with nu = "
+      "A Student-t law with {:.3g} degrees of freedom ({:.2g} to {:.2g}) fits the distances of the rows from their "
+      "centre (p = {:.2g}); "
+      "that is known from all rows, and better than from the largest alone, whose tail is {} So the clock is "
+      "inverse-gamma with nu = "
       "{:.3g}.",
       nu, check.freedom.lower, check.freedom.upper, check.p_value, diagnosis.decisive()->sentence, nu);
   return chosen;
@@ -89,20 +95,25 @@ ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid, const at::Tensor
     chosen.spec.family = "inverse-gamma";
     chosen.spec.parameters["nu"] = rounded(std::clamp(tail.index(), 0.3, 30.0));
     chosen.explanation =
-        seen + fmt::format(" So the clock is inverse-gamma with nu = {:.2g}: a Student-t source whose tail has the data's index.",
-                           chosen.spec.parameters["nu"]);
+        seen +
+        fmt::format(
+            " So the clock is inverse-gamma with nu = {:.2g}: a Student-t source whose tail has the data's index.",
+            chosen.spec.parameters["nu"]);
     if (std::isinf(index.upper) || index.upper > 1.5 * index.lower)
-      chosen.explanation += fmt::format(" The index is known only to lie {}; more rows would narrow it.",
-                                        std::isinf(index.upper) ? fmt::format("over {:.2g}", index.lower)
-                                                                : fmt::format("between {:.2g} and {:.2g}", index.lower, index.upper));
+      chosen.explanation +=
+          fmt::format(" The index is known only to lie {}; more rows would narrow it.",
+                      std::isinf(index.upper) ? fmt::format("over {:.2g}", index.lower)
+                                              : fmt::format("between {:.2g} and {:.2g}", index.lower, index.upper));
   } else if (tail.k > 0 && tail.gamma > 0.1) {
     // Between the two mistakes a source that is a little too heavy costs less: a light one cannot reach far at all.
     chosen.spec.family = "inverse-gamma";
     chosen.spec.parameters["nu"] = rounded(std::clamp(tail.index(), 0.3, 30.0));
-    chosen.explanation = seen + fmt::format(
-                                    " The estimate is an index of {:.2g}, and a source that is too heavy costs less than one that is too "
-                                    "light: so the clock is inverse-gamma with nu = {:.2g}.",
-                                    tail.index(), chosen.spec.parameters["nu"]);
+    chosen.explanation =
+        seen +
+        fmt::format(
+            " The estimate is an index of {:.2g}, and a source that is too heavy costs less than one that is too "
+            "light: so the clock is inverse-gamma with nu = {:.2g}.",
+            tail.index(), chosen.spec.parameters["nu"]);
   } else {
     chosen.explanation = seen + " Nothing speaks for heavy tails, so the clock is deterministic: a Gaussian source.";
   }

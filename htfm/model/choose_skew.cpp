@@ -19,8 +19,8 @@ std::string list_of(const std::vector<double>& values, double unit) {
   return fmt::format("{}", fmt::join(out, ","));
 }
 
-// The index of the law's heavier side is half the freedom: it is the skew times V that goes far. Exponential tails are those that do not
-// look heavy.
+// The index of the law's heavier side is half the freedom: it is the skew times V that goes far. Exponential tails are
+// those that do not look heavy.
 bool tail_agrees(const SkewedLaw& law, const Diagnosis& diagnosis) {
   const TailReport& tail = *diagnosis.decisive();
   if (law.parameter != "nu") return tail.verdict != TailVerdict::heavy;
@@ -41,7 +41,8 @@ std::optional<ChosenSkew> suggest_skew(const at::Tensor& rows, const Diagnosis& 
     if (tail_agrees(law, diagnosis) && (!best || law.log_likelihood > best->log_likelihood)) best = law;
   }
   // Schwarz's criterion, dim numbers for the skew: by chance it is passed less and less often.
-  if (!best || 2 * (best->log_likelihood - symmetric) < static_cast<double>(dim) * std::log(static_cast<double>(best->rows)))
+  if (!best ||
+      2 * (best->log_likelihood - symmetric) < static_cast<double>(dim) * std::log(static_cast<double>(best->rows)))
     return std::nullopt;
   ChosenSkew chosen;
   chosen.law = best->name;
@@ -51,11 +52,12 @@ std::optional<ChosenSkew> suggest_skew(const at::Tensor& rows, const Diagnosis& 
   chosen.mean = {list_of(best->skew, best->scale()), list_of(best->location, best->scale())};
   const Skewness& s = diagnosis.skewness[static_cast<size_t>(column)];
   chosen.clock.explanation = fmt::format(
-      "{} is {}. A {} law with {} = {:.3g} makes the rows more likely than a symmetric one by {:.0f} in the logarithm, and its tail is the "
+      "{} is {}. A {} law with {} = {:.3g} makes the rows more likely than a symmetric one by {:.0f} in the logarithm, "
+      "and its tail is the "
       "one "
       "that is seen: {} So the source is skewed, {} with skew {}.",
-      s.name, s.sentence, best->name, best->parameter, best->value, best->log_likelihood - symmetric, diagnosis.decisive()->sentence,
-      best->name, chosen.mean.skew);
+      s.name, s.sentence, best->name, best->parameter, best->value, best->log_likelihood - symmetric,
+      diagnosis.decisive()->sentence, best->name, chosen.mean.skew);
   return chosen;
 }
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "htfm/source/source_mean.h"
 #include "htfm/model/choose_clock.h"
+#include "htfm/source/source_mean.h"
 
 namespace htfm {
 
@@ -16,8 +16,8 @@ struct ChosenSkew {
   SourceMeanSpec mean;
 };
 
-/// The skewed source of rows n x dim, where all of this speaks for it: their diagnosis finds skewed tails, a skewed law is much more likely
-/// than the symmetric ones, and its tail is the one that the diagnosis sees.
+/// The skewed source of rows n x dim, where all of this speaks for it: their diagnosis finds skewed tails, a skewed law
+/// is much more likely than the symmetric ones, and its tail is the one that the diagnosis sees.
 std::optional<ChosenSkew> suggest_skew(const at::Tensor& rows, const Diagnosis& diagnosis);
 
 }  // namespace htfm

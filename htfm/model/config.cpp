@@ -57,13 +57,15 @@ template <class T>
 T parse_number(const std::string& name, const std::string& text, const char* what) {
   T v{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc{} || end != text.data() + text.size()) throw InputError("[{}] expected {}, got '{}'", name, what, text);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw InputError("[{}] expected {}, got '{}'", name, what, text);
   return v;
 }
 
 std::vector<int64_t> parse_list(const std::string& name, const std::string& text) {
   std::vector<int64_t> out;
-  for (const std::string& part : split(text)) out.push_back(parse_number<int64_t>(name, part, "whole numbers with commas between"));
+  for (const std::string& part : split(text))
+    out.push_back(parse_number<int64_t>(name, part, "whole numbers with commas between"));
   return out;
 }
 
@@ -104,33 +106,38 @@ class Bindings {
   }
   void add(std::string name, int64_t& v, int64_t lowest, int64_t highest, std::string meaning) {
     const auto check = [name, lowest, highest](int64_t x) {
-      if (x < lowest || x > highest) throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
+      if (x < lowest || x > highest)
+        throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
       return x;
     };
-    list.push_back({{name, "whole number", fmt::format("{}", v), std::move(meaning)},
-                    [name, &v, check](const toml::node& n) {
-                      if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
-                      v = check(n.as_integer()->get());
-                    },
-                    [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
-                    [&v] { return fmt::format("{}", v); }});
+    list.push_back(
+        {{name, "whole number", fmt::format("{}", v), std::move(meaning)},
+         [name, &v, check](const toml::node& n) {
+           if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
+           v = check(n.as_integer()->get());
+         },
+         [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
+         [&v] { return fmt::format("{}", v); }});
   }
   void add(std::string name, int& v, int lowest, int highest, std::string meaning) {
     const auto check = [name, lowest, highest](int64_t x) {
-      if (x < lowest || x > highest) throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
+      if (x < lowest || x > highest)
+        throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
       return static_cast<int>(x);
     };
-    list.push_back({{name, "whole number", fmt::format("{}", v), std::move(meaning)},
-                    [name, &v, check](const toml::node& n) {
-                      if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
-                      v = check(n.as_integer()->get());
-                    },
-                    [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
-                    [&v] { return fmt::format("{}", v); }});
+    list.push_back(
+        {{name, "whole number", fmt::format("{}", v), std::move(meaning)},
+         [name, &v, check](const toml::node& n) {
+           if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
+           v = check(n.as_integer()->get());
+         },
+         [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
+         [&v] { return fmt::format("{}", v); }});
   }
   void add(std::string name, double& v, double lowest, double highest, std::string meaning) {
     const auto check = [name, lowest, highest](double x) {
-      if (!(x >= lowest && x <= highest)) throw InputError("[{}] expected a number from {} to {}, got {}", name, lowest, highest, x);
+      if (!(x >= lowest && x <= highest))
+        throw InputError("[{}] expected a number from {} to {}, got {}", name, lowest, highest, x);
       return x;
     };
     list.push_back({{name, "number", fmt::format("{}", v), std::move(meaning)},
@@ -149,7 +156,9 @@ class Bindings {
                       if (!n.is_number()) throw InputError("[{}] expected a number, got {}", name, type_name(n));
                       clock.parameters[own] = *n.value<double>();
                     },
-                    [name, own, &clock](const std::string& s) { clock.parameters[own] = parse_number<double>(name, s, "a number"); },
+                    [name, own, &clock](const std::string& s) {
+                      clock.parameters[own] = parse_number<double>(name, s, "a number");
+                    },
                     [own, &clock] {
                       const auto found = clock.parameters.find(own);
                       return found == clock.parameters.end() ? std::string() : toml_number(found->second);
@@ -159,13 +168,15 @@ class Bindings {
   template <class Infos>
   void add_own_options(const std::string& section, const Infos& infos, PartOptions& values) {
     for (const auto& info : infos)
-      for (const PartOption& option : info.options) add_own_option(section + "." + info.name, info.name, option, values);
+      for (const PartOption& option : info.options)
+        add_own_option(section + "." + info.name, info.name, option, values);
   }
   void add_own_option(const std::string& key, const std::string& part, const PartOption& option, PartOptions& values) {
     const std::string name = key + "." + option.name, own = part + "." + option.name;
     const bool number = std::holds_alternative<double>(option.value);
     const auto text = [](const OptionValue& v) {
-      return std::holds_alternative<double>(v) ? toml_number(std::get<double>(v)) : toml_string(std::get<std::string>(v));
+      return std::holds_alternative<double>(v) ? toml_number(std::get<double>(v))
+                                               : toml_string(std::get<std::string>(v));
     };
     list.push_back({{name, number ? "number" : "text", text(option.value), option.meaning},
                     [name, own, number, &values](const toml::node& n) {
@@ -183,7 +194,8 @@ class Bindings {
   }
 };
 
-// Options of other parts may stand in a file too; those of the chosen one are all kept, so that a checkpoint holds them.
+// Options of other parts may stand in a file too; those of the chosen one are all kept, so that a checkpoint holds
+// them.
 template <class Infos>
 void keep_own_options(const std::string& section, const Infos& infos, const std::string& part, PartOptions& values) {
   PartOptions kept;
@@ -197,7 +209,8 @@ void keep_own_options(const std::string& section, const Infos& infos, const std:
 
 std::string network_names() {
   std::string out;
-  for (const NetworkInfo& info : networks()) out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", info.name, info.summary);
+  for (const NetworkInfo& info : networks())
+    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", info.name, info.summary);
   return out;
 }
 
@@ -212,9 +225,11 @@ Bindings::Bindings(RunConfig& c) {
   add("data.nu", c.data.nu, 1e-3, 1e9, "student, clusters: degrees of freedom");
   add("data.n", c.data.n, 1, many, "points drawn from a synthetic set");
   add("data.path", c.data.path,
-      "instead of a synthetic set: an .npy, .csv, .tsv or .parquet file, CIFAR-10 batches (a file or folder), a folder of PNG files");
+      "instead of a synthetic set: an .npy, .csv, .tsv or .parquet file, CIFAR-10 batches (a file or folder), a folder "
+      "of PNG files");
   add("data.kind", c.data.kind,
-      "what the path holds: auto (by its name and content), table, cifar10, png, images (.npy), fields (what `htfm prepare` wrote)");
+      "what the path holds: auto (by its name and content), table, cifar10, png, images (.npy), fields (what `htfm "
+      "prepare` wrote)");
   add("data.subset", c.data.subset,
       "of images with labels: all, or long-tail (the first int(5000 imbalance^(c / (classes - 1))) of class c)");
   add("data.imbalance", c.data.imbalance, 1e-6, 1, "long tail: size of the last class over that of the first");
@@ -223,10 +238,12 @@ Bindings::Bindings(RunConfig& c) {
   add("data.drop", c.data.drop, "columns of the file to leave out");
   add("data.missing", c.data.missing, "rows of the file with missing values: refuse or drop");
   add("data.log_returns", c.data.log_returns, "rows become log(x_i / x_(i-1))");
-  add("data.holdout", c.data.holdout, 0, 0.9, "share of the file's rows that is set apart, at random, to be compared with");
+  add("data.holdout", c.data.holdout, 0, 0.9,
+      "share of the file's rows that is set apart, at random, to be compared with");
   add("data.normalise", c.data.normalise,
       "none, zscore, robust (median and interquartile range) or table (each column by its kind), column by column");
-  add("data.whiten", c.data.whiten, "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
+  add("data.whiten", c.data.whiten,
+      "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
   add("data.tail_index", c.data.tail_index, 0, 1000,
       "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
   add("data.tail", c.data.tail,
@@ -238,28 +255,33 @@ Bindings::Bindings(RunConfig& c) {
       if (seen.insert(p.name).second) add_clock_parameter(p, c.clock);
   add("clock.grid", c.clock.grid, 1, 1'000'000, "steps of the clock's grid on [0,1]");
   add("clock.scale", c.clock.scale, 1e-100, 1e100, "what the source is multiplied by");
-  add("source.law", c.source_law, "a named skewed source, which sets the clock's family: " + join_names(skewed_sources()) + "; or empty");
+  add("source.law", c.source_law,
+      "a named skewed source, which sets the clock's family: " + join_names(skewed_sources()) + "; or empty");
   add("source.skew", c.source.skew,
       "given the clock, the source's mean is shift + skew 2A: one number, or one for each column with commas between");
   add("source.shift", c.source.shift, "the other part of the mean, in the same form");
   add("source.covariance", c.covariance.kind,
-      "given the clock, the source's covariance is 2A Sigma, Sigma of trace the number of columns: " + join_names(source_covariances()) +
-          "; the last two are fitted to the training rows");
+      "given the clock, the source's covariance is 2A Sigma, Sigma of trace the number of columns: " +
+          join_names(source_covariances()) + "; the last two are fitted to the training rows");
   add("source.rank", c.covariance.rank, 1, 1024, "low-rank: factors beside the diagonal");
   add("feature.kind", c.feature.kind, "auto, none, log_slope, logsignature, signature");
-  add("feature.order", c.feature.order, 0, kMaxDepth, "truncation of the signature; 0 hides the clock from the network");
+  add("feature.order", c.feature.order, 0, kMaxDepth,
+      "truncation of the signature; 0 hides the clock from the network");
   add("feature.basis", c.feature.basis, "words or brackets");
   add("feature.transform", c.feature.transform, "log1p (signed, of clock coordinates), raw, per-path");
   add("feature.standardise", c.feature.standardise,
       "running (mean and deviation collected in training), or none: the coordinates as they are");
   add("feature.convention", c.feature.convention, "linear, jump, leadlag, constant");
   add("feature.end", c.feature.end, "join T_1");
-  add("feature.area", c.feature_area, "join the logarithm of the area: on, off, or auto (where a coupling makes the data depend on it)");
+  add("feature.area", c.feature_area,
+      "join the logarithm of the area: on, off, or auto (where a coupling makes the data depend on it)");
   add("feature.saturate", c.feature_saturate,
-      "show clocks beyond the 0.9995 quantile of the area shrunk to it: on, off, or auto (where they are coupled and the data scale "
+      "show clocks beyond the 0.9995 quantile of the area shrunk to it: on, off, or auto (where they are coupled and "
+      "the data scale "
       "follows them)");
   add("feature.squash", c.feature_squash,
-      "grow like a square root beyond a deviation: on, off, or auto (where a coupling makes the largest clocks matter)");
+      "grow like a square root beyond a deviation: on, off, or auto (where a coupling makes the largest clocks "
+      "matter)");
   add("path.schedule", c.path.name, join_names(schedules()));
   add("path.gamma", c.path.gamma, 1, 16, "power of the polynomial schedule");
   add("path.ratio", c.path.ratio, 1, 1e6, "ratio of noise levels of the ve schedule");
@@ -267,12 +289,15 @@ Bindings::Bindings(RunConfig& c) {
   add("path.lambda_beta", c.path.lambda_beta, -1, 1, "ve-signature: how far it bends beta; between -1 and 1");
   add("path.lambda", c.path.lambda, "near-linear, time-warp: lambda_t as coefficients of 1, t, t^2, ..., the first 0");
   add("path.a", c.path.a,
-      "signature-linear, near-linear: the curve a(t), as 'word: coefficients of 1, t, ...; ...' over words of the letters t and c, or 1; "
+      "signature-linear, near-linear: the curve a(t), as 'word: coefficients of 1, t, ...; ...' over words of the "
+      "letters t and c, or 1; "
       "empty: that of ve-signature with 1/4");
   add("path.b", c.path.b, "signature-linear, near-linear: the curve b(t)");
   add("path.c", c.path.c, "time-warp: the curve c(t)");
-  add("path.coordinates", c.path.coordinates, "schedules with curves: the signature of the clock normalised (T / T_1) or raw");
-  add("path.learn", c.path.learn, "near-linear, time-warp: the curves start with the straight line and train with the network");
+  add("path.coordinates", c.path.coordinates,
+      "schedules with curves: the signature of the clock normalised (T / T_1) or raw");
+  add("path.learn", c.path.learn,
+      "near-linear, time-warp: the curves start with the straight line and train with the network");
   add("path.learn_words", c.path.learn_words, "learned curves: their words, with spaces between");
   add("path.learn_degree", c.path.learn_degree, 2, 12, "learned curves: degree of alpha and beta in t");
   add_own_options("path", schedules(), c.path.options);
@@ -283,40 +308,49 @@ Bindings::Bindings(RunConfig& c) {
   add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
   add("coupling.group", c.coupling.group, 2, 1 << 16, "ot-given-clock: sources that share a clock");
   add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is |x_0 - x_1|^power");
-  add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6, "ot: entropic regularisation in units of the median cost; 0: exact");
+  add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6,
+      "ot: entropic regularisation in units of the median cost; 0: exact");
   add_own_options("coupling", couplings(), c.coupling.options);
   add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
-  add("precondition.scale", c.scale, "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
+  add("precondition.scale", c.scale,
+      "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.time", c.time,
-      "the time that the network is told and that training draws uniformly: path (t), or clock (that of an ordinary clock with the same "
+      "the time that the network is told and that training draws uniformly: path (t), or clock (that of an ordinary "
+      "clock with the same "
       "ratio of noise to signal)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
   add("baseline.loss", c.method_options.loss,
       "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");
   add("baseline.sampler", c.method_options.sampler,
-      "auto (the first), dlpm and dlim: dlpm, dlim; lim: sde, ode; tflow and tedm: heun, euler; clock-diffusion: mixed-flow, mixed, "
+      "auto (the first), dlpm and dlim: dlpm, dlim; lim: sde, ode; tflow and tedm: heun, euler; clock-diffusion: "
+      "mixed-flow, mixed, "
       "kernel, "
       "flow, sde");
   add("baseline.steps", c.method_options.steps, 2, 1'000'000, "dlpm, dlim: T of training");
   add("baseline.eta", c.method_options.eta, 0, 1, "dlim: share of the noise that is drawn anew in each step");
-  add("baseline.clamp_a", c.method_options.clamp_a, 0, inf, "largest mixing variable A of the noise sqrt(A) z; 0: none");
+  add("baseline.clamp_a", c.method_options.clamp_a, 0, inf,
+      "largest mixing variable A of the noise sqrt(A) z; 0: none");
   add("baseline.clamp_eps", c.method_options.clamp_eps, 0, inf, "largest element of the noise; 0: none");
   add("baseline.outer", c.method_options.outer, 1, 1024, "median: mixing variables a data row");
   add("baseline.inner", c.method_options.inner, 1, 1024, "median: noises for each of them");
   DiffusionOptions& d = c.method_options.diffusion;
-  add("diffusion.dynamics", d.dynamics, "clock-diffusion: vp (f = -beta x / 2) or ve (f = 0), noise in units of the data's scale");
+  add("diffusion.dynamics", d.dynamics,
+      "clock-diffusion: vp (f = -beta x / 2) or ve (f = 0), noise in units of the data's scale");
   add("diffusion.beta_min", d.beta_min, 0, 1000, "vp: beta at t = 0, linear in t");
   add("diffusion.beta_max", d.beta_max, 0, 1000, "vp: beta at t = 1");
   add("diffusion.sigma_min", d.sigma_min, 0, 1000, "ve: deviation of the noise at t = 0, geometric in t");
   add("diffusion.sigma_max", d.sigma_max, 0, 1000, "ve: that at t = 1");
-  add("diffusion.grid", d.grid, "steps of the samplers: angle (each clock at its own levels of noise) or time (the same times for all)");
+  add("diffusion.grid", d.grid,
+      "steps of the samplers: angle (each clock at its own levels of noise) or time (the same times for all)");
   add("diffusion.threshold", d.threshold, 0, 1,
-      "mixed samplers: an increment of the clock is a jump where it brings more than this share of the noise (mixed), or turns the angle "
+      "mixed samplers: an increment of the clock is a jump where it brings more than this share of the noise (mixed), "
+      "or turns the angle "
       "by more "
       "than this share of 45 degrees (mixed-flow)");
   add("net.kind", c.net.kind, network_names());
   add("net.path", c.net.path,
-      "torchscript: the file. Its forward(x, t, feature) gives the output and its parameters are trained. It holds code of whoever made "
+      "torchscript: the file. Its forward(x, t, feature) gives the output and its parameters are trained. It holds "
+      "code of whoever made "
       "it, "
       "which is run: only after --trust");
   add("net.width", c.net.mlp.width, 1, 4096, "channels");
@@ -330,8 +364,10 @@ Bindings::Bindings(RunConfig& c) {
   add("unet.multipliers", c.net.multipliers, "U-Net: of the channels, size by size; each size is half the one before");
   add("unet.blocks", c.net.unet.blocks, 1, 64, "U-Net: residual blocks a size");
   add("unet.heads", c.net.unet.heads, 1, 64, "U-Net: heads of the attention");
-  add("unet.attention", c.net.attention, "U-Net: image heights at which blocks are followed by attention, comma-separated");
-  add("unet.groups", c.net.unet.groups, 1, 4096, "U-Net: groups of each norm; NCSN++: at the most, and of at least 4 channels");
+  add("unet.attention", c.net.attention,
+      "U-Net: image heights at which blocks are followed by attention, comma-separated");
+  add("unet.groups", c.net.unet.groups, 1, 4096,
+      "U-Net: groups of each norm; NCSN++: at the most, and of at least 4 channels");
   add("unet.progressive", c.net.progressive, "NCSN++: the image is fed in again at every size");
   add("train.lr", c.train.lr, 0, 100, "learning rate");
   add("train.weight_decay", c.train.weight_decay, 0, 100, "AdamW's weight decay, not on norms, biases, embeddings");
@@ -342,12 +378,14 @@ Bindings::Bindings(RunConfig& c) {
   add("train.ema", c.train.ema, 0, 1, "decay of the averaged weights");
   add("train.ema_warmup", c.train.ema_warmup, "after k steps the decay is at most (1 + k) / (10 + k)");
   add("train.times", c.train.times,
-      "times of htfm's pairs: uniform, or normal: the logarithm of signal to noise is, whatever the clock, so that less training goes to "
+      "times of htfm's pairs: uniform, or normal: the logarithm of signal to noise is, whatever the clock, so that "
+      "less training goes to "
       "noise in which nothing can be seen");
   add("train.times_centre", c.train.times_centre, -20, 20, "normal: its mean");
   add("train.times_spread", c.train.times_spread, 0.01, 20, "normal: its deviation");
   add("train.precision", c.train.precision, "on a device: bf16 (with float32 master weights), tf32 or float32");
-  add("train.graph", c.train.graph, "on a device: the step recorded once and replayed; false: its kernels started one by one");
+  add("train.graph", c.train.graph,
+      "on a device: the step recorded once and replayed; false: its kernels started one by one");
   add("train.deterministic", c.train.deterministic, "on a device: algorithms that give the same bits in every run");
   add("train.batch", c.train.batch, 1, 1 << 24, "rows a step");
   add("train.epochs", c.train.epochs, 1, many, "passes over the data");
@@ -357,23 +395,27 @@ Bindings::Bindings(RunConfig& c) {
   add("train.max_bad_steps", c.train.max_bad_steps, 1, many, "steps in a row that may be skipped as not finite");
   add("train.checkpoint_steps", c.train.checkpoint_steps, 1, many, "steps between checkpoints");
   add("train.keep", c.train.keep, 1, 1'000'000, "newest checkpoints kept");
-  add("train.keep_every", c.train.keep_every, 0, many, "checkpoints at multiples of so many steps are kept for good; 0: none");
+  add("train.keep_every", c.train.keep_every, 0, many,
+      "checkpoints at multiples of so many steps are kept for good; 0: none");
   add("train.log_steps", c.train.log_steps, 1, many, "steps between log lines");
   add("train.validation", c.train.validation, 0, 0.9,
       "share of the rows that is not trained on; the averaged weights with the least loss there are kept");
   add("train.validate_steps", c.train.validate_steps, 1, many, "steps between validations");
   add("train.patience", c.train.patience, 1, many, "validations without a better one before training ends");
   add("sample.solver", c.sample.solver,
-      "auto (fitted; ab2 for images, fields and without preconditioning), euler, heun, heun-euler, midpoint, ab2, fitted (grid and weights "
+      "auto (fitted; ab2 for images, fields and without preconditioning), euler, heun, heun-euler, midpoint, ab2, "
+      "fitted (grid and weights "
       "fitted to the model before sampling), stochastic (a part of the noise drawn anew in every step), dopri5");
   add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
   add("sample.time_grid", c.sample.time_grid,
-      "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to signal), or uniform: "
+      "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to "
+      "signal), or uniform: "
       "auto (angle; clock for images and fields), angle, clock, uniform");
   add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid 1 - (1-u)^power");
   add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
   add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
-  add("sample.eta", c.sample.eta, 0, 1, "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion");
+  add("sample.eta", c.sample.eta, 0, 1,
+      "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion");
   add("sample.eta_from", c.sample.eta_from, 0, 1,
       "stochastic: where this begins, as a share of the way in angle; near 1 it mends the body and spares the tail");
   add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
@@ -410,7 +452,8 @@ struct RetiredKey {
   std::string_view name, value, advice;
 };
 constexpr RetiredKey kRetired[] = {
-    {"data.python", "python3", "set the variable HTFM_PARQUET_PYTHON, or give --python to fit and tails: no file may name a program"}};
+    {"data.python", "python3",
+     "set the variable HTFM_PARQUET_PYTHON, or give --python to fit and tails: no file may name a program"}};
 
 bool is_retired(const std::string& name, const toml::node& node, const std::string& where, bool saved) {
   for (const RetiredKey& key : kRetired) {
@@ -443,12 +486,13 @@ void walk(Bindings& keys, const toml::table& table, const std::string& prefix, c
 
 // A checkpoint may name parts of the program that made it; whoever reads it is told which.
 template <class Infos>
-void check_registered(const toml::table& table, const char* section, const char* key, const Infos& infos, const char* what,
-                      const std::string& origin) {
+void check_registered(const toml::table& table, const char* section, const char* key, const Infos& infos,
+                      const char* what, const std::string& origin) {
   const std::optional<std::string> name = table[section][key].value<std::string>();
   if (!name || std::any_of(infos.begin(), infos.end(), [&](const auto& info) { return info.name == *name; })) return;
-  throw InputError("[checkpoint] {}: expected the {} '{}' ({}.{}) to be registered, got none: call htfm::register_{} before loading",
-                   origin, what, *name, section, key, what);
+  throw InputError(
+      "[checkpoint] {}: expected the {} '{}' ({}.{}) to be registered, got none: call htfm::register_{} before loading",
+      origin, what, *name, section, key, what);
 }
 
 void check_registered(const toml::table& table, const std::string& origin) {
@@ -485,7 +529,8 @@ void validate(RunConfig& c) {
   keep_own_options("path", schedules(), c.path.name, c.path.options);
   keep_own_options("coupling", couplings(), c.coupling.kind, c.coupling.options);
   one_of("train.times", c.train.times, {"uniform", "normal"});
-  if (c.train.times != "uniform" && c.method != "htfm") throw InputError("[train.times] expected uniform for method = {}", c.method);
+  if (c.train.times != "uniform" && c.method != "htfm")
+    throw InputError("[train.times] expected uniform for method = {}", c.method);
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
   one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
@@ -500,13 +545,16 @@ void validate(RunConfig& c) {
   one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
   if (c.path.learn && c.method != "htfm") throw InputError("[path.learn] expected method = htfm, got {}", c.method);
   if (c.path.learn && c.train.validation > 0)
-    throw InputError("[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
-                     c.train.validation);
+    throw InputError(
+        "[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
+        c.train.validation);
   // Throws where method, clock, feature, schedule or coupling are wrong.
   c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
-  c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding, c.net.unet.film = c.net.mlp.film;
+  c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding,
+  c.net.unet.film = c.net.mlp.film;
   if (c.net.kind == "ncsnpp")
-    c.net.unet.filtered = c.net.unet.rescale = true, c.net.unet.group_channels = 4, c.net.unet.progressive = c.net.progressive;
+    c.net.unet.filtered = c.net.unet.rescale = true, c.net.unet.group_channels = 4,
+    c.net.unet.progressive = c.net.progressive;
   c.net.unet.multipliers = parse_list("unet.multipliers", c.net.multipliers);
   c.net.unet.attention = parse_list("unet.attention", c.net.attention);
 }
@@ -528,13 +576,14 @@ FlowMatchingSpec RunConfig::flow() const {
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);
   spec.feature.squash = feature_squash == "on" || (feature_squash == "auto" && coupled);
-  spec.feature.saturate = feature_saturate == "on" || (feature_saturate == "auto" && coupled && scale == "clock" && precondition);
+  spec.feature.saturate =
+      feature_saturate == "on" || (feature_saturate == "auto" && coupled && scale == "clock" && precondition);
   return spec;
 }
 
 ClockSpec RunConfig::provisional_clock() const {
-  const bool later =
-      find_named(clock_families(), clock.family, "clock.family").from_data && find_named(methods(), method, "method").any_clock;
+  const bool later = find_named(clock_families(), clock.family, "clock.family").from_data &&
+                     find_named(methods(), method, "method").any_clock;
   return later ? ClockSpec{"inverse-gamma", {{"nu", 2.0}}, clock.grid} : clock;
 }
 
@@ -553,7 +602,8 @@ std::vector<ConfigKey> config_keys() {
 
 namespace {
 
-RunConfig parse(const std::string& text, const std::string& origin, const std::vector<std::string>& settings, bool saved) {
+RunConfig parse(const std::string& text, const std::string& origin, const std::vector<std::string>& settings,
+                bool saved) {
   RunConfig c;
   Bindings keys(c);
   try {
@@ -583,7 +633,9 @@ RunConfig parse_config(const std::string& text, const std::string& origin, const
   return parse(text, origin, settings, false);
 }
 
-RunConfig parse_saved_config(const std::string& text, const std::string& origin) { return parse(text, origin, {}, true); }
+RunConfig parse_saved_config(const std::string& text, const std::string& origin) {
+  return parse(text, origin, {}, true);
+}
 
 RunConfig load_config(const std::string& path, const std::vector<std::string>& settings) {
   return parse_config(read_file(path), path, settings);
@@ -626,8 +678,8 @@ std::vector<std::string> config_differences(const RunConfig& a, const RunConfig&
 
 bool may_change_on_resume(const std::string& key) {
   return key == "train.epochs" || key == "train.checkpoint_steps" || key == "train.keep" || key == "train.keep_every" ||
-         key == "train.log_steps" || key == "train.max_bad_steps" || key.starts_with("sample.") || key == "baseline.sampler" ||
-         key == "baseline.eta" || key == "diffusion.grid" || key == "diffusion.threshold";
+         key == "train.log_steps" || key == "train.max_bad_steps" || key.starts_with("sample.") ||
+         key == "baseline.sampler" || key == "baseline.eta" || key == "diffusion.grid" || key == "diffusion.threshold";
 }
 
 }  // namespace htfm

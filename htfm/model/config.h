@@ -7,10 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/method/methods.h"
 #include "htfm/net/networks.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct DataConfig {
   std::string name = "mixture2d";  ///< a synthetic set; not used when path is given
@@ -29,15 +30,16 @@ struct DataConfig {
   double holdout = 0;              ///< share of a file's rows that is set apart
   std::string normalise = "none";  ///< none | zscore | robust | table, column by column
   bool whiten = false;             ///< turn and stretch by a robust scatter matrix afterwards
-  double tail_index = 0;           ///< sides of columns with clearly another tail index are brought to this one; 0: none
-  std::string tail = "empirical";  ///< empirical | pareto: the largest sizes as they are, or smoothed and continued by a Pareto law
+  double tail_index = 0;  ///< sides of columns with clearly another tail index are brought to this one; 0: none
+  std::string tail =
+      "empirical";  ///< empirical | pareto: the largest sizes as they are, or smoothed and continued by a Pareto law
 };
 
 struct TrainConfig {
   double lr = 5e-3, weight_decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double clip = 1;  ///< largest gradient norm; 0: no clipping
   double ema = 0.99;
-  bool ema_warmup = false;        ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last
+  bool ema_warmup = false;  ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last
   std::string times = "uniform";  ///< uniform | normal: of the logarithm of signal to noise (TrainingTimes)
   double times_centre = 0.5, times_spread = 1.2;
   std::string precision = "bf16";  ///< on a device: bf16 | tf32 | float32
@@ -75,9 +77,10 @@ struct RunConfig {
   ClockSpec clock;
   FeatureSpec feature;
   ScheduleSpec path;
-  std::string feature_saturate = "auto";  ///< show no clock larger than nearly all: on, off, or auto, where a coupling makes them matter
-  std::string feature_squash = "auto";    ///< on, off, or auto, where a coupling makes the largest clocks matter
-  std::string feature_area = "auto";      ///< join the area: on, off, or auto, where a coupling makes the data depend on it
+  std::string feature_saturate =
+      "auto";  ///< show no clock larger than nearly all: on, off, or auto, where a coupling makes them matter
+  std::string feature_squash = "auto";  ///< on, off, or auto, where a coupling makes the largest clocks matter
+  std::string feature_area = "auto";  ///< join the area: on, off, or auto, where a coupling makes the data depend on it
   CouplingSpec coupling;
   SourceMeanSpec source;
   SourceCovarianceSpec covariance;
@@ -91,7 +94,8 @@ struct RunConfig {
   SampleConfig sample;
 
   FlowMatchingSpec flow() const;
-  /// The clock, or a stand-in for one that has no law until a data set gives it one, where the method takes such clocks.
+  /// The clock, or a stand-in for one that has no law until a data set gives it one, where the method takes such
+  /// clocks.
   ClockSpec provisional_clock() const;
   /// The method for a clock that may come from the data.
   std::unique_ptr<Method> make_method(const ClockSpec& chosen, DataScale own_scale = DataScale()) const;
@@ -103,14 +107,16 @@ struct ConfigKey {
 };
 std::vector<ConfigKey> config_keys();
 
-/// A configuration from a TOML file and settings "key=value" on top. InputError names file, line and key, and for an unknown key
-/// the nearest known one.
+/// A configuration from a TOML file and settings "key=value" on top. InputError names file, line and key, and for an
+/// unknown key the nearest known one.
 RunConfig load_config(const std::string& path, const std::vector<std::string>& settings = {});
 /// The same from text; `origin` is for messages.
-RunConfig parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& settings = {});
+RunConfig parse_config(const std::string& text, const std::string& origin,
+                       const std::vector<std::string>& settings = {});
 /// The same from a checkpoint: keys that are no longer known are left out.
 RunConfig parse_saved_config(const std::string& text, const std::string& origin);
-/// A configuration with settings "key=value" on top. InputError for an unknown key, a value out of range or values that do not go together.
+/// A configuration with settings "key=value" on top. InputError for an unknown key, a value out of range or values that
+/// do not go together.
 RunConfig with_settings(RunConfig config, const std::vector<std::string>& settings = {});
 /// Keys and values as text; those without a value are left out.
 std::vector<std::pair<std::string, std::string>> config_entries(const RunConfig& config);
@@ -121,4 +127,4 @@ std::vector<std::string> config_differences(const RunConfig& a, const RunConfig&
 /// Whether a resumed run may change this key: it does not touch what is computed.
 bool may_change_on_resume(const std::string& key);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

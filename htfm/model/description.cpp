@@ -36,12 +36,14 @@ void Model::check_clock(const ClockSpec& asked) const {
   if (law.family.empty()) law.family = clock().family;
   law.grid = clock().grid;
   if (law.describe() != clock().describe())
-    throw InputError("[clock] expected the law that the model was trained with, {}; got {}", clock().describe(), law.describe());
+    throw InputError("[clock] expected the law that the model was trained with, {}; got {}", clock().describe(),
+                     law.describe());
 }
 
 std::string variant_name(const ClockSpec& clock, const std::string& method) {
   std::string name = method;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (clock.family == "deterministic") return name + "-G";
   if (clock.family == "stable") return fmt::format("{}-α {}", name, clock.parameters.at("alpha"));
   if (clock.family == "inverse-gamma") return fmt::format("{}-t {}", name, clock.parameters.at("nu"));

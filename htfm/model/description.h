@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/clock/clock.h"
 #include "htfm/model/config.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// What a model is: how it was made, what it was trained on, how far.
 struct ModelDescription {
@@ -31,4 +32,4 @@ std::string variant_name(const ClockSpec& clock, const std::string& method = "ht
 /// The resolved configuration, a key and its value each; keys without a value are left out.
 std::vector<std::pair<std::string, std::string>> configuration_entries(const RunConfig& config);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

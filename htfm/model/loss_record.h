@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 struct LossRecord {
   std::vector<double> step, loss;                  ///< of the rows trained on
@@ -14,4 +16,4 @@ struct LossRecord {
 /// What the log of a run folder says of its losses; nothing where there is no log.
 LossRecord read_losses(const std::string& run_folder);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -19,7 +19,8 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
   const DataConfig& d = c.data;
   if ((d.kind == "auto" ? image_kind(d.path) : d.kind) == "fields") {
     if (d.holdout > 0)
-      throw InputError("[data.holdout] expected 0 for prepared fields, which have their own part held out, got {}", d.holdout);
+      throw InputError("[data.holdout] expected 0 for prepared fields, which have their own part held out, got {}",
+                       d.holdout);
     return {field_dataset(d.path, false), {}};  // those held out are scored as they stream
   }
   return split_dataset(c, file_dataset(file_spec(d)));
@@ -27,20 +28,29 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
 
 Dataset load_dataset(const RunConfig& c) {
   if (!c.data.path.empty()) return load_split(c).first;
-  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"), {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, c.data.n);
+  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"),
+                           {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, c.data.n);
 }
 
 Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
-  if (!c.data.path.empty()) throw InputError("[data] expected a synthetic set to draw fresh points from, got the file {}", c.data.path);
+  if (!c.data.path.empty())
+    throw InputError("[data] expected a synthetic set to draw fresh points from, got the file {}", c.data.path);
   return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("held out").child(k),
                            {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, n);
 }
 
 Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
-    : config_(config), names_(data.names), image_(data.image), field_(data.field), data_hash_(data.hash), data_origin_(data.origin) {
-  transform_ = TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"),
-                                   config.data.whiten, config.data.tail_index);
-  if (transform_.dim() < 1) throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
+    : config_(config),
+      names_(data.names),
+      image_(data.image),
+      field_(data.field),
+      data_hash_(data.hash),
+      data_origin_(data.origin) {
+  transform_ =
+      TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"),
+                          config.data.whiten, config.data.tail_index);
+  if (transform_.dim() < 1)
+    throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   TrainingData set = training_data(data);
   dim_ = set.rows.size(1);
   clock_ = choose_clock(config.clock, set.rows);
@@ -48,7 +58,9 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
   build(DataScale(config.data_scale > 0 ? config.data_scale : field_ ? 1 : robust_scale(set.rows)));
   method_->fit_to_data(set);
   if (config.scale == "clock") method_->fit_data_scale(set);
-  const auto untrained = [](const at::Tensor& parameters) { return TrainedWeights{parameters, parameters.clone(), {}}; };
+  const auto untrained = [](const at::Tensor& parameters) {
+    return TrainedWeights{parameters, parameters.clone(), {}};
+  };
   trained = untrained(network_->initial(Key(static_cast<uint64_t>(config.seed)).child("weights")));
   if (config.path.learn) curves = untrained(curve_layout_.initial(Key(0)));
   standardiser = RunningStandardiser(method_->feature().size());

@@ -1,19 +1,20 @@
-// A model: configuration, network, method, normalisation, running statistics and trained weights: what sampling needs. The optimiser's
-// state is beside it, in htfm/train/training_state.h.
+// A model: configuration, network, method, normalisation, running statistics and trained weights: what sampling needs.
+// The optimiser's state is beside it, in htfm/train/training_state.h.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/data/dataset.h"
 #include "htfm/data/table_transform.h"
-#include "htfm/net/network.h"
 #include "htfm/model/choose_clock.h"
 #include "htfm/model/config.h"
 #include "htfm/model/description.h"
+#include "htfm/net/network.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// The file that a configuration names, and how to read it.
 FileSpec file_spec(const DataConfig& data);
@@ -23,7 +24,8 @@ Dataset load_dataset(const RunConfig& config);
 std::pair<Dataset, Dataset> load_split(const RunConfig& config);
 /// The same of rows that are at hand: the share data.holdout of them is set apart.
 std::pair<Dataset, Dataset> split_dataset(const RunConfig& config, const Dataset& data);
-/// Fresh points of the same synthetic law, never seen in training; the k-th such set. InputError where the data are a file.
+/// Fresh points of the same synthetic law, never seen in training; the k-th such set. InputError where the data are a
+/// file.
 Dataset held_out(const RunConfig& config, int64_t n, uint64_t k = 0);
 
 /// Trained parameters: flat float32 buffers laid out as the network's.
@@ -72,7 +74,8 @@ class Model {
   const std::string& data_hash() const { return data_hash_; }
   const std::string& data_origin() const { return data_origin_; }
 
-  /// The learned curves of the schedule: their parameters, and which of them the method works with. Between steps it is the averaged ones.
+  /// The learned curves of the schedule: their parameters, and which of them the method works with. Between steps it is
+  /// the averaged ones.
   const ParameterLayout& curve_layout() const { return curve_layout_; }
   void use_curves(bool averaged);
 
@@ -89,8 +92,8 @@ class Model {
   std::string weights_hash() const;
   /// What the model is, for people.
   ModelDescription describe() const;
-  /// InputError unless this is the law that the model was trained with. An empty family stands for the model's own; the grid is not looked
-  /// at.
+  /// InputError unless this is the law that the model was trained with. An empty family stands for the model's own; the
+  /// grid is not looked at.
   void check_clock(const ClockSpec& asked) const;
 
  private:
@@ -112,4 +115,4 @@ class Model {
   std::string data_hash_, data_origin_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -19,7 +19,9 @@ namespace {
 constexpr std::string_view kPrefix = "step-", kSuffix = ".safetensors";
 }
 
-std::string RunFolder::checkpoint(int64_t step) const { return fmt::format("{}/{}{:08d}{}", checkpoints(), kPrefix, step, kSuffix); }
+std::string RunFolder::checkpoint(int64_t step) const {
+  return fmt::format("{}/{}{:08d}{}", checkpoints(), kPrefix, step, kSuffix);
+}
 
 bool RunFolder::exists() const { return fs::exists(config()) || !list().empty(); }
 
@@ -84,7 +86,8 @@ FolderLock::FolderLock(const std::string& folder) {
 FolderLock::~FolderLock() { ::close(fd_); }
 
 std::string resolve_checkpoint(const std::string& run_or_file) {
-  if (!fs::exists(run_or_file)) throw InputError("[run] {}: expected a run folder or a checkpoint file, got nothing there", run_or_file);
+  if (!fs::exists(run_or_file))
+    throw InputError("[run] {}: expected a run folder or a checkpoint file, got nothing there", run_or_file);
   return fs::is_directory(run_or_file) ? RunFolder(run_or_file).newest().path : run_or_file;
 }
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 struct CheckpointFile {
   int64_t step;
@@ -59,4 +61,4 @@ class FolderLock {
 /// A checkpoint file as the user names it: the file itself, or a run folder for its newest one.
 std::string resolve_checkpoint(const std::string& run_or_file);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

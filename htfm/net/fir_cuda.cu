@@ -1,5 +1,5 @@
-// The filter of NCSN++ that changes the size of images. One thread makes eight channels of one pixel; neighbours find what they share in
-// the cache.
+// The filter of NCSN++ that changes the size of images. One thread makes eight channels of one pixel; neighbours find
+// what they share in the cache.
 #include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/vector_cuda.h"
 
@@ -12,7 +12,8 @@ __global__ void fir_kernel(FirArgs a, unsigned vectors) {
   if (i >= vectors) return;
   const unsigned per_pixel = static_cast<unsigned>(a.channels) / 8, channel = i % per_pixel * 8, place = i / per_pixel,
                  height = static_cast<unsigned>(Up ? 2 * a.height : a.height / 2),
-                 width = static_cast<unsigned>(Up ? 2 * a.width : a.width / 2), n = place / (height * width), p = place % (height * width);
+                 width = static_cast<unsigned>(Up ? 2 * a.width : a.width / 2), n = place / (height * width),
+                 p = place % (height * width);
   const int row = static_cast<int>(p / width), column = static_cast<int>(p % width);
   const T* from = static_cast<const T*>(a.x.data) + static_cast<int64_t>(n) * a.x.sample + channel;
   float sum[8] = {};

@@ -1,5 +1,5 @@
-// Launchers of the fused image kernels, free of torch so that nvcc sees plain pointers. Images are n x pixels x channels; a stride of
-// pixels or samples is counted in elements, channels are dense.
+// Launchers of the fused image kernels, free of torch so that nvcc sees plain pointers. Images are n x pixels x
+// channels; a stride of pixels or samples is counted in elements, channels are dense.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -67,7 +67,8 @@ struct AddArgs {
 };
 void add_up(const AddArgs& args, cudaStream_t stream);
 
-/// out = scale (a + b) with sums over pixels; channels of a taken from three tensors of a third of them each where parts[1] is given.
+/// out = scale (a + b) with sums over pixels; channels of a taken from three tensors of a third of them each where
+/// parts[1] is given.
 struct GradientSumArgs {
   Type type = Type::float32;
   int samples = 0, pixels = 0, channels = 0;  ///< of the output

@@ -28,14 +28,16 @@ at::Tensor like_image(const at::Tensor& product, const at::Tensor& x) {
 at::Tensor planes(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
 at::Tensor pixels_last(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous(); }
 
-ConvGradients gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride, bool transposed, bool need_x) {
-  const auto [dx, dw, db] = at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1}, {1, 1},
-                                                     transposed, {0, 0}, 1, {need_x, true, false});
+ConvGradients gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
+                        bool transposed, bool need_x) {
+  const auto [dx, dw, db] =
+      at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1}, {1, 1},
+                               transposed, {0, 0}, 1, {need_x, true, false});
   return {need_x ? pixels_last(dx) : at::Tensor(), pixels_last(dw)};
 }
 
-// Pixel o of the doubled image's convolution sees pixel i of the image through tap a = o + 1 - 2 i of the wide kernel, which stands for
-// taps 2 - a and 3 - a of the narrow one. Here for both directions: 4 x 4 rows, 3 x 3 columns.
+// Pixel o of the doubled image's convolution sees pixel i of the image through tap a = o + 1 - 2 i of the wide kernel,
+// which stands for taps 2 - a and 3 - a of the narrow one. Here for both directions: 4 x 4 rows, 3 x 3 columns.
 at::Tensor tap_matrix() {
   at::Tensor m = at::zeros({16, 9}, at::kFloat);
   float* p = m.mutable_data_ptr<float>();
@@ -81,7 +83,8 @@ at::Tensor ImageOps::plain_attention(const at::Tensor& qkv, int64_t heads, std::
 }
 
 at::Tensor ImageOps::plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads,
-                                              const std::vector<at::Tensor>& saved, const at::Tensor& sums, int64_t column) const {
+                                              const std::vector<at::Tensor>& saved, const at::Tensor& sums,
+                                              int64_t column) const {
   const auto views = split_heads(qkv, heads);
   const at::Tensor q = flat_heads(views[0]), k = flat_heads(views[1]), v = flat_heads(views[2]);
   const at::Tensor& p = saved[0];
@@ -100,11 +103,12 @@ at::Tensor ImageOps::plain_attention_backward(const at::Tensor& dy, const at::Te
 }
 
 at::Tensor ImageOps::conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const {
-  return pixels_last(at::convolution(planes(x), planes(weight), {}, {stride, stride}, {1, 1}, {1, 1}, false, {0, 0}, 1));
+  return pixels_last(
+      at::convolution(planes(x), planes(weight), {}, {stride, stride}, {1, 1}, {1, 1}, false, {0, 0}, 1));
 }
 
-ConvGradients ImageOps::conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
-                                      bool need_x) const {
+ConvGradients ImageOps::conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                                      int64_t stride, bool need_x) const {
   return gradients(dy, x, weight, stride, false, need_x);
 }
 
@@ -112,7 +116,8 @@ at::Tensor ImageOps::conv_up(const at::Tensor& x, const at::Tensor& spread_weigh
   return pixels_last(at::convolution(planes(x), planes(spread_weight), {}, {2, 2}, {1, 1}, {1, 1}, true, {0, 0}, 1));
 }
 
-ConvGradients ImageOps::conv_up_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& spread_weight) const {
+ConvGradients ImageOps::conv_up_backward(const at::Tensor& dy, const at::Tensor& x,
+                                         const at::Tensor& spread_weight) const {
   return gradients(dy, x, spread_weight, 2, true, true);
 }
 
@@ -122,9 +127,13 @@ const at::Tensor& ImageOps::taps() const {
 }
 
 at::Tensor ImageOps::spread(const at::Tensor& weight) const { return change_taps(taps(), weight, 4); }
-at::Tensor ImageOps::gather(const at::Tensor& spread_gradient) const { return change_taps(taps().t(), spread_gradient, 3); }
+at::Tensor ImageOps::gather(const at::Tensor& spread_gradient) const {
+  return change_taps(taps().t(), spread_gradient, 3);
+}
 
-at::Tensor ImageOps::empty(at::IntArrayRef shape) const { return at::empty(shape, at::TensorOptions().dtype(type()).device(device())); }
+at::Tensor ImageOps::empty(at::IntArrayRef shape) const {
+  return at::empty(shape, at::TensorOptions().dtype(type()).device(device()));
+}
 
 at::Tensor ImageOps::zeros_float(at::IntArrayRef shape) const {
   return at::zeros(shape, at::TensorOptions().dtype(at::kFloat).device(device()));
@@ -138,6 +147,8 @@ at::Tensor ImageOps::product_backward_input(const at::Tensor& dy, const at::Tens
   return like_image(at::mm(rows(dy), weight), dy);
 }
 
-at::Tensor ImageOps::product_backward_weight(const at::Tensor& dy, const at::Tensor& x) const { return at::mm(rows(dy).t(), rows(x)); }
+at::Tensor ImageOps::product_backward_weight(const at::Tensor& dy, const at::Tensor& x) const {
+  return at::mm(rows(dy).t(), rows(x));
+}
 
 }  // namespace htfm

@@ -1,5 +1,6 @@
-// The operations that convolutional networks are made of, forward and backward, fused the way the hardware wants them. Activations are
-// n x height x width x channels; weights are out x kernel x kernel x in. One definition of a network serves every implementation.
+// The operations that convolutional networks are made of, forward and backward, fused the way the hardware wants them.
+// Activations are n x height x width x channels; weights are out x kernel x kernel x in. One definition of a network
+// serves every implementation.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +9,9 @@
 #include <memory>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// A tensor that is still a sum: scale (y + biases + residual). Who reads it first adds it up.
 struct PendingSum {
@@ -31,10 +34,12 @@ struct NormStatistics {
   at::Tensor mean, inverse_deviation;  ///< n x groups, float32
 };
 
-/// Where the sums over pixels of a backward pass go: columns of an n x width matrix, -1 for none. They are added over n at the end.
+/// Where the sums over pixels of a backward pass go: columns of an n x width matrix, -1 for none. They are added over n
+/// at the end.
 struct NormColumns {
   int64_t gamma = -1, beta = -1;
-  int64_t input = -1;  ///< of the input's gradient, for the biases of the sum it came from: as many as the first part has channels
+  int64_t input =
+      -1;  ///< of the input's gradient, for the biases of the sum it came from: as many as the first part has channels
 };
 
 struct NormBackward {
@@ -46,7 +51,7 @@ struct NormBackward {
   int64_t split = 0;                 ///< channels of the first part of the input's gradient; 0: all
   NormColumns columns = {};
   at::Tensor modulation_gradient = {};  ///< n x 2c, written
-  float scale = 1;                      ///< of the sum that the first part came from: its gradient is that of the sum before scaling
+  float scale = 1;  ///< of the sum that the first part came from: its gradient is that of the sum before scaling
 };
 
 struct InputGradients {
@@ -74,20 +79,24 @@ class ImageOps {
 
   /// 3x3 convolution without bias; dense input. The gradient with respect to x is left out where `need_x` is false.
   at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const;
-  ConvGradients conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride, bool need_x) const;
+  ConvGradients conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
+                              bool need_x) const;
 
-  /// 3x3 convolution of the image at twice its size (nearest neighbour), as one transposed convolution of the image itself with a 4x4
-  /// kernel: 4/9 of the products, and the large image is never written. The kernel is `spread` from the 3x3 one, its gradient `gather`ed.
+  /// 3x3 convolution of the image at twice its size (nearest neighbour), as one transposed convolution of the image
+  /// itself with a 4x4 kernel: 4/9 of the products, and the large image is never written. The kernel is `spread` from
+  /// the 3x3 one, its gradient `gather`ed.
   at::Tensor conv_up(const at::Tensor& x, const at::Tensor& spread_weight) const;
   ConvGradients conv_up_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& spread_weight) const;
   at::Tensor spread(const at::Tensor& weight) const;
   at::Tensor gather(const at::Tensor& spread_gradient) const;
 
-  /// Norm of a sum: channels 0..c_y of the input are y + biases + residual, and are stored in x where it is defined (then it may have more
-  /// channels, which are read). Without y the input is x.
-  virtual at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, NormStatistics* statistics) const = 0;
+  /// Norm of a sum: channels 0..c_y of the input are y + biases + residual, and are stored in x where it is defined
+  /// (then it may have more channels, which are read). Without y the input is x.
+  virtual at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                          NormStatistics* statistics) const = 0;
   /// Gradients of the input; sums over pixels go to `columns` of `sums` (n x width, float32).
-  virtual InputGradients norm_backward(const NormBackward& in, const NormLayer& layer, const at::Tensor& sums) const = 0;
+  virtual InputGradients norm_backward(const NormBackward& in, const NormLayer& layer,
+                                       const at::Tensor& sums) const = 0;
 
   /// Adds up a sum, dense; also stored in `copy` (maybe a slice) where defined.
   virtual at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const = 0;
@@ -95,25 +104,27 @@ class ImageOps {
   virtual at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column,
                                   float scale = 1) const = 0;
 
-  /// Half or twice the size by the filter (1, 3, 3, 1) in both directions, zeros beyond the border; x may be a slice. Half: weights of sum
-  /// 1; twice: of sum 4, so that a constant stays. `gain` multiplies them: fir_up(g, 1/4) is the adjoint of fir_down, fir_down(g, 4) that
-  /// of fir_up.
+  /// Half or twice the size by the filter (1, 3, 3, 1) in both directions, zeros beyond the border; x may be a slice.
+  /// Half: weights of sum 1; twice: of sum 4, so that a constant stays. `gain` multiplies them: fir_up(g, 1/4) is the
+  /// adjoint of fir_down, fir_down(g, 4) that of fir_up.
   virtual at::Tensor fir_down(const at::Tensor& x, float gain = 1) const = 0;
   virtual at::Tensor fir_up(const at::Tensor& x, float gain = 1) const = 0;
 
-  /// Attention over pixels: qkv is n x h x w x 3c, the output n x h x w x c. `saved` keeps what the backward pass needs; that one writes
-  /// the sums of the gradient over pixels too.
+  /// Attention over pixels: qkv is n x h x w x 3c, the output n x h x w x c. `saved` keeps what the backward pass
+  /// needs; that one writes the sums of the gradient over pixels too.
   virtual at::Tensor attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const = 0;
-  virtual at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
-                                        const at::Tensor& sums, int64_t column) const = 0;
+  virtual at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads,
+                                        const std::vector<at::Tensor>& saved, const at::Tensor& sums,
+                                        int64_t column) const = 0;
 
   /// Attention in plain products, for types and sizes that have nothing better.
   at::Tensor plain_attention(const at::Tensor& qkv, int64_t heads, std::vector<at::Tensor>* saved) const;
-  at::Tensor plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
-                                      const at::Tensor& sums, int64_t column) const;
+  at::Tensor plain_attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads,
+                                      const std::vector<at::Tensor>& saved, const at::Tensor& sums,
+                                      int64_t column) const;
 
-  /// Products over channels: x (rows, maybe strided) times weight (out x in) transposed, with an optional bias; and the two backward
-  /// products.
+  /// Products over channels: x (rows, maybe strided) times weight (out x in) transposed, with an optional bias; and the
+  /// two backward products.
   at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {}) const;
   at::Tensor product_backward_input(const at::Tensor& dy, const at::Tensor& weight) const;
   at::Tensor product_backward_weight(const at::Tensor& dy, const at::Tensor& x) const;
@@ -130,4 +141,4 @@ class ImageOps {
 /// Float32 on the CPU: the reference.
 std::unique_ptr<ImageOps> make_cpu_image_ops();
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

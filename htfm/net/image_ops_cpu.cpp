@@ -1,4 +1,5 @@
-// The operations in float32 on the CPU: convolutions and products by LibTorch, the rest by the kernels of one sample (pixel_kernels.h).
+// The operations in float32 on the CPU: convolutions and products by LibTorch, the rest by the kernels of one sample
+// (pixel_kernels.h).
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -49,8 +50,8 @@ std::vector<float> added_up(const std::vector<at::Tensor>& bias, int64_t channel
 
 // Writes one sample of a sum.
 void add_sample(const PendingSum& sum, const std::vector<float>& bias, int64_t n, float* out, int64_t stride) {
-  kernels_of_pixels().add(sum.y.size(1) * sum.y.size(2), sum.y.size(3), View(sum.y).rows(n), bias.data(), View(sum.residual).rows(n),
-                          sum.scale, out, stride);
+  kernels_of_pixels().add(sum.y.size(1) * sum.y.size(2), sum.y.size(3), View(sum.y).rows(n), bias.data(),
+                          View(sum.residual).rows(n), sum.scale, out, stride);
 }
 
 // A norm of one sample as act(slope (x - centre) + offset), channel by channel.
@@ -58,7 +59,8 @@ struct NormSample {
   NormSample(const NormLayer& layer, int64_t n, int64_t channels)
       : size(channels / layer.groups), slope(static_cast<size_t>(channels)), offset(slope), centre(slope) {
     gamma = layer.gamma.const_data_ptr<float>(), beta = layer.beta.const_data_ptr<float>();
-    if (layer.modulation.defined()) modulation = layer.modulation.const_data_ptr<float>() + n * layer.modulation.stride(0);
+    if (layer.modulation.defined())
+      modulation = layer.modulation.const_data_ptr<float>() + n * layer.modulation.stride(0);
   }
   double scale(int64_t c) const { return modulation ? 1.0 + modulation[c] : 1.0; }
   double gain(int64_t c) const { return gamma[c] * scale(c); }  // of the normed value
@@ -83,10 +85,13 @@ class CpuImageOps final : public ImageOps {
   at::ScalarType type() const override { return at::kFloat; }
   int64_t channel_multiple() const override { return 1; }
 
-  at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, NormStatistics* statistics) const override {
+  at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                  NormStatistics* statistics) const override {
     const at::Tensor& shape = x.defined() ? x : sum.y;
-    const int64_t samples = shape.size(0), channels = shape.size(3), pixels = shape.size(1) * shape.size(2), size = channels / layer.groups;
-    at::Tensor out = empty(shape.sizes()), mean = at::empty({samples, layer.groups}, at::kFloat), inverse = at::empty_like(mean);
+    const int64_t samples = shape.size(0), channels = shape.size(3), pixels = shape.size(1) * shape.size(2),
+                  size = channels / layer.groups;
+    at::Tensor out = empty(shape.sizes()), mean = at::empty({samples, layer.groups}, at::kFloat),
+               inverse = at::empty_like(mean);
     const std::vector<float> bias = sum.y.defined() ? added_up(sum.bias, sum.y.size(3)) : std::vector<float>();
     const bool late = !x.defined() && !sum.residual.defined() && sum.scale == 1;  // the bias is part of the offset
     const PixelKernels& k = kernels_of_pixels();
@@ -103,7 +108,8 @@ class CpuImageOps final : public ImageOps {
       k.sums(pixels, channels, in, nullptr, false, total.data());
       for (int64_t g = 0; g < layer.groups; ++g) {
         double m = 0;
-        for (int64_t c = g * size; c < (g + 1) * size; ++c) m += total[c] + (late ? static_cast<double>(pixels) * bias[c] : 0.0);
+        for (int64_t c = g * size; c < (g + 1) * size; ++c)
+          m += total[c] + (late ? static_cast<double>(pixels) * bias[c] : 0.0);
         means[g] = static_cast<float>(m / static_cast<double>(pixels * size));
         for (int64_t c = g * size; c < (g + 1) * size; ++c) norm.centre[c] = means[g] - (late ? bias[c] : 0.0f);
       }
@@ -122,8 +128,8 @@ class CpuImageOps final : public ImageOps {
   }
 
   InputGradients norm_backward(const NormBackward& in, const NormLayer& layer, const at::Tensor& sums) const override {
-    const int64_t samples = in.x.size(0), channels = in.x.size(3), pixels = in.x.size(1) * in.x.size(2), size = channels / layer.groups,
-                  split = in.split > 0 ? in.split : channels;
+    const int64_t samples = in.x.size(0), channels = in.x.size(3), pixels = in.x.size(1) * in.x.size(2),
+                  size = channels / layer.groups, split = in.split > 0 ? in.split : channels;
     InputGradients out;
     out.first = empty({samples, in.x.size(1), in.x.size(2), split});
     if (split < channels) out.second = empty({samples, in.x.size(1), in.x.size(2), channels - split});
@@ -131,14 +137,17 @@ class CpuImageOps final : public ImageOps {
     each_sample(samples, [&](int64_t n) {
       const PixelRows x = View(in.x).rows(n);
       const float* bias = in.bias.defined() ? in.bias.const_data_ptr<float>() : nullptr;
-      const auto statistic = [&](const at::Tensor& t, int64_t g) { return t.const_data_ptr<float>()[n * layer.groups + g]; };
+      const auto statistic = [&](const at::Tensor& t, int64_t g) {
+        return t.const_data_ptr<float>()[n * layer.groups + g];
+      };
       NormSample norm(layer, n, channels);
       for (int64_t g = 0; g < layer.groups; ++g)
         norm.set(g, statistic(in.statistics.mean, g), statistic(in.statistics.inverse_deviation, g), bias);
-      std::vector<float> dz(static_cast<size_t>(pixels * channels)), bend(static_cast<size_t>(channels)), constant(bend);
+      std::vector<float> dz(static_cast<size_t>(pixels * channels)), bend(static_cast<size_t>(channels)),
+          constant(bend);
       std::vector<double> plain(static_cast<size_t>(channels)), weighted(plain), total(plain);
-      k.activate_backward(pixels, channels, x, norm.from(0), layer.silu, View(in.gradient).at(n, 0), dz.data(), plain.data(),
-                          weighted.data());
+      k.activate_backward(pixels, channels, x, norm.from(0), layer.silu, View(in.gradient).at(n, 0), dz.data(),
+                          plain.data(), weighted.data());
       float* row = sums.mutable_data_ptr<float>() + n * sums.size(1);
       for (int64_t g = 0; g < layer.groups; ++g) {
         const double r = statistic(in.statistics.inverse_deviation, g), count = static_cast<double>(pixels * size);
@@ -160,13 +169,17 @@ class CpuImageOps final : public ImageOps {
         }
       }
       const auto part = [&](const at::Tensor& to, int64_t from, int64_t count, float scale) {
-        const auto rows = [&](size_t which) { return which < in.add.size() ? View(in.add[which]).rows(n, from) : PixelRows{}; };
-        k.combine(pixels, count, {dz.data() + from, channels}, {x.data + from, x.stride}, norm.from(from), bend.data() + from,
-                  constant.data() + from, rows(0), rows(1), scale, View(to).at(n, 0), count, total.data() + from);
+        const auto rows = [&](size_t which) {
+          return which < in.add.size() ? View(in.add[which]).rows(n, from) : PixelRows{};
+        };
+        k.combine(pixels, count, {dz.data() + from, channels}, {x.data + from, x.stride}, norm.from(from),
+                  bend.data() + from, constant.data() + from, rows(0), rows(1), scale, View(to).at(n, 0), count,
+                  total.data() + from);
       };
       part(out.first, 0, split, in.scale);
       if (split < channels) part(out.second, split, channels - split, 1);
-      for (int64_t c = 0; in.columns.input >= 0 && c < split; ++c) row[in.columns.input + c] = static_cast<float>(total[c]);
+      for (int64_t c = 0; in.columns.input >= 0 && c < split; ++c)
+        row[in.columns.input + c] = static_cast<float>(total[c]);
     });
     return out;
   }
@@ -177,12 +190,15 @@ class CpuImageOps final : public ImageOps {
     each_sample(out.size(0), [&](int64_t n) {
       const View dense(out), slot(copy);
       add_sample(sum, bias, n, dense.at(n, 0), dense.stride);
-      if (slot) kernels_of_pixels().add(out.size(1) * out.size(2), out.size(3), dense.rows(n), nullptr, {}, 1, slot.at(n, 0), slot.stride);
+      if (slot)
+        kernels_of_pixels().add(out.size(1) * out.size(2), out.size(3), dense.rows(n), nullptr, {}, 1, slot.at(n, 0),
+                                slot.stride);
     });
     return out;
   }
 
-  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column, float scale) const override {
+  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column,
+                          float scale) const override {
     at::Tensor out = b.defined() ? a + b : a;
     if (scale != 1) out = out * scale;
     sums.narrow(1, column, a.size(3)).copy_(out.sum({1, 2}));
@@ -214,12 +230,13 @@ class CpuImageOps final : public ImageOps {
     if (saved) *saved = {out, logsumexp};
     return out.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), qkv.size(2), qkv.size(3) / 3});
   }
-  at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
-                                const at::Tensor& sums, int64_t column) const override {
+  at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads,
+                                const std::vector<at::Tensor>& saved, const at::Tensor& sums,
+                                int64_t column) const override {
     const auto [q, k, v] = split_heads(qkv, heads);
     const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), size = qkv.size(3) / 3 / heads;
-    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(dy.view({n, tokens, heads, size}).transpose(1, 2), q,
-                                                                                       k, v, saved[0], saved[1], 0, false);
+    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+        dy.view({n, tokens, heads, size}).transpose(1, 2), q, k, v, saved[0], saved[1], 0, false);
     at::Tensor out = at::cat({dq.transpose(1, 2), dk.transpose(1, 2), dv.transpose(1, 2)}, 2).view(qkv.sizes());
     sums.narrow(1, column, out.size(3)).copy_(out.sum({1, 2}));
     return out;
@@ -232,7 +249,8 @@ class CpuImageOps final : public ImageOps {
   };
   // Pixel (i, j) of the result is the sum over `taps` x `taps` pixels of x, those inside the image.
   template <class At>
-  at::Tensor filtered(const at::Tensor& x, int64_t height, int64_t width, int64_t taps, const At& at, float gain) const {
+  at::Tensor filtered(const at::Tensor& x, int64_t height, int64_t width, int64_t taps, const At& at,
+                      float gain) const {
     const int64_t channels = x.size(3);
     at::Tensor out = empty({x.size(0), height, width, channels});
     each_sample(x.size(0), [&](int64_t n) {

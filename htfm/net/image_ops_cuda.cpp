@@ -1,5 +1,5 @@
-// The image operations on a CUDA device: convolutions by cuDNN in channels-last order, products by cuBLAS, flash attention, and the fused
-// kernels of this folder for everything that would be a pass over memory of its own.
+// The image operations on a CUDA device: convolutions by cuDNN in channels-last order, products by cuBLAS, flash
+// attention, and the fused kernels of this folder for everything that would be a pass over memory of its own.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -32,11 +32,13 @@ class CudaImageOps final : public ImageOps {
   at::ScalarType type() const override { return type_; }
   int64_t channel_multiple() const override { return 8; }
 
-  at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, NormStatistics* statistics) const override {
+  at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                  NormStatistics* statistics) const override {
     const at::Tensor& shape = x.defined() ? x : sum.y;
     at::Tensor out = empty(shape.sizes());
     cuda::NormForwardArgs a;
-    a.type = kernel_type(), a.samples = size(shape, 0), a.pixels = size(shape, 1) * size(shape, 2), a.channels = size(shape, 3);
+    a.type = kernel_type(), a.samples = size(shape, 0), a.pixels = size(shape, 1) * size(shape, 2),
+    a.channels = size(shape, 3);
     a.groups = static_cast<int>(layer.groups);
     if (sum.y.defined()) {
       a.y = values(sum.y), a.fresh = size(sum.y, 3), a.residual = strided(sum.residual), a.scale = sum.scale;
@@ -44,12 +46,15 @@ class CudaImageOps final : public ImageOps {
     }
     a.x = strided(x);
     a.gamma = floats(layer.gamma), a.beta = floats(layer.beta), a.silu = layer.silu;
-    if (layer.modulation.defined()) a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
+    if (layer.modulation.defined())
+      a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
     a.out = out.mutable_data_ptr();
     if (statistics) {
       const auto options = at::TensorOptions().dtype(at::kFloat).device(device());
-      *statistics = {at::empty({shape.size(0), layer.groups}, options), at::empty({shape.size(0), layer.groups}, options)};
-      a.mean = statistics->mean.mutable_data_ptr<float>(), a.inverse = statistics->inverse_deviation.mutable_data_ptr<float>();
+      *statistics = {at::empty({shape.size(0), layer.groups}, options),
+                     at::empty({shape.size(0), layer.groups}, options)};
+      a.mean = statistics->mean.mutable_data_ptr<float>(),
+      a.inverse = statistics->inverse_deviation.mutable_data_ptr<float>();
     }
     const at::Tensor partial = workspace(a.samples, a.pixels, a.channels);
     if (partial.defined()) a.workspace = partial.mutable_data_ptr<float>();
@@ -63,12 +68,14 @@ class CudaImageOps final : public ImageOps {
     out.first = empty({n, in.x.size(1), in.x.size(2), split});
     if (split < channels) out.second = empty({n, in.x.size(1), in.x.size(2), channels - split});
     cuda::NormBackwardArgs a;
-    a.type = kernel_type(), a.samples = size(in.x, 0), a.pixels = size(in.x, 1) * size(in.x, 2), a.channels = size(in.x, 3);
+    a.type = kernel_type(), a.samples = size(in.x, 0), a.pixels = size(in.x, 1) * size(in.x, 2),
+    a.channels = size(in.x, 3);
     a.groups = static_cast<int>(layer.groups);
     a.gradient = values(in.gradient), a.x = strided(in.x), a.bias = floats(in.bias);
     a.mean = floats(in.statistics.mean), a.inverse = floats(in.statistics.inverse_deviation);
     a.gamma = floats(layer.gamma), a.beta = floats(layer.beta), a.silu = layer.silu;
-    if (layer.modulation.defined()) a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
+    if (layer.modulation.defined())
+      a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
     for (size_t k = 0; k < in.add.size(); ++k) a.add[k] = strided(in.add[k]);
     a.split = static_cast<int>(split), a.scale = in.scale;
     a.first = out.first.mutable_data_ptr();
@@ -90,13 +97,15 @@ class CudaImageOps final : public ImageOps {
     at::Tensor out = empty(y.sizes());
     cuda::AddArgs a;
     a.type = kernel_type(), a.samples = size(y, 0), a.pixels = size(y, 1) * size(y, 2), a.channels = size(y, 3);
-    a.y = values(y), a.residual = strided(sum.residual), a.copy = strided(copy), a.scale = sum.scale, a.out = out.mutable_data_ptr();
+    a.y = values(y), a.residual = strided(sum.residual), a.copy = strided(copy), a.scale = sum.scale,
+    a.out = out.mutable_data_ptr();
     for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
     cuda::add_up(a, stream());
     return out;
   }
 
-  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column, float scale) const override {
+  at::Tensor add_backward(const at::Tensor& a, const at::Tensor& b, const at::Tensor& sums, int64_t column,
+                          float scale) const override {
     const at::Tensor out = b.defined() || scale != 1 ? empty(a.sizes()) : at::Tensor();
     gradient_sums({a}, b, out, a.sizes(), sums, column, scale);
     return out.defined() ? out : a;
@@ -120,16 +129,18 @@ class CudaImageOps final : public ImageOps {
     return out.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), qkv.size(2), qkv.size(3) / 3});
   }
 
-  at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads, const std::vector<at::Tensor>& saved,
-                                const at::Tensor& sums, int64_t column) const override {
+  at::Tensor attention_backward(const at::Tensor& dy, const at::Tensor& qkv, int64_t heads,
+                                const std::vector<at::Tensor>& saved, const at::Tensor& sums,
+                                int64_t column) const override {
     if (!flash(qkv, heads)) return plain_attention_backward(dy, qkv, heads, saved, sums, column);
     const auto [q, k, v] = split_heads(qkv, heads);
     const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
     const at::Tensor d = dy.view({n, tokens, heads, channels / heads}).transpose(1, 2);
-    const auto [dq, dk, dv] = use_cudnn() ? at::_scaled_dot_product_cudnn_attention_backward(
-                                                d, q, k, v, saved[0], saved[1], saved[2], saved[3], {}, {}, {}, tokens, tokens, 0.0, false)
-                                          : at::_scaled_dot_product_flash_attention_backward(d, q, k, v, saved[0], saved[1], {}, {}, tokens,
-                                                                                             tokens, 0.0, false, saved[2], saved[3]);
+    const auto [dq, dk, dv] =
+        use_cudnn() ? at::_scaled_dot_product_cudnn_attention_backward(d, q, k, v, saved[0], saved[1], saved[2],
+                                                                       saved[3], {}, {}, {}, tokens, tokens, 0.0, false)
+                    : at::_scaled_dot_product_flash_attention_backward(d, q, k, v, saved[0], saved[1], {}, {}, tokens,
+                                                                       tokens, 0.0, false, saved[2], saved[3]);
     const auto dense = [](const at::Tensor& g) { return g.transpose(1, 2).contiguous(); };
     at::Tensor out = empty(qkv.sizes());
     gradient_sums({dense(dq), dense(dk), dense(dv)}, {}, out, out.sizes(), sums, column);
@@ -142,7 +153,9 @@ class CudaImageOps final : public ImageOps {
   static int size(const at::Tensor& x, int64_t k) { return static_cast<int>(x.size(k)); }
   static cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
   cuda::Type kernel_type() const { return type_ == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }
-  bool flash(const at::Tensor& qkv, int64_t heads) const { return type_ == at::kBFloat16 && (qkv.size(3) / 3 / heads) % 8 == 0; }
+  bool flash(const at::Tensor& qkv, int64_t heads) const {
+    return type_ == at::kBFloat16 && (qkv.size(3) / 3 / heads) % 8 == 0;
+  }
 
   at::Tensor workspace(int samples, int pixels, int channels) const {
     const int64_t floats = cuda::norm_workspace(kernel_type(), samples, pixels, channels);
@@ -159,8 +172,8 @@ class CudaImageOps final : public ImageOps {
     return out;
   }
 
-  void gradient_sums(const std::vector<at::Tensor>& parts, const at::Tensor& b, const at::Tensor& out, at::IntArrayRef shape,
-                     const at::Tensor& sums, int64_t column, float scale = 1) const {
+  void gradient_sums(const std::vector<at::Tensor>& parts, const at::Tensor& b, const at::Tensor& out,
+                     at::IntArrayRef shape, const at::Tensor& sums, int64_t column, float scale = 1) const {
     cuda::GradientSumArgs a;
     a.scale = scale;
     a.type = kernel_type(), a.samples = static_cast<int>(shape[0]), a.pixels = static_cast<int>(shape[1] * shape[2]);

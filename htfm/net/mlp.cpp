@@ -18,7 +18,8 @@ const MlpOptions& checked(const MlpOptions& o) {
   if (o.width < 1 || o.width > 4096 || o.groups < 1 || o.width % o.groups != 0)
     throw InputError("[net.width] expected a multiple of net.groups = {} up to 4096, got {}", o.groups, o.width);
   if (o.width / o.groups > kMaxGroupSize)
-    throw InputError("[net.groups] expected groups of at most {} channels, got {} / {}", kMaxGroupSize, o.width, o.groups);
+    throw InputError("[net.groups] expected groups of at most {} channels, got {} / {}", kMaxGroupSize, o.width,
+                     o.groups);
   if (o.blocks < 1 || o.blocks > 256) throw InputError("[net.blocks] expected 1 to 256 blocks, got {}", o.blocks);
   if (o.time_embedding < 1 || o.path_embedding < 1) throw InputError("[net] expected embedding sizes of at least 1");
   if (o.film && !o.feature) throw InputError("[net.film] expected a clock with a path feature, got none");
@@ -32,7 +33,8 @@ class Mlp final : public Network {
   int64_t feature_size() const override { return layers_.options.feature; }
   int64_t evaluation_rows() const override { return 8 * kTile; }
   at::Tensor forward(const float* parameters, const NetworkInput& input) const override;
-  double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss, float* gradient) const override;
+  double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss,
+                  float* gradient) const override;
   std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const override;
 
  private:
@@ -42,8 +44,12 @@ class Mlp final : public Network {
 };
 
 void Mlp::check(const NetworkInput& in) const {
-  const auto is_float = [](const at::Tensor& t) { return t.defined() && t.scalar_type() == at::kFloat && t.is_contiguous() && t.is_cpu(); };
-  const auto is_matrix = [&](const at::Tensor& t, int64_t columns) { return is_float(t) && t.dim() == 2 && t.size(1) == columns; };
+  const auto is_float = [](const at::Tensor& t) {
+    return t.defined() && t.scalar_type() == at::kFloat && t.is_contiguous() && t.is_cpu();
+  };
+  const auto is_matrix = [&](const at::Tensor& t, int64_t columns) {
+    return is_float(t) && t.dim() == 2 && t.size(1) == columns;
+  };
   if (!is_matrix(in.x, dim())) throw InputError("[mlp] expected states of size n x {} in float32", dim());
   const int64_t n = in.x.size(0);
   if (!is_float(in.t) || in.t.numel() != n) throw InputError("[mlp] expected {} times in float32", n);
@@ -97,7 +103,8 @@ double Mlp::gradient(const float* parameters, const NetworkInput& in, const Samp
 
 std::unique_ptr<Evaluator> Mlp::evaluator(const float* parameters, int64_t rows, const float* feature) const {
   if (rows < 0) throw InputError("[mlp] expected a number of samples, got {}", rows);
-  if (feature_size() && !feature) throw InputError("[mlp] expected features of size {} x {}, got none", rows, feature_size());
+  if (feature_size() && !feature)
+    throw InputError("[mlp] expected features of size {} x {}, got none", rows, feature_size());
   return make_mlp_evaluator(layers_, parameters, rows, feature);
 }
 

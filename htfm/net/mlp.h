@@ -1,10 +1,12 @@
-// The residual MLP of the 2D experiments: blocks [norm, SiLU, linear, norm, scale/shift from (time, path), SiLU, linear], with the
-// path embedding joined to the time embedding at every block, and a zero-initialised FiLM at the middle block as an option.
+// The residual MLP of the 2D experiments: blocks [norm, SiLU, linear, norm, scale/shift from (time, path), SiLU,
+// linear], with the path embedding joined to the time embedding at every block, and a zero-initialised FiLM at the
+// middle block as an option.
 #pragma once
 
+#include "htfm/base/api.h"
 #include "htfm/net/network.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct MlpOptions {
   int64_t dim = 2;      ///< data dimension
@@ -20,4 +22,4 @@ struct MlpOptions {
 /// Builds the network; InputError where the sizes do not fit.
 std::unique_ptr<Network> make_mlp(const MlpOptions& options);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

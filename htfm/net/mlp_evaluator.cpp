@@ -1,4 +1,5 @@
-// Evaluation for samples whose features are fixed: what the path embedding adds to each block's modulation is computed once.
+// Evaluation for samples whose features are fixed: what the path embedding adds to each block's modulation is computed
+// once.
 #include <cstring>
 
 #include "htfm/net/mlp_runner.h"
@@ -27,7 +28,8 @@ class MlpEvaluator final : public Evaluator {
   int64_t rows_, tiles_;
   MlpRunner runner_;
   Scratch kept_;
-  std::vector<const float*> modulation_, film_;  // path's share by tile and block, bias included; null without a path feature
+  std::vector<const float*> modulation_,
+      film_;  // path's share by tile and block, bias included; null without a path feature
   std::vector<const float*> current_;
   std::vector<float> constants_, columns_;
 };
@@ -55,8 +57,8 @@ MlpEvaluator::MlpEvaluator(const MlpLayers& layers, const float* parameters, int
     for (int64_t b = 0; b < o.blocks; ++b) {
       const Linear& m = layers_.blocks[b].modulation;
       float* share = cutter.tile(m.out);
-      k_.gemm(m.out, kTile, o.path_embedding, p_ + m.weight + o.time_embedding, m.in, 1, t.embedding, kTile, share, kTile, p_ + m.bias,
-              nullptr);
+      k_.gemm(m.out, kTile, o.path_embedding, p_ + m.weight + o.time_embedding, m.in, 1, t.embedding, kTile, share,
+              kTile, p_ + m.bias, nullptr);
       modulation_[tile * o.blocks + b] = share;
     }
     if (o.film) {
@@ -69,7 +71,8 @@ MlpEvaluator::MlpEvaluator(const MlpLayers& layers, const float* parameters, int
 
 void MlpEvaluator::operator()(const float* x, double t, float* out) {
   time_constants(t);
-  for (int64_t tile = 0; tile < tiles_; ++tile) run(tile, x, modulation_.data() + tile * layers_.options.blocks, constants_.data(), out);
+  for (int64_t tile = 0; tile < tiles_; ++tile)
+    run(tile, x, modulation_.data() + tile * layers_.options.blocks, constants_.data(), out);
 }
 
 void MlpEvaluator::operator()(const float* x, const float* t, float* out) {
@@ -82,15 +85,15 @@ void MlpEvaluator::operator()(const float* x, const float* t, float* out) {
     for (int64_t b = 0; b < o.blocks; ++b) {
       const Linear& m = layers_.blocks[b].modulation;
       const float* share = modulation_[tile * o.blocks + b];
-      k_.gemm(m.out, kTile, o.time_embedding, p_ + m.weight, m.in, 1, tiles.embedding, kTile, tiles.blocks[b].modulation, kTile,
-              share ? nullptr : p_ + m.bias, share);
+      k_.gemm(m.out, kTile, o.time_embedding, p_ + m.weight, m.in, 1, tiles.embedding, kTile,
+              tiles.blocks[b].modulation, kTile, share ? nullptr : p_ + m.bias, share);
     }
     run(tile, x, current_.data(), nullptr, out);
   }
 }
 
-// The time embedding's share of every block's modulation, the same for all samples: the tile of times has equal columns, of
-// which the kernels take no fewer than 16.
+// The time embedding's share of every block's modulation, the same for all samples: the tile of times has equal
+// columns, of which the kernels take no fewer than 16.
 void MlpEvaluator::time_constants(double t) {
   constexpr int64_t kColumns = 16;
   const MlpOptions& o = layers_.options;
@@ -101,24 +104,27 @@ void MlpEvaluator::time_constants(double t) {
   columns_.resize(static_cast<size_t>(2 * o.width * kColumns));
   for (int64_t b = 0; b < o.blocks; ++b) {
     const Linear& m = layers_.blocks[b].modulation;
-    k_.gemm(m.out, kColumns, o.time_embedding, p_ + m.weight, m.in, 1, tiles.embedding, kTile, columns_.data(), kColumns,
-            o.feature ? nullptr : p_ + m.bias, nullptr);
+    k_.gemm(m.out, kColumns, o.time_embedding, p_ + m.weight, m.in, 1, tiles.embedding, kTile, columns_.data(),
+            kColumns, o.feature ? nullptr : p_ + m.bias, nullptr);
     for (int64_t i = 0; i < m.out; ++i) constants_[b * m.out + i] = columns_[i * kColumns];
   }
 }
 
-void MlpEvaluator::run(int64_t tile, const float* x, const float* const* modulation, const float* constants, float* out) {
+void MlpEvaluator::run(int64_t tile, const float* x, const float* const* modulation, const float* constants,
+                       float* out) {
   const MlpOptions& o = layers_.options;
   const MlpTiles& t = runner_.tiles();
   load_rows(x + tile * kTile * o.dim, rows_of(tile), o.dim, t.x);
-  if (o.film) std::memcpy(t.film, film_[static_cast<size_t>(tile)], static_cast<size_t>(2 * o.width * kTile) * sizeof(float));
+  if (o.film)
+    std::memcpy(t.film, film_[static_cast<size_t>(tile)], static_cast<size_t>(2 * o.width * kTile) * sizeof(float));
   runner_.trunk(modulation, constants);
   store_rows(t.output, rows_of(tile), o.dim, out + tile * kTile * o.dim);
 }
 
 }  // namespace
 
-std::unique_ptr<Evaluator> make_mlp_evaluator(const MlpLayers& layers, const float* parameters, int64_t rows, const float* feature) {
+std::unique_ptr<Evaluator> make_mlp_evaluator(const MlpLayers& layers, const float* parameters, int64_t rows,
+                                              const float* feature) {
   return std::make_unique<MlpEvaluator>(layers, parameters, rows, feature);
 }
 

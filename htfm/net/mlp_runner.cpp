@@ -56,8 +56,8 @@ MlpTiles::MlpTiles(const MlpLayers& layers, Cutter& memory) {
   embedding_pre = memory.tile(layers.embedding());
   embedding = memory.tile(layers.embedding());
   for (int64_t b = 0; b < o.blocks; ++b)
-    blocks.push_back({memory.tile(width), memory.tile(2 * o.groups), memory.tile(width), memory.tile(width), memory.tile(2 * o.groups),
-                      memory.tile(width), memory.tile(2 * width)});
+    blocks.push_back({memory.tile(width), memory.tile(2 * o.groups), memory.tile(width), memory.tile(width),
+                      memory.tile(2 * o.groups), memory.tile(width), memory.tile(2 * width)});
   last = memory.tile(width);
   output = memory.tile(o.dim);
   film = memory.tile(o.film ? 2 * width : 0);
@@ -123,7 +123,8 @@ void MlpRunner::trunk(const float* const* modulation, const float* constants) {
     const MlpTiles::Block& t = t_.blocks[b];
     k_.norm_forward(norm(block.norm1, t.x, nullptr, nullptr, t.statistics1), t.a1);
     linear(block.linear1, t.a1, t.h);
-    k_.norm_forward(norm(block.norm2, t.h, modulation[b], constants ? constants + b * 2 * o.width : nullptr, t.statistics2), t.a2);
+    k_.norm_forward(
+        norm(block.norm2, t.h, modulation[b], constants ? constants + b * 2 * o.width : nullptr, t.statistics2), t.a2);
     float* next = b + 1 < o.blocks ? t_.blocks[b + 1].x : t_.last;
     linear(block.linear2, t.a2, next, t.x);
     if (layers_.film_after(b)) apply_film(next);
@@ -148,12 +149,13 @@ double MlpRunner::backward(const SampleLoss& loss, int64_t first, int64_t rows, 
     if (layers_.film_after(b)) film_gradient = film_backward();
     linear_backward(block.linear2, t.a2, t_.gradient_h, t_.gradient_a, false, g);
     float* gradient_inner = t.a2;  // no longer needed
-    k_.norm_backward(norm(block.norm2, t.h, t.modulation, nullptr, t.statistics2), t_.gradient_a, nullptr, gradient_inner,
-                     g + block.norm2.gamma, g + block.norm2.beta, t_.gradient_modulation);
+    k_.norm_backward(norm(block.norm2, t.h, t.modulation, nullptr, t.statistics2), t_.gradient_a, nullptr,
+                     gradient_inner, g + block.norm2.gamma, g + block.norm2.beta, t_.gradient_modulation);
     linear_backward(block.linear1, t.a1, gradient_inner, t_.gradient_a, false, g);
-    k_.norm_backward(norm(block.norm1, t.x, nullptr, nullptr, t.statistics1), t_.gradient_a, t_.gradient_h, t_.gradient_h,
-                     g + block.norm1.gamma, g + block.norm1.beta, nullptr);
-    linear_backward(block.modulation, t_.embedding, embedding_rows, t_.gradient_modulation, t_.gradient_embedding, b + 1 < o.blocks, g);
+    k_.norm_backward(norm(block.norm1, t.x, nullptr, nullptr, t.statistics1), t_.gradient_a, t_.gradient_h,
+                     t_.gradient_h, g + block.norm1.gamma, g + block.norm1.beta, nullptr);
+    linear_backward(block.modulation, t_.embedding, embedding_rows, t_.gradient_modulation, t_.gradient_embedding,
+                    b + 1 < o.blocks, g);
   }
   linear_backward(layers_.input, t_.x, t_.gradient_h, nullptr, false, g);
 
@@ -178,7 +180,8 @@ void MlpRunner::linear(const Linear& layer, const float* x, float* y, const floa
 
 NormArgs MlpRunner::norm(const MlpLayers::Norm& n, const float* x, const float* modulation, const float* constant,
                          float* statistics) const {
-  return {layers_.options.width, layers_.options.groups, x, p_ + n.gamma, p_ + n.beta, modulation, constant, statistics};
+  return {
+      layers_.options.width, layers_.options.groups, x, p_ + n.gamma, p_ + n.beta, modulation, constant, statistics};
 }
 
 // Null where a weight gradient of this inner size is no matrix product of whole vectors.
@@ -188,19 +191,22 @@ const float* MlpRunner::to_sample_major(int64_t rows, const float* x, float* out
   return out;
 }
 
-void MlpRunner::linear_backward(const Linear& layer, const float* x, const float* dy, float* dx, bool accumulate, float* g) {
+void MlpRunner::linear_backward(const Linear& layer, const float* x, const float* dy, float* dx, bool accumulate,
+                                float* g) {
   linear_backward(layer, x, to_sample_major(layer.in, x, t_.sample_major), dy, dx, accumulate, g);
 }
 
-void MlpRunner::linear_backward(const Linear& layer, const float* x, const float* sample_major, const float* dy, float* dx, bool accumulate,
-                                float* g) {
+void MlpRunner::linear_backward(const Linear& layer, const float* x, const float* sample_major, const float* dy,
+                                float* dx, bool accumulate, float* g) {
   float* weight = g + layer.weight;
   if (sample_major)
     k_.gemm(layer.out, layer.in, kTile, dy, kTile, 1, sample_major, layer.in, weight, layer.in, nullptr, weight);
   else
     k_.add_inner_products(layer.out, layer.in, dy, x, weight);
   k_.add_row_sums(layer.out, dy, g + layer.bias);
-  if (dx) k_.gemm(layer.in, kTile, layer.out, p_ + layer.weight, 1, layer.in, dy, kTile, dx, kTile, nullptr, accumulate ? dx : nullptr);
+  if (dx)
+    k_.gemm(layer.in, kTile, layer.out, p_ + layer.weight, 1, layer.in, dy, kTile, dx, kTile, nullptr,
+            accumulate ? dx : nullptr);
 }
 
 void MlpRunner::apply_film(float* h) {

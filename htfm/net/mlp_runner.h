@@ -32,9 +32,11 @@ struct MlpTiles {
   };
   MlpTiles(const MlpLayers& layers, Cutter& memory);
 
-  float *x, *t, *feature, *time_pre, *time_hidden, *path_pre, *path_hidden, *embedding_pre, *embedding, *last, *output, *film, *film_input;
+  float *x, *t, *feature, *time_pre, *time_hidden, *path_pre, *path_hidden, *embedding_pre, *embedding, *last, *output,
+      *film, *film_input;
   std::vector<Block> blocks;
-  float *gradient_h, *gradient_a, *gradient_modulation, *gradient_embedding, *gradient_embedding_pre, *gradient_hidden, *gradient_output;
+  float *gradient_h, *gradient_a, *gradient_modulation, *gradient_embedding, *gradient_embedding_pre, *gradient_hidden,
+      *gradient_output;
   float *sample_major, *embedding_sample_major, *output_rows, *gradient_rows;
 };
 
@@ -61,11 +63,12 @@ class MlpRunner {
   MlpTiles& tiles() { return t_; }
 
  private:
-  NormArgs norm(const MlpLayers::Norm& n, const float* x, const float* modulation, const float* constant, float* statistics) const;
+  NormArgs norm(const MlpLayers::Norm& n, const float* x, const float* modulation, const float* constant,
+                float* statistics) const;
   const float* to_sample_major(int64_t rows, const float* x, float* out) const;
   void linear_backward(const Linear& layer, const float* x, const float* dy, float* dx, bool accumulate, float* g);
-  void linear_backward(const Linear& layer, const float* x, const float* sample_major, const float* dy, float* dx, bool accumulate,
-                       float* g);
+  void linear_backward(const Linear& layer, const float* x, const float* sample_major, const float* dy, float* dx,
+                       bool accumulate, float* g);
   void apply_film(float* h);
   float* film_backward();
 
@@ -82,6 +85,7 @@ class MlpRunner {
 void load_rows(const float* rows, int64_t count, int64_t size, float* tile);
 void store_rows(const float* tile, int64_t count, int64_t size, float* rows);
 
-std::unique_ptr<Evaluator> make_mlp_evaluator(const MlpLayers& layers, const float* parameters, int64_t rows, const float* feature);
+std::unique_ptr<Evaluator> make_mlp_evaluator(const MlpLayers& layers, const float* parameters, int64_t rows,
+                                              const float* feature);
 
 }  // namespace htfm

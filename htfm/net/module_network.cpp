@@ -20,7 +20,8 @@ namespace {
 
 // Work of one thread alone, whatever LibTorch has set up for it: sums then do not depend on the number of cores.
 struct OwnThread {
-  int prepared = at::get_num_threads();  // LibTorch sets the number of a thread at its first use, which must come before the guard
+  int prepared =
+      at::get_num_threads();  // LibTorch sets the number of a thread at its first use, which must come before the guard
   SingleThreadGuard guard;
 };
 
@@ -30,14 +31,16 @@ constexpr int64_t kPartRows = 256, kMostParts = 16;
 int64_t part_count(int64_t rows) { return std::clamp<int64_t>(rows / kPartRows, 1, kMostParts); }
 
 at::Tensor copy_of(const float* values, at::IntArrayRef shape) {
-  at::Tensor out = at::empty(shape, at::kFloat);  // aligned, so that products give the same bits wherever the values were
+  at::Tensor out =
+      at::empty(shape, at::kFloat);  // aligned, so that products give the same bits wherever the values were
   std::memcpy(out.mutable_data_ptr<float>(), values, out.nbytes());
   return out;
 }
 
 }  // namespace
 
-size_t ModuleNetwork::add_parameter(std::string name, std::vector<int64_t> shape, double bound, bool decay, double centre) {
+size_t ModuleNetwork::add_parameter(std::string name, std::vector<int64_t> shape, double bound, bool decay,
+                                    double centre) {
   layout_.add(std::move(name), std::move(shape), decay, bound, centre);
   return layout_.list().size() - 1;
 }
@@ -49,17 +52,23 @@ std::vector<at::Tensor> ModuleNetwork::tensors(const float* parameters) const {
 }
 
 void ModuleNetwork::check(const NetworkInput& in) const {
-  const auto is_float = [](const at::Tensor& t) { return t.defined() && t.scalar_type() == at::kFloat && t.is_contiguous() && t.is_cpu(); };
+  const auto is_float = [](const at::Tensor& t) {
+    return t.defined() && t.scalar_type() == at::kFloat && t.is_contiguous() && t.is_cpu();
+  };
   const int64_t n = in.x.defined() && in.x.dim() > 0 ? in.x.size(0) : -1;
-  if (!is_float(in.x) || n < 0 || in.x.numel() != n * dim_) throw InputError("[net] expected states of size n x {} in float32", dim_);
+  if (!is_float(in.x) || n < 0 || in.x.numel() != n * dim_)
+    throw InputError("[net] expected states of size n x {} in float32", dim_);
   if (!is_float(in.t) || in.t.numel() != n) throw InputError("[net] expected {} times in float32", n);
-  if (feature_ && (!is_float(in.feature) || in.feature.dim() != 2 || in.feature.size(0) != n || in.feature.size(1) != feature_))
+  if (feature_ &&
+      (!is_float(in.feature) || in.feature.dim() != 2 || in.feature.size(0) != n || in.feature.size(1) != feature_))
     throw InputError("[net] expected features of size {} x {} in float32", n, feature_);
 }
 
 NetworkInput ModuleNetwork::part(const NetworkInput& in, int64_t first, int64_t rows) const {
-  return {copy_of(in.x.const_data_ptr<float>() + first * dim_, {rows, dim_}), copy_of(in.t.const_data_ptr<float>() + first, {rows}),
-          feature_ ? copy_of(in.feature.const_data_ptr<float>() + first * feature_, {rows, feature_}) : at::empty({rows, 0}, at::kFloat)};
+  return {copy_of(in.x.const_data_ptr<float>() + first * dim_, {rows, dim_}),
+          copy_of(in.t.const_data_ptr<float>() + first, {rows}),
+          feature_ ? copy_of(in.feature.const_data_ptr<float>() + first * feature_, {rows, feature_})
+                   : at::empty({rows, 0}, at::kFloat)};
 }
 
 at::Tensor ModuleNetwork::checked_output(std::span<const at::Tensor> parameters, const NetworkInput& in) const {
@@ -84,7 +93,8 @@ at::Tensor ModuleNetwork::forward(const float* parameters, const NetworkInput& i
   return out;
 }
 
-double ModuleNetwork::gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss, float* gradient) const {
+double ModuleNetwork::gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss,
+                               float* gradient) const {
   check(in);
   const int64_t n = in.x.size(0), parts = part_count(n), size = layout_.size();
   std::vector<float> sums(static_cast<size_t>(parts * size), 0.0F);
@@ -104,7 +114,8 @@ double ModuleNetwork::gradient(const float* parameters, const NetworkInput& in, 
     for (size_t p = 0; p < found.size(); ++p) {
       if (!found[p].defined()) continue;
       const at::Tensor values_of = found[p].contiguous();
-      std::memcpy(sums.data() + k * size + layout_.list()[p].offset, values_of.const_data_ptr<float>(), values_of.nbytes());
+      std::memcpy(sums.data() + k * size + layout_.list()[p].offset, values_of.const_data_ptr<float>(),
+                  values_of.nbytes());
     }
   });
   // In the order of the parts: the same sum for any number of threads.
@@ -130,7 +141,8 @@ class ModuleEvaluator final : public Evaluator {
   void run(const float* x, at::Tensor t, float* out) {
     const OwnThread alone;
     const at::NoGradGuard no_gradient;
-    const at::Tensor y = network_.checked_output(parameters_, {copy_of(x, {rows_, network_.dim_}), std::move(t), feature_});
+    const at::Tensor y =
+        network_.checked_output(parameters_, {copy_of(x, {rows_, network_.dim_}), std::move(t), feature_});
     std::memcpy(out, y.const_data_ptr<float>(), y.nbytes());
   }
 

@@ -7,27 +7,29 @@
 #include <memory>
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/net/parameters.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// One batch for a network: state, time and the standardised path feature (undefined where the clock has none). float32.
+/// One batch for a network: state, time and the standardised path feature (undefined where the clock has none).
+/// float32.
 struct NetworkInput {
   at::Tensor x;        ///< n x dim (images: n x channels x height x width)
   at::Tensor t;        ///< n
   at::Tensor feature;  ///< n x feature size
 };
 
-/// A loss that is a sum over samples. `output` and `gradient` are sample-major, rows x dim; the gradient is of the total
-/// loss. Called from several threads, each with rows of its own; returns the rows' share of the loss.
+/// A loss that is a sum over samples. `output` and `gradient` are sample-major, rows x dim; the gradient is of the
+/// total loss. Called from several threads, each with rows of its own; returns the rows' share of the loss.
 class SampleLoss {
  public:
   virtual ~SampleLoss() = default;
   virtual double operator()(int64_t first_row, int64_t rows, const float* output, float* gradient) const = 0;
 };
 
-/// Evaluates a network for samples whose features are fixed: what depends on the feature alone is computed once. One evaluator
-/// serves one thread.
+/// Evaluates a network for samples whose features are fixed: what depends on the feature alone is computed once. One
+/// evaluator serves one thread.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
@@ -57,13 +59,16 @@ class Network {
 
   /// Output for a batch, n x dim.
   virtual at::Tensor forward(const float* parameters, const NetworkInput& input) const = 0;
-  /// Loss of a batch and its gradient with respect to the parameters (overwritten). Does not depend on the number of threads.
-  virtual double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss, float* gradient) const = 0;
-  /// An evaluator for `rows` samples with the given features (rows x feature size, sample-major; null where there are none).
+  /// Loss of a batch and its gradient with respect to the parameters (overwritten). Does not depend on the number of
+  /// threads.
+  virtual double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss,
+                          float* gradient) const = 0;
+  /// An evaluator for `rows` samples with the given features (rows x feature size, sample-major; null where there are
+  /// none).
   virtual std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const = 0;
 
  protected:
   ParameterLayout layout_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

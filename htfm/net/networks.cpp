@@ -39,7 +39,8 @@ Registry<NetworkInfo>& network_registry() {
 EntryList<NetworkInfo> networks() { return network_registry().list(); }
 
 void register_network(NetworkInfo network) {
-  if (!network.make) throw InputError("[register_network] {}: expected a function that makes the network, got none", network.name);
+  if (!network.make)
+    throw InputError("[register_network] {}: expected a function that makes the network, got none", network.name);
   check_options(network.options, "network", network.name);
   network.cuda = false;  // devices run the library's own networks
   network_registry().add(std::move(network), "network");
@@ -47,13 +48,14 @@ void register_network(NetworkInfo network) {
 
 std::unique_ptr<Network> make_network(NetworkContext c) {
   const NetworkInfo& info = find_named(networks(), c.config.kind, "net.kind");
-  if (info.images && !c.image) throw InputError("[net.kind] expected images for {}, got rows of {} values", info.name, c.dim);
+  if (info.images && !c.image)
+    throw InputError("[net.kind] expected images for {}, got rows of {} values", info.name, c.dim);
   c.options = own_options(info.options, c.config.options, "net", info.name);
   std::unique_ptr<Network> out = info.make(c);
   if (!out) throw Error("[net.kind] expected {} to make a network, got none", info.name);
   if (out->dim() != c.dim || out->feature_size() != c.feature)
-    throw Error("[net.kind] expected {} to make a network for rows of {} values and features of size {}, got {} and {}", info.name, c.dim,
-                c.feature, out->dim(), out->feature_size());
+    throw Error("[net.kind] expected {} to make a network for rows of {} values and features of size {}, got {} and {}",
+                info.name, c.dim, c.feature, out->dim(), out->feature_size());
   return out;
 }
 

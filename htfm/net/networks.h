@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/part_options.h"
 #include "htfm/base/registry.h"
 #include "htfm/net/mlp.h"
 #include "htfm/net/unet.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// What a config says of a network.
 struct NetConfig {
@@ -54,4 +55,4 @@ void register_network(NetworkInfo network);
 /// The network that context.config names; its options are read from the config.
 std::unique_ptr<Network> make_network(NetworkContext context);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -1,5 +1,5 @@
-// The way back through group norm + scale/shift + SiLU: the gradient of its input and the sums that become those of its parameters, with
-// the tiles of the way forward.
+// The way back through group norm + scale/shift + SiLU: the gradient of its input and the sums that become those of its
+// parameters, with the tiles of the way forward.
 #include <stdexcept>
 
 #include "htfm/net/norm_block_cuda.h"
@@ -14,8 +14,8 @@ template <class T, int V, int Threads>
 __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kernel(NormBackwardArgs a, int chunk) {
   extern __shared__ float shared[];
   constexpr int kept = V > 0 ? V : 1;
-  const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors, row = static_cast<int>(threadIdx.x) / vectors,
-            rows = static_cast<int>(blockDim.x) / vectors;
+  const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors,
+            row = static_cast<int>(threadIdx.x) / vectors, rows = static_cast<int>(blockDim.x) / vectors;
   const int64_t n = blockIdx.y;
   const int first_channel = static_cast<int>(blockIdx.x) * chunk, channel = first_channel + v * 8;
   float* total = shared;                    // of dz, of dz x; then of these over groups
@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
 #pragma unroll
     for (int i = 0; i < V; ++i) {
       const int p = row + i * rows;
-      if (p < a.pixels) kept_x[i] = load_vector(x + p * a.x.pixel), kept_dy[i] = load_vector(dy + static_cast<int64_t>(p) * a.channels);
+      if (p < a.pixels)
+        kept_x[i] = load_vector(x + p * a.x.pixel), kept_dy[i] = load_vector(dy + static_cast<int64_t>(p) * a.channels);
     }
   }
   activation_coefficients(a, n, first_channel, chunk, coefficient);
@@ -71,7 +72,8 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
   const bool in_first = channel < a.split;
   const float out_scale = in_first ? a.scale : 1.0f;
   const int64_t out_channels = in_first ? a.split : a.channels - a.split;
-  T* out = (in_first ? static_cast<T*>(a.first) + channel : static_cast<T*>(a.second) + (channel - a.split)) + n * a.pixels * out_channels;
+  T* out = (in_first ? static_cast<T*>(a.first) + channel : static_cast<T*>(a.second) + (channel - a.split)) +
+           n * a.pixels * out_channels;
   each([&](int p, const Vector<T>& raw_x, const Vector<T>& raw_dy) {
     float value[8], d[8];
     unpack(raw_x, value);
@@ -94,7 +96,8 @@ __global__ void __launch_bounds__(Threads, Threads <= 256 ? 2 : 1) backward_kern
   });
   if (a.column_input < 0) return;
   block_sums<1>(input, vectors, chunk, scratch, total);
-  for (int i = static_cast<int>(threadIdx.x); i < chunk && first_channel + i < a.split; i += static_cast<int>(blockDim.x))
+  for (int i = static_cast<int>(threadIdx.x); i < chunk && first_channel + i < a.split;
+       i += static_cast<int>(blockDim.x))
     a.sums[n * a.width + a.column_input + first_channel + i] = total[i];
 }
 
@@ -102,8 +105,8 @@ template <class Kernel>
 void launch_backward(Kernel kernel, const NormBackwardArgs& a, const Tiling& t, cudaStream_t stream) {
   const auto bytes = static_cast<size_t>(t.shared_floats) * sizeof(float);
   if (!allow_shared(kernel, bytes)) throw std::runtime_error("[cuda] norm: the device is too small");
-  kernel<<<dim3(static_cast<unsigned>(a.channels / t.chunk), static_cast<unsigned>(a.samples)), static_cast<unsigned>(t.threads), bytes,
-           stream>>>(a, t.chunk);
+  kernel<<<dim3(static_cast<unsigned>(a.channels / t.chunk), static_cast<unsigned>(a.samples)),
+           static_cast<unsigned>(t.threads), bytes, stream>>>(a, t.chunk);
   check(cudaGetLastError(), "norm");
 }
 

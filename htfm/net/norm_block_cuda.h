@@ -1,4 +1,5 @@
-// What the kernels of norms share: activations, sums over a block, and the coefficients of channels that follow from them.
+// What the kernels of norms share: activations, sums over a block, and the coefficients of channels that follow from
+// them.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -42,8 +43,8 @@ __device__ __forceinline__ float silu_gradient(float z, float d) {
   return d * s * (1 + z * (1 - s));
 }
 
-// Adds M values over the lanes that differ in the bits from `offset` up, and writes the totals. Each exchange halves what a lane looks
-// after.
+// Adds M values over the lanes that differ in the bits from `offset` up, and writes the totals. Each exchange halves
+// what a lane looks after.
 template <int M, class Write>
 __device__ __forceinline__ void fold(float* value, int offset, int base, Write&& write) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -70,8 +71,9 @@ __device__ __forceinline__ void fold(float* value, int offset, int base, Write&&
   }
 }
 
-// Sums over the rows of a block of `Count` values for each of 8 channels; total[value * chunk + channel] holds the result for all.
-// `scratch` has room for rows x chunk x Count floats where lanes of a warp cannot be folded, warps x chunk x Count otherwise.
+// Sums over the rows of a block of `Count` values for each of 8 channels; total[value * chunk + channel] holds the
+// result for all. `scratch` has room for rows x chunk x Count floats where lanes of a warp cannot be folded, warps x
+// chunk x Count otherwise.
 template <int Count>
 __device__ void block_sums(float (&value)[Count][8], int vectors, int chunk, float* scratch, float* total) {
   const int v = static_cast<int>(threadIdx.x) % vectors;
@@ -107,19 +109,22 @@ __device__ __forceinline__ float group_sum(const float* total, int i, int group)
 
 __device__ __forceinline__ void load_floats(const float* p, float (&out)[8]) {
   const float4 low = *reinterpret_cast<const float4*>(p), high = *reinterpret_cast<const float4*>(p + 4);
-  out[0] = low.x, out[1] = low.y, out[2] = low.z, out[3] = low.w, out[4] = high.x, out[5] = high.y, out[6] = high.z, out[7] = high.w;
+  out[0] = low.x, out[1] = low.y, out[2] = low.z, out[3] = low.w, out[4] = high.x, out[5] = high.y, out[6] = high.z,
+  out[7] = high.w;
 }
 
-// From the sums over pixels of `chunk` channels from `first` on to slope and offset of each. The second sums are squares, or where `raw` is
-// false squares of deviations from the group's mean; where the input is not `rounded` they are still without the biases. One block writes
-// the statistics down.
-__device__ __forceinline__ void forward_coefficients(const NormForwardArgs& a, int64_t n, int first, int chunk, bool rounded, bool raw,
-                                                     bool writes, float* total, float* coefficient) {
+// From the sums over pixels of `chunk` channels from `first` on to slope and offset of each. The second sums are
+// squares, or where `raw` is false squares of deviations from the group's mean; where the input is not `rounded` they
+// are still without the biases. One block writes the statistics down.
+__device__ __forceinline__ void forward_coefficients(const NormForwardArgs& a, int64_t n, int first, int chunk,
+                                                     bool rounded, bool raw, bool writes, float* total,
+                                                     float* coefficient) {
   const int group = a.channels / a.groups, threads = static_cast<int>(blockDim.x);
   const float count = static_cast<float>(a.pixels), inverse_count = 1.0f / (count * static_cast<float>(group));
   const auto bias_of = [&](int i) {  // where it is not in the values
     const int c = first + i;
-    return a.y && c < a.fresh && !rounded ? (a.bias[0] ? a.bias[0][c] : 0.0f) + (a.bias[1] ? a.bias[1][c] : 0.0f) : 0.0f;
+    return a.y && c < a.fresh && !rounded ? (a.bias[0] ? a.bias[0][c] : 0.0f) + (a.bias[1] ? a.bias[1][c] : 0.0f)
+                                          : 0.0f;
   };
   if (raw && !rounded) {
     for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
@@ -131,7 +136,8 @@ __device__ __forceinline__ void forward_coefficients(const NormForwardArgs& a, i
   }
   for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
     const int c = first + i;
-    const float mean = group_sum(total, i, group) * inverse_count, square = group_sum(total + chunk, i, group) * inverse_count;
+    const float mean = group_sum(total, i, group) * inverse_count,
+                square = group_sum(total + chunk, i, group) * inverse_count;
     const float inverse = rsqrtf((raw ? fmaxf(square - mean * mean, 0.0f) : square) + kNormEpsilon);
     float slope = a.gamma[c], offset = a.beta[c];
     if (a.modulation) {
@@ -159,22 +165,23 @@ struct ChannelNorm {
 };
 
 // z = A x + B of each channel.
-__device__ __forceinline__ void activation_coefficients(const NormBackwardArgs& a, int64_t n, int first, int chunk, float* coefficient) {
+__device__ __forceinline__ void activation_coefficients(const NormBackwardArgs& a, int64_t n, int first, int chunk,
+                                                        float* coefficient) {
   for (int i = static_cast<int>(threadIdx.x); i < chunk; i += static_cast<int>(blockDim.x)) {
     const int c = first + i;
     const ChannelNorm norm(a, n, c);
     const float slope = a.gamma[c] * norm.scale;
     coefficient[i] = slope * norm.inverse;
-    coefficient[chunk + i] =
-        slope * norm.centre + a.beta[c] * norm.scale + (a.modulation ? a.modulation[n * a.modulation_row + a.channels + c] : 0.0f);
+    coefficient[chunk + i] = slope * norm.centre + a.beta[c] * norm.scale +
+                             (a.modulation ? a.modulation[n * a.modulation_row + a.channels + c] : 0.0f);
   }
   __syncthreads();
 }
 
-// From the sums of dz and dz x to C and D of the input's gradient A dz + C x + D; `total` is used up. One block writes down the sums of the
-// parameters.
-__device__ __forceinline__ void input_coefficients(const NormBackwardArgs& a, int64_t n, int first, int chunk, bool writes, float* total,
-                                                   float* coefficient) {
+// From the sums of dz and dz x to C and D of the input's gradient A dz + C x + D; `total` is used up. One block writes
+// down the sums of the parameters.
+__device__ __forceinline__ void input_coefficients(const NormBackwardArgs& a, int64_t n, int first, int chunk,
+                                                   bool writes, float* total, float* coefficient) {
   const int group = a.channels / a.groups, threads = static_cast<int>(blockDim.x);
   for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
     const int c = first + i;
@@ -194,7 +201,8 @@ __device__ __forceinline__ void input_coefficients(const NormBackwardArgs& a, in
   __syncthreads();
   const float inverse_count = 1.0f / (static_cast<float>(a.pixels) * static_cast<float>(group));
   for (int i = static_cast<int>(threadIdx.x); i < chunk; i += threads) {
-    const float mean1 = group_sum(total, i, group) * inverse_count, mean2 = group_sum(total + chunk, i, group) * inverse_count;
+    const float mean1 = group_sum(total, i, group) * inverse_count,
+                mean2 = group_sum(total + chunk, i, group) * inverse_count;
     const ChannelNorm norm(a, n, first + i);
     coefficient[i] = -norm.inverse * norm.inverse * mean2;
     coefficient[chunk + i] = -norm.inverse * (mean1 + norm.centre * mean2);

@@ -1,7 +1,7 @@
-// Group norm + scale/shift + SiLU in one pass over memory each way. A tile is one sample and some whole groups; its values stay in
-// registers between the statistics and the result, so every tensor is read once. Where two tensors are read (a residual), a block fetches
-// its next tile into shared memory while it computes this one (Ahead). Where a tile does not fit (V = 0), it is read again; large images go
-// through two passes (norm_stream_cuda.cu).
+// Group norm + scale/shift + SiLU in one pass over memory each way. A tile is one sample and some whole groups; its
+// values stay in registers between the statistics and the result, so every tensor is read once. Where two tensors are
+// read (a residual), a block fetches its next tile into shared memory while it computes this one (Ahead). Where a tile
+// does not fit (V = 0), it is read again; large images go through two passes (norm_stream_cuda.cu).
 #include <algorithm>
 #include <stdexcept>
 
@@ -13,7 +13,8 @@ namespace htfm::cuda {
 namespace {
 
 __device__ __forceinline__ void copy_ahead(uint4* to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+               "l"(from));
 }
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
@@ -26,7 +27,8 @@ struct Place {
 };
 
 template <class T, int V, bool Ahead>
-__global__ void __launch_bounds__(kNormThreads, 2) forward_kernel(NormForwardArgs a, int chunk, int tiles, int shared_floats) {
+__global__ void __launch_bounds__(kNormThreads, 2)
+    forward_kernel(NormForwardArgs a, int chunk, int tiles, int shared_floats) {
   extern __shared__ __align__(16) float shared[];
   constexpr int kept = V > 0 ? V : 1;
   const int threads = static_cast<int>(blockDim.x), vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors,
@@ -43,7 +45,9 @@ __global__ void __launch_bounds__(kNormThreads, 2) forward_kernel(NormForwardArg
 
   const auto at_y = [&](const Place& at, int p) { return y + (at.n * a.pixels + p) * a.fresh + at.channel; };
   const auto at_x = [&](const Place& at, int p) { return x + at.n * a.x.sample + p * a.x.pixel + at.channel; };
-  const auto at_residual = [&](const Place& at, int p) { return residual + at.n * a.residual.sample + p * a.residual.pixel + at.channel; };
+  const auto at_residual = [&](const Place& at, int p) {
+    return residual + at.n * a.residual.sample + p * a.residual.pixel + at.channel;
+  };
   const auto is_fresh = [&](const Place& at) { return y != nullptr && at.channel < a.fresh; };
   const auto fetch = [&](int tile) {
     const Place at(tile, a.channels, chunk, v);
@@ -88,7 +92,8 @@ __global__ void __launch_bounds__(kNormThreads, 2) forward_kernel(NormForwardArg
     };
     const auto load = [&](int p, bool store) {
       return sum_up(
-          load_vector(fresh ? at_y(at, p) : static_cast<const T*>(at_x(at, p))), [&] { return load_vector(at_residual(at, p)); }, p, store);
+          load_vector(fresh ? at_y(at, p) : static_cast<const T*>(at_x(at, p))),
+          [&] { return load_vector(at_residual(at, p)); }, p, store);
     };
 
     Vector<T> kept_values[kept];
@@ -189,7 +194,8 @@ void launch_forward(const NormForwardArgs& a, const Tiling& t, cudaStream_t stre
     if (resident >= 2) {
       static const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
       const int blocks = std::min(tiles, resident * multiprocessors);
-      kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(t.threads), with_ahead, stream>>>(a, t.chunk, tiles, floats);
+      kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(t.threads), with_ahead, stream>>>(a, t.chunk, tiles,
+                                                                                                      floats);
       return check(cudaGetLastError(), "norm");
     }
   }

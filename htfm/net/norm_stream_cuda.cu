@@ -1,5 +1,6 @@
-// Group norm + scale/shift + SiLU of large images, both ways, in two plain passes over memory: the first adds up what the statistics need,
-// a block for some pixels of a sample, the second applies them. A tile of such an image would not fit into the registers of a block.
+// Group norm + scale/shift + SiLU of large images, both ways, in two plain passes over memory: the first adds up what
+// the statistics need, a block for some pixels of a sample, the second applies them. A tile of such an image would not
+// fit into the registers of a block.
 #include <algorithm>
 
 #include "htfm/net/norm_block_cuda.h"
@@ -14,7 +15,9 @@ constexpr int kBlocks = 2048;  // of a grid, about
 // What a block looks after: some pixels of a sample, all channels, eight of them a thread.
 struct Part {
   __device__ Part(int pixels, int channels)
-      : vectors(channels / 8), channel(static_cast<int>(threadIdx.x) % vectors * 8), rows(static_cast<int>(blockDim.x) / vectors) {
+      : vectors(channels / 8),
+        channel(static_cast<int>(threadIdx.x) % vectors * 8),
+        rows(static_cast<int>(blockDim.x) / vectors) {
     const int each = (pixels + static_cast<int>(gridDim.x) - 1) / static_cast<int>(gridDim.x);
     const int first = static_cast<int>(blockIdx.x) * each;
     begin = first + static_cast<int>(threadIdx.x) / vectors, end = min(pixels, first + each);
@@ -65,7 +68,8 @@ struct Input {
     x = a.x.data ? static_cast<T*>(a.x.data) + part.n * a.x.sample + part.channel : nullptr;
     from = fresh ? static_cast<const T*>(a.y) + part.n * a.pixels * static_cast<int64_t>(a.fresh) + part.channel : x;
     pixel = fresh ? a.fresh : a.x.pixel, x_pixel = a.x.pixel, residual_pixel = a.residual.pixel;
-    if (fresh && a.residual.data) residual = static_cast<const T*>(a.residual.data) + part.n * a.residual.sample + part.channel;
+    if (fresh && a.residual.data)
+      residual = static_cast<const T*>(a.residual.data) + part.n * a.residual.sample + part.channel;
     if (fresh && rounded)
       for (int k = 0; k < 2; ++k)
         if (a.bias[k]) add_floats(a.bias[k] + part.channel, bias);
@@ -153,7 +157,9 @@ struct BackwardInput {
         dy(static_cast<const T*>(a.gradient) + part.n * a.pixels * static_cast<int64_t>(a.channels) + part.channel),
         pixel(a.x.pixel),
         channels(a.channels) {}
-  __device__ __forceinline__ Pair<T> load(int p) const { return {load_vector(x + p * pixel), load_vector(dy + p * channels)}; }
+  __device__ __forceinline__ Pair<T> load(int p) const {
+    return {load_vector(x + p * pixel), load_vector(dy + p * channels)};
+  }
   const T *x, *dy;
   int64_t pixel, channels;
 };
@@ -207,7 +213,9 @@ __global__ void __launch_bounds__(kThreads, 2)
   input_coefficients(a, part.n, 0, a.channels, blockIdx.x == 0, total, coefficient);
   load_floats(coefficient + part.channel, C);
   load_floats(coefficient + a.channels + part.channel, D);
-  const auto added = [&](const Strided& s) { return s.data ? static_cast<const T*>(s.data) + part.n * s.sample + part.channel : nullptr; };
+  const auto added = [&](const Strided& s) {
+    return s.data ? static_cast<const T*>(s.data) + part.n * s.sample + part.channel : nullptr;
+  };
   const T *add0 = added(a.add[0]), *add1 = added(a.add[1]);
   const bool in_first = part.channel < a.split;
   const float out_scale = in_first ? a.scale : 1.0f;
@@ -259,7 +267,9 @@ __global__ void input_sums_kernel(NormBackwardArgs a, const float* input_partial
 }
 
 // Blocks that share a sample.
-int stream_parts(int samples, int pixels) { return std::clamp((kBlocks + samples - 1) / samples, 1, std::max(1, pixels / 256)); }
+int stream_parts(int samples, int pixels) {
+  return std::clamp((kBlocks + samples - 1) / samples, 1, std::max(1, pixels / 256));
+}
 
 struct Shape {
   Shape(int samples, int pixels, int channels) {
@@ -298,12 +308,13 @@ void stream_forward(const NormForwardArgs& a, cudaStream_t stream) {
 void stream_backward(const NormBackwardArgs& a, cudaStream_t stream) {
   using B = __nv_bfloat16;
   const Shape s(a.samples, a.pixels, a.channels);
-  float* input = a.column_input >= 0 ? a.workspace + static_cast<int64_t>(2) * s.parts * a.samples * a.channels : nullptr;
+  float* input =
+      a.column_input >= 0 ? a.workspace + static_cast<int64_t>(2) * s.parts * a.samples * a.channels : nullptr;
   backward_sums_kernel<B><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace);
   backward_apply_kernel<B><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace, s.parts, input);
   if (input)
-    input_sums_kernel<<<dim3(1, static_cast<unsigned>(a.samples)), 128, static_cast<size_t>(a.channels) * sizeof(float), stream>>>(a, input,
-                                                                                                                                   s.parts);
+    input_sums_kernel<<<dim3(1, static_cast<unsigned>(a.samples)), 128, static_cast<size_t>(a.channels) * sizeof(float),
+                        stream>>>(a, input, s.parts);
   check(cudaGetLastError(), "norm");
 }
 

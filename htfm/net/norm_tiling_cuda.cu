@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kMaxChunk = 512;  // channels a block
 
-// Whole groups and whole vectors of 8 channels a block; small blocks, so that several share a multiprocessor and one loads while another
-// stores.
+// Whole groups and whole vectors of 8 channels a block; small blocks, so that several share a multiprocessor and one
+// loads while another stores.
 int chunk_of(int pixels, int channels, int groups) {
   const int group = channels / groups, unit = std::lcm(8, group);
   int chunk = unit;
@@ -37,7 +37,8 @@ Tiling tiling(int pixels, int chunk, int most, int wanted) {
 Tiling tile_alone(int pixels, int channels, int groups) {
   const int chunk = chunk_of(pixels, channels, groups), all = pixels * (chunk / 8);
   const Tiling t = tiling(pixels, chunk, kNormThreads, all >= 2048 ? 8 : all >= 512 ? 4 : 2);
-  if (t.threads == 0) throw std::runtime_error("[cuda] norm: no tiling for blocks of " + std::to_string(chunk) + " channels");
+  if (t.threads == 0)
+    throw std::runtime_error("[cuda] norm: no tiling for blocks of " + std::to_string(chunk) + " channels");
   return t;
 }
 

@@ -28,7 +28,8 @@ void ParameterLayout::initialise(Key key, float* buffer) const {
   for (const auto& p : list_) {
     const Key own = key.child(p.name);
     for (int64_t i = 0; i < p.size; ++i)
-      buffer[p.offset + i] = static_cast<float>(p.centre + (p.bound > 0 ? p.bound * (2 * own.uniform(static_cast<uint64_t>(i)) - 1) : 0.0));
+      buffer[p.offset + i] = static_cast<float>(
+          p.centre + (p.bound > 0 ? p.bound * (2 * own.uniform(static_cast<uint64_t>(i)) - 1) : 0.0));
   }
 }
 

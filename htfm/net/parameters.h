@@ -1,5 +1,5 @@
-// All parameters of a network in one flat float32 buffer, with names. Optimiser, EMA, clipping and checkpoints work on the
-// buffer as a whole.
+// All parameters of a network in one flat float32 buffer, with names. Optimiser, EMA, clipping and checkpoints work on
+// the buffer as a whole.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/random.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// How a parameter starts and whether weight decay acts on it.
 struct ParameterInfo {
@@ -42,7 +43,8 @@ class ParameterLayout {
 /// A linear layer's place in the buffer: weight [out][in] and bias, drawn from U(-1/sqrt(in), 1/sqrt(in)) unless zero.
 struct Linear {
   int64_t in = 0, out = 0, weight = 0, bias = 0;
-  static Linear add(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, bool decay = true, bool zero = false);
+  static Linear add(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, bool decay = true,
+                    bool zero = false);
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -23,7 +23,8 @@ template <int L>
   for (int i = 0; i < L; ++i) out[i] += static_cast<double>(v[i]);
 }
 
-void add(int64_t pixels, int64_t channels, PixelRows y, const float* bias, PixelRows more, float scale, float* out, int64_t out_stride) {
+void add(int64_t pixels, int64_t channels, PixelRows y, const float* bias, PixelRows more, float scale, float* out,
+         int64_t out_stride) {
   for (int64_t p = 0; p < pixels; ++p)
     over_channels(channels, [&]<int L>(int64_t c) [[gnu::always_inline]] {
       auto v = load_lanes<L>(y.data + p * y.stride + c);
@@ -65,11 +66,12 @@ void activate(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& 
 }
 
 template <bool Silu>
-void activate_backward_of(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& norm, const float* dy, float* dz, double* plain,
-                          double* weighted) {
+void activate_backward_of(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& norm, const float* dy,
+                          float* dz, double* plain, double* weighted) {
   over_channels(channels, [&]<int L>(int64_t c) [[gnu::always_inline]] {
     using V = Vector<float, L>;
-    const V a = load_lanes<L>(norm.slope + c), b = load_lanes<L>(norm.offset + c), middle = load_lanes<L>(norm.centre + c);
+    const V a = load_lanes<L>(norm.slope + c), b = load_lanes<L>(norm.offset + c),
+            middle = load_lanes<L>(norm.centre + c);
     for (int i = 0; i < L; ++i) plain[c + i] = weighted[c + i] = 0;
     for (int64_t first = 0; first < pixels; first += kFlush) {
       const int64_t last = first + kFlush < pixels ? first + kFlush : pixels;
@@ -89,13 +91,14 @@ void activate_backward_of(int64_t pixels, int64_t channels, PixelRows x, const C
   });
 }
 
-void activate_backward(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& norm, bool silu, const float* dy, float* dz,
-                       double* plain, double* weighted) {
+void activate_backward(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& norm, bool silu,
+                       const float* dy, float* dz, double* plain, double* weighted) {
   (silu ? activate_backward_of<true> : activate_backward_of<false>)(pixels, channels, x, norm, dy, dz, plain, weighted);
 }
 
-void combine(int64_t pixels, int64_t channels, PixelRows dz, PixelRows x, const ChannelNorm& norm, const float* bend, const float* constant,
-             PixelRows first, PixelRows second, float scale, float* out, int64_t out_stride, double* sums) {
+void combine(int64_t pixels, int64_t channels, PixelRows dz, PixelRows x, const ChannelNorm& norm, const float* bend,
+             const float* constant, PixelRows first, PixelRows second, float scale, float* out, int64_t out_stride,
+             double* sums) {
   over_channels(channels, [&]<int L>(int64_t c) [[gnu::always_inline]] {
     using V = Vector<float, L>;
     const V slope = load_lanes<L>(norm.slope + c), middle = load_lanes<L>(norm.centre + c), b = load_lanes<L>(bend + c),
@@ -105,7 +108,8 @@ void combine(int64_t pixels, int64_t channels, PixelRows dz, PixelRows x, const 
       const int64_t end = begin + kFlush < pixels ? begin + kFlush : pixels;
       V total{};
       for (int64_t p = begin; p < end; ++p) {
-        V v = slope * load_lanes<L>(dz.data + p * dz.stride + c) + b * (load_lanes<L>(x.data + p * x.stride + c) - middle) + offset;
+        V v = slope * load_lanes<L>(dz.data + p * dz.stride + c) +
+              b * (load_lanes<L>(x.data + p * x.stride + c) - middle) + offset;
         if (first.data) v += load_lanes<L>(first.data + p * first.stride + c);
         if (second.data) v += load_lanes<L>(second.data + p * second.stride + c);
         v *= scale;

@@ -1,5 +1,5 @@
-// The fused operations of an image network on one sample, CPU side. Pixels are rows of channels; vectors run over channels, so that sums
-// over pixels need no shuffles.
+// The fused operations of an image network on one sample, CPU side. Pixels are rows of channels; vectors run over
+// channels, so that sums over pixels need no shuffles.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,13 @@ struct PixelKernels {
   /// out = act(slope (x - centre) + offset), dense.
   void (*activate)(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& norm, bool silu, float* out);
   /// dz = dy act'(slope (x - centre) + offset), dense, and the sums over pixels of dz and of dz (x - centre).
-  void (*activate_backward)(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& norm, bool silu, const float* dy, float* dz,
-                            double* plain, double* weighted);
-  /// out = scale (slope dz + bend (x - centre) + constant + first + second), and its sums over pixels; `first` and `second` may be missing.
-  void (*combine)(int64_t pixels, int64_t channels, PixelRows dz, PixelRows x, const ChannelNorm& norm, const float* bend,
-                  const float* constant, PixelRows first, PixelRows second, float scale, float* out, int64_t out_stride, double* sums);
+  void (*activate_backward)(int64_t pixels, int64_t channels, PixelRows x, const ChannelNorm& norm, bool silu,
+                            const float* dy, float* dz, double* plain, double* weighted);
+  /// out = scale (slope dz + bend (x - centre) + constant + first + second), and its sums over pixels; `first` and
+  /// `second` may be missing.
+  void (*combine)(int64_t pixels, int64_t channels, PixelRows dz, PixelRows x, const ChannelNorm& norm,
+                  const float* bend, const float* constant, PixelRows first, PixelRows second, float scale, float* out,
+                  int64_t out_stride, double* sums);
   /// out = sum of weight[k] row[k] over `count` rows of channels.
   void (*mix)(int64_t channels, int64_t count, const float* const* row, const float* weight, float* out);
 };

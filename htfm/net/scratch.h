@@ -11,8 +11,8 @@
 
 namespace htfm {
 
-/// Uninitialised floats on a 64-byte boundary. They come from a short list of the calling thread and go back to that of the
-/// destroying one: the next step asks for the same sizes, and fresh pages are slow.
+/// Uninitialised floats on a 64-byte boundary. They come from a short list of the calling thread and go back to that of
+/// the destroying one: the next step asks for the same sizes, and fresh pages are slow.
 class Scratch {
  public:
   explicit Scratch(int64_t floats) {

@@ -12,7 +12,8 @@ template <class T>
 __global__ void add_kernel(AddArgs a, unsigned vectors) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= vectors) return;
-  const unsigned per_pixel = static_cast<unsigned>(a.channels) / 8, pixels = static_cast<unsigned>(a.pixels), channel = i % per_pixel * 8;
+  const unsigned per_pixel = static_cast<unsigned>(a.channels) / 8, pixels = static_cast<unsigned>(a.pixels),
+                 channel = i % per_pixel * 8;
   const int64_t place = i / per_pixel, n = i / per_pixel / pixels, p = i / per_pixel % pixels;
   float value[8];
   unpack(load_vector(static_cast<const T*>(a.y) + place * a.channels + channel), value);
@@ -20,7 +21,8 @@ __global__ void add_kernel(AddArgs a, unsigned vectors) {
     if (a.bias[k]) add_floats(a.bias[k] + channel, value);
   if (a.residual.data) {
     float more[8];
-    unpack(load_vector(static_cast<const T*>(a.residual.data) + n * a.residual.sample + p * a.residual.pixel + channel), more);
+    unpack(load_vector(static_cast<const T*>(a.residual.data) + n * a.residual.sample + p * a.residual.pixel + channel),
+           more);
 #pragma unroll
     for (int j = 0; j < 8; ++j) value[j] += more[j];
   }
@@ -35,8 +37,8 @@ __global__ void add_kernel(AddArgs a, unsigned vectors) {
 template <class T>
 __global__ void gradient_kernel(GradientSumArgs a, int chunk) {
   extern __shared__ float scratch[];
-  const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors, row = static_cast<int>(threadIdx.x) / vectors,
-            rows = static_cast<int>(blockDim.x) / vectors;
+  const int vectors = chunk / 8, v = static_cast<int>(threadIdx.x) % vectors,
+            row = static_cast<int>(threadIdx.x) / vectors, rows = static_cast<int>(blockDim.x) / vectors;
   const int64_t n = blockIdx.y;
   const int first = static_cast<int>(blockIdx.x) * chunk, channel = first + v * 8;
   const int part_size = a.parts[1] ? a.channels / 3 : a.channels, part = channel / part_size;

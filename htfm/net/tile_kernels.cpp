@@ -18,8 +18,9 @@ constexpr int kSums = 8, kWide = 2;
 #endif
 
 template <int Rows, int Vectors>
-[[gnu::always_inline]] inline void gemm_block(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
-                                              float* c, int64_t ldc, const float* bias, const float* start) {
+[[gnu::always_inline]] inline void gemm_block(int64_t depth, const float* a, int64_t a_row, int64_t a_col,
+                                              const float* b, int64_t ldb, float* c, int64_t ldc, const float* bias,
+                                              const float* start) {
   Vec sum[Rows][Vectors];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i)
@@ -46,8 +47,8 @@ template <int Rows, int Vectors>
 }
 
 template <int Rows, int Vectors>
-[[gnu::noinline]] void gemm_rows(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c,
-                                 int64_t ldc, const float* bias, const float* start) {
+[[gnu::noinline]] void gemm_rows(int64_t depth, const float* a, int64_t a_row, int64_t a_col, const float* b,
+                                 int64_t ldb, float* c, int64_t ldc, const float* bias, const float* start) {
   if (a_col == 1)  // two common layouts, so that address arithmetic folds
     gemm_block<Rows, Vectors>(depth, a, a_row, 1, b, ldb, c, ldc, bias, start);
   else
@@ -56,29 +57,30 @@ template <int Rows, int Vectors>
 
 // All rows of C for a few vectors of columns: blocks of Rows rows, then of half as many, down to one.
 template <int Rows, int Vectors>
-void gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
-                const float* bias, const float* start) {
+void gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
+                float* c, int64_t ldc, const float* bias, const float* start) {
   int64_t i = 0;
   for (; i + Rows <= m; i += Rows)
     gemm_rows<Rows, Vectors>(k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
                              start ? start + i * ldc : nullptr);
   if constexpr (Rows > 1)
     if (i < m)
-      gemm_panel<Rows / 2, Vectors>(m - i, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, bias ? bias + i : nullptr,
-                                    start ? start + i * ldc : nullptr);
+      gemm_panel<Rows / 2, Vectors>(m - i, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc,
+                                    bias ? bias + i : nullptr, start ? start + i * ldc : nullptr);
 }
 
 template <int Vectors>
-void gemm_from(int64_t j, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
-               float* c, int64_t ldc, const float* bias, const float* start) {
+void gemm_from(int64_t j, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
+               int64_t ldb, float* c, int64_t ldc, const float* bias, const float* start) {
   for (; j + Vectors * kLanes <= n; j += Vectors * kLanes)
-    gemm_panel<kSums / Vectors, Vectors>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias, start ? start + j : nullptr);
+    gemm_panel<kSums / Vectors, Vectors>(m, k, a, a_row, a_col, b + j, ldb, c + j, ldc, bias,
+                                         start ? start + j : nullptr);
   if constexpr (Vectors > 1)
     if (j < n) gemm_from<Vectors / 2>(j, m, n, k, a, a_row, a_col, b, ldb, c, ldc, bias, start);
 }
 
-void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb, float* c, int64_t ldc,
-          const float* bias, const float* start) {
+void gemm(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
+          float* c, int64_t ldc, const float* bias, const float* start) {
   gemm_from<kWide>(0, m, n, k, a, a_row, a_col, b, ldb, c, ldc, bias, start);
 }
 
@@ -166,7 +168,8 @@ struct Modulation {
 };
 [[gnu::always_inline]] inline Modulation modulation_at(const NormArgs& a, int64_t c, int64_t r) {
   Vec scale = splat(1.0f), shift{};
-  if (a.modulation) scale += load(a.modulation + c * kTile + r), shift += load(a.modulation + (a.channels + c) * kTile + r);
+  if (a.modulation)
+    scale += load(a.modulation + c * kTile + r), shift += load(a.modulation + (a.channels + c) * kTile + r);
   if (a.modulation_constant) scale += a.modulation_constant[c], shift += a.modulation_constant[a.channels + c];
   return {scale, shift};
 }
@@ -190,7 +193,8 @@ void norm_forward_of(const NormArgs& a, float* y) {
         square[i % 2] += d * d;
       }
       store(a.statistics + g * kTile + r, mean);
-      store(a.statistics + (a.groups + g) * kTile + r, inverse_square_root((square[0] + square[1]) * inverse + kEpsilon));
+      store(a.statistics + (a.groups + g) * kTile + r,
+            inverse_square_root((square[0] + square[1]) * inverse + kEpsilon));
     }
   for (int64_t g = 0; g < a.groups; ++g) {
     Vec mean[kVectors], inverse_deviation[kVectors];
@@ -209,10 +213,13 @@ void norm_forward_of(const NormArgs& a, float* y) {
   }
 }
 
-void norm_forward(const NormArgs& a, float* y) { a.channels == 8 * a.groups ? norm_forward_of<8>(a, y) : norm_forward_of<0>(a, y); }
+void norm_forward(const NormArgs& a, float* y) {
+  a.channels == 8 * a.groups ? norm_forward_of<8>(a, y) : norm_forward_of<0>(a, y);
+}
 
 template <int Size>
-void norm_backward_of(const NormArgs& a, const float* dy, const float* start, float* dx, float* dgamma, float* dbeta, float* dmodulation) {
+void norm_backward_of(const NormArgs& a, const float* dy, const float* start, float* dx, float* dgamma, float* dbeta,
+                      float* dmodulation) {
   const int64_t size = Size ? Size : a.channels / a.groups;
   const float inverse = 1.0f / static_cast<float>(size);
   constexpr int kChannels = Size ? Size : kMaxGroupSize;
@@ -263,7 +270,8 @@ void norm_backward_of(const NormArgs& a, const float* dy, const float* start, fl
   }
 }
 
-void norm_backward(const NormArgs& a, const float* dy, const float* start, float* dx, float* dgamma, float* dbeta, float* dmodulation) {
+void norm_backward(const NormArgs& a, const float* dy, const float* start, float* dx, float* dgamma, float* dbeta,
+                   float* dmodulation) {
   if (a.channels == 8 * a.groups)
     norm_backward_of<8>(a, dy, start, dx, dgamma, dbeta, dmodulation);
   else
@@ -294,7 +302,7 @@ void sum_parts(int64_t parts, int64_t stride, int64_t count, const float* in, fl
 
 }  // namespace
 
-HTFM_DEFINE_KERNELS(TileKernels, &gemm, &add_inner_products, &add_row_sums, &transpose, &norm_forward, &norm_backward, &silu_forward,
-                    &silu_backward, &sum_parts)
+HTFM_DEFINE_KERNELS(TileKernels, &gemm, &add_inner_products, &add_row_sums, &transpose, &norm_forward, &norm_backward,
+                    &silu_forward, &silu_backward, &sum_parts)
 
 }  // namespace htfm

@@ -30,7 +30,8 @@ struct Slot {
   std::string name;
 };
 
-void collect_slots(const c10::intrusive_ptr<c10::ivalue::Object>& owner, const std::string& prefix, std::vector<Slot>& out) {
+void collect_slots(const c10::intrusive_ptr<c10::ivalue::Object>& owner, const std::string& prefix,
+                   std::vector<Slot>& out) {
   const std::shared_ptr<c10::ClassType> type = owner->type();
   for (size_t k = 0; k < type->numAttributes(); ++k) {
     const std::string name = prefix + type->getAttributeName(k);
@@ -50,7 +51,10 @@ struct Instance {
 class ScriptNetwork final : public ModuleNetwork {
  public:
   ScriptNetwork(const NetworkContext& context, const std::string& bytes, std::string hash)
-      : ModuleNetwork(context.dim, context.feature), path_(context.config.path), hash_(std::move(hash)), image_(context.image) {
+      : ModuleNetwork(context.dim, context.feature),
+        path_(context.config.path),
+        hash_(std::move(hash)),
+        image_(context.image) {
     try {
       std::istringstream stream(bytes);
       torch::jit::Module module = torch::jit::load(stream, at::kCPU);
@@ -67,7 +71,8 @@ class ScriptNetwork final : public ModuleNetwork {
     at::Tensor flat = at::zeros({layout_.size()}, at::kFloat);
     for (size_t p = 0; p < initial_.size(); ++p) {
       const at::Tensor& from = initial_[p];
-      std::memcpy(flat.mutable_data_ptr<float>() + layout_.list()[p].offset, from.const_data_ptr<float>(), from.nbytes());
+      std::memcpy(flat.mutable_data_ptr<float>() + layout_.list()[p].offset, from.const_data_ptr<float>(),
+                  from.nbytes());
     }
     return flat;
   }
@@ -78,19 +83,22 @@ class ScriptNetwork final : public ModuleNetwork {
     const Lent lent(*this);
     Instance& own = *lent.instance;
     for (size_t k = 0; k < own.slots.size(); ++k)
-      if (parameter_of_[k] >= 0) own.slots[k].owner->setSlot(own.slots[k].place, parameters[static_cast<size_t>(parameter_of_[k])]);
+      if (parameter_of_[k] >= 0)
+        own.slots[k].owner->setSlot(own.slots[k].place, parameters[static_cast<size_t>(parameter_of_[k])]);
     // As written: the optimiser rewrites the graph after a few calls, and a resumed run would then not repeat the bits.
     const torch::jit::GraphOptimizerEnabledGuard plain(false);
     c10::IValue out;
     try {
-      out = own.module.forward({image_ ? x.view({-1, image_->channels, image_->height, image_->width}) : x, t, feature});
+      out =
+          own.module.forward({image_ ? x.view({-1, image_->channels, image_->height, image_->width}) : x, t, feature});
     } catch (const std::exception& error) {
-      throw InputError("[net.path] {}: expected forward(x, t, feature) for rows of {} values and {} of feature, got: {}", path_, dim(),
-                       feature_size(), torch_reason(error));
+      throw InputError(
+          "[net.path] {}: expected forward(x, t, feature) for rows of {} values and {} of feature, got: {}", path_,
+          dim(), feature_size(), torch_reason(error));
     }
     if (!out.isTensor() || out.toTensor().scalar_type() != at::kFloat || out.toTensor().numel() != x.numel())
-      throw InputError("[net.path] {}: expected forward to give float32 of the size of x, {} values a row, got {}", path_, dim(),
-                       out.isTensor() ? fmt::format("{} values", out.toTensor().numel()) : out.tagKind());
+      throw InputError("[net.path] {}: expected forward to give float32 of the size of x, {} values a row, got {}",
+                       path_, dim(), out.isTensor() ? fmt::format("{} values", out.toTensor().numel()) : out.tagKind());
     return out.toTensor().reshape({x.size(0), dim()});
   }
 
@@ -132,14 +140,15 @@ class ScriptNetwork final : public ModuleNetwork {
       add_parameter(slot.name, value.sizes().vec(), 0, /*decay=*/value.dim() >= 2);
       initial_.push_back(value.contiguous());
     }
-    if (initial_.empty()) throw InputError("[net.path] {}: expected parameters to train, got none (a frozen module has none)", path_);
+    if (initial_.empty())
+      throw InputError("[net.path] {}: expected parameters to train, got none (a frozen module has none)", path_);
   }
 
   // Wrong sizes are told before training begins.
   void try_out() const {
     const at::Tensor start = initial(Key(0));
-    forward(start.const_data_ptr<float>(),
-            {at::zeros({2, dim()}, at::kFloat), at::full({2}, 0.5, at::kFloat), at::zeros({2, feature_size()}, at::kFloat)});
+    forward(start.const_data_ptr<float>(), {at::zeros({2, dim()}, at::kFloat), at::full({2}, 0.5, at::kFloat),
+                                            at::zeros({2, feature_size()}, at::kFloat)});
   }
 
   std::string path_, hash_;
@@ -158,18 +167,20 @@ bool torchscript_trusted() { return trusted_files; }
 
 std::unique_ptr<Network> make_torchscript(const NetworkContext& c) {
   const NetConfig& config = c.config;
-  if (config.path.empty()) throw InputError("[net.path] expected a TorchScript file for net.kind = torchscript, got none");
+  if (config.path.empty())
+    throw InputError("[net.path] expected a TorchScript file for net.kind = torchscript, got none");
   if (!torchscript_trusted())
     throw InputError(
-        "[net.path] {}: expected to be told that this file is trusted, since a TorchScript network runs code of whoever made it; if you "
+        "[net.path] {}: expected to be told that this file is trusted, since a TorchScript network runs code of "
+        "whoever made it; if you "
         "know "
         "where it comes from, give --trust, or call htfm::trust_torchscript(true)",
         config.path);
   const std::string bytes = read_file(config.path);
   std::string hash = sha256(bytes);
   if (!config.sha256.empty() && config.sha256 != hash)
-    throw InputError("[net.path] {}: expected the file that the model was trained with, SHA-256 {}, got {}", config.path, config.sha256,
-                     hash);
+    throw InputError("[net.path] {}: expected the file that the model was trained with, SHA-256 {}, got {}",
+                     config.path, config.sha256, hash);
   return std::make_unique<ScriptNetwork>(c, bytes, std::move(hash));
 }
 

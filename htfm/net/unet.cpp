@@ -18,9 +18,13 @@ namespace {
 at::Tensor to_pixels(const at::Tensor& rows, const UNetOptions& o) {
   return rows.view({-1, o.channels, o.height, o.width}).permute({0, 2, 3, 1}).contiguous();
 }
-at::Tensor to_rows(const at::Tensor& pixels) { return pixels.permute({0, 3, 1, 2}).contiguous().view({pixels.size(0), -1}); }
+at::Tensor to_rows(const at::Tensor& pixels) {
+  return pixels.permute({0, 3, 1, 2}).contiguous().view({pixels.size(0), -1});
+}
 
-at::Tensor borrow(const float* data, at::IntArrayRef shape) { return at::from_blob(const_cast<float*>(data), shape, at::kFloat); }
+at::Tensor borrow(const float* data, at::IntArrayRef shape) {
+  return at::from_blob(const_cast<float*>(data), shape, at::kFloat);
+}
 
 class UNet final : public Network {
  public:
@@ -36,7 +40,8 @@ class UNet final : public Network {
     return to_rows(pass.forward(to_pixels(in.x, options()), in.t, in.feature));
   }
 
-  double gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss, float* gradient) const override {
+  double gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss,
+                  float* gradient) const override {
     check(in);
     UNetPass pass = make_pass(parameters, true);
     const at::Tensor out = to_rows(pass.forward(to_pixels(in.x, options()), in.t, in.feature));
@@ -48,12 +53,14 @@ class UNet final : public Network {
       std::memcpy(gradient + p.parameter, p.value.contiguous().const_data_ptr<float>(), p.value.nbytes());
     const at::Tensor sums = g.sums.sum(0);
     for (const UNetLayers::Column& c : layers_.columns)
-      std::memcpy(gradient + c.parameter, sums.const_data_ptr<float>() + c.column, static_cast<size_t>(c.count) * sizeof(float));
+      std::memcpy(gradient + c.parameter, sums.const_data_ptr<float>() + c.column,
+                  static_cast<size_t>(c.count) * sizeof(float));
     return value;
   }
 
   std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const override {
-    if (feature_size() > 0 && !feature) throw InputError("[unet] expected features of size {} x {}, got none", rows, feature_size());
+    if (feature_size() > 0 && !feature)
+      throw InputError("[unet] expected features of size {} x {}, got none", rows, feature_size());
     return std::make_unique<Evaluation>(*this, parameters, rows, feature);
   }
 

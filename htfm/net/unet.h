@@ -1,13 +1,15 @@
-// The DDPM U-Net of the image experiments: residual blocks of norm, SiLU and 3x3 convolutions with scale and shift from (time, path),
-// attention at chosen sizes and in the middle, skip connections joined on the way up. NCSN++ of the weather fields is the same network with
-// other options: sizes change inside residual blocks by the filter (1, 3, 3, 1), sums are divided by the root of 2, and the image itself is
-// fed in again at every size (residual progressive input).
+// The DDPM U-Net of the image experiments: residual blocks of norm, SiLU and 3x3 convolutions with scale and shift from
+// (time, path), attention at chosen sizes and in the middle, skip connections joined on the way up. NCSN++ of the
+// weather fields is the same network with other options: sizes change inside residual blocks by the filter (1, 3, 3,
+// 1), sums are divided by the root of 2, and the image itself is fed in again at every size (residual progressive
+// input).
 #pragma once
 
+#include "htfm/base/api.h"
 #include "htfm/net/image_ops.h"
 #include "htfm/net/network.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct UNetOptions {
   int64_t channels = 3, height = 32, width = 32;  ///< of the images
@@ -18,10 +20,10 @@ struct UNetOptions {
   int64_t heads = 4;
   std::vector<int64_t> attention{16};  ///< heights at which blocks are followed by attention
   int64_t groups = 32;                 ///< of the norms, at the most
-  int64_t group_channels = 0;          ///< fewer groups where they would have fewer channels than this; 0: always as many
-  bool filtered = false;               ///< sizes change in residual blocks, filtered (BigGAN); otherwise by convolutions
-  bool rescale = false;                ///< sums of block and shortcut times sqrt(1/2)
-  bool progressive = false;            ///< the image at every size, filtered and convolved, is added on the way down
+  int64_t group_channels = 0;  ///< fewer groups where they would have fewer channels than this; 0: always as many
+  bool filtered = false;       ///< sizes change in residual blocks, filtered (BigGAN); otherwise by convolutions
+  bool rescale = false;        ///< sums of block and shortcut times sqrt(1/2)
+  bool progressive = false;    ///< the image at every size, filtered and convolved, is added on the way down
   int64_t path_embedding = 128;
   bool film = false;  ///< also modulate the middle blocks by the path embedding alone
 };
@@ -61,7 +63,8 @@ struct UNetStage {
   ConvLayer resize = {};
   int64_t height = 0, width = 0;  ///< of its input
   int64_t skip = -1;              ///< way up: which output of the way down is joined; -1: none
-  bool progressive = false;       ///< way down: `resize` convolves the filtered image (or what it has become), added to the block's output
+  bool progressive =
+      false;  ///< way down: `resize` convolves the filtered image (or what it has become), added to the block's output
   int64_t channels() const { return kind == Kind::resize ? resize.out : block.channels(); }
 };
 
@@ -86,13 +89,15 @@ struct UNetLayers {
 
  private:
   int64_t add_columns(int64_t parameter, int64_t count, int64_t room);
-  ConvLayer add_conv(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, int64_t kernel, int64_t stride, bool zero);
+  ConvLayer add_conv(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, int64_t kernel,
+                     int64_t stride, bool zero);
   NormPlace add_norm(ParameterLayout& layout, const std::string& name, int64_t channels);
-  ResidualLayer add_block(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, Resample resample = Resample::none);
+  ResidualLayer add_block(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out,
+                          Resample resample = Resample::none);
   AttentionLayer add_attention(ParameterLayout& layout, const std::string& name, int64_t channels);
 };
 
 /// Builds the network, on the CPU; InputError where the sizes do not fit.
 std::unique_ptr<Network> make_unet(const UNetOptions& options);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

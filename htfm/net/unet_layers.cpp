@@ -13,14 +13,15 @@ constexpr int64_t kColumnRoom = 8;  // columns of a few padded channels
 const UNetOptions& checked(const UNetOptions& o) {
   if (o.channels < 1 || o.height < 1 || o.width < 1) throw InputError("[net] expected images of at least one pixel");
   if (o.feature < 0) throw InputError("[net] expected a feature size of at least 0, got {}", o.feature);
-  if (o.multipliers.empty() || o.multipliers.size() > 8 || std::ranges::any_of(o.multipliers, [](int64_t m) { return m < 1 || m > 64; }))
+  if (o.multipliers.empty() || o.multipliers.size() > 8 ||
+      std::ranges::any_of(o.multipliers, [](int64_t m) { return m < 1 || m > 64; }))
     throw InputError("[unet.multipliers] expected 1 to 8 positive numbers, got {} of them", o.multipliers.size());
   if (o.blocks < 1 || o.blocks > 64) throw InputError("[unet.blocks] expected 1 to 64 blocks, got {}", o.blocks);
   if (o.base < 1 || o.groups < 1) throw InputError("[unet.base] expected a positive number of channels and groups");
   const int64_t factor = int64_t{1} << (o.multipliers.size() - 1);
   if (o.height % factor != 0 || o.width % factor != 0)
-    throw InputError("[unet.multipliers] expected an image size that {} halvings divide, got {} x {}", o.multipliers.size() - 1, o.height,
-                     o.width);
+    throw InputError("[unet.multipliers] expected an image size that {} halvings divide, got {} x {}",
+                     o.multipliers.size() - 1, o.height, o.width);
   if (o.group_channels == 0 && o.base % o.groups != 0)
     throw InputError("[unet.groups] expected a divisor of unet.base = {}, got {}", o.base, o.groups);
   if (o.base % 8 != 0) throw InputError("[unet.base] expected a multiple of 8, got {}", o.base);
@@ -28,7 +29,8 @@ const UNetOptions& checked(const UNetOptions& o) {
     if (o.heads < 1 || (o.base * m) % o.heads != 0)
       throw InputError("[unet.heads] expected a divisor of {} channels, got {}", o.base * m, o.heads);
   if (o.path_embedding < 1) throw InputError("[net.path_embedding] expected at least 1, got {}", o.path_embedding);
-  if (o.progressive && !o.filtered) throw InputError("[unet.progressive] expected filtered changes of size for the progressive input");
+  if (o.progressive && !o.filtered)
+    throw InputError("[unet.progressive] expected filtered changes of size for the progressive input");
   if (o.film && o.feature == 0) throw InputError("[net.film] expected a clock with a path feature, got none");
   return o;
 }
@@ -42,11 +44,12 @@ int64_t UNetLayers::add_columns(int64_t parameter, int64_t count, int64_t room) 
   return column;
 }
 
-ConvLayer UNetLayers::add_conv(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, int64_t kernel, int64_t stride,
-                               bool zero) {
+ConvLayer UNetLayers::add_conv(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out,
+                               int64_t kernel, int64_t stride, bool zero) {
   const double bound = zero ? 0 : 1 / std::sqrt(static_cast<double>(in * kernel * kernel));
   ConvLayer c{in, out, kernel, stride};
-  c.weight = layout.add(name + ".weight", kernel == 1 ? std::vector{out, in} : std::vector{out, kernel, kernel, in}, true, bound);
+  c.weight = layout.add(name + ".weight", kernel == 1 ? std::vector{out, in} : std::vector{out, kernel, kernel, in},
+                        true, bound);
   c.bias = layout.add(name + ".bias", {out}, false, bound);
   return c;
 }
@@ -64,7 +67,8 @@ NormPlace UNetLayers::add_norm(ParameterLayout& layout, const std::string& name,
   return n;
 }
 
-ResidualLayer UNetLayers::add_block(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out, Resample resample) {
+ResidualLayer UNetLayers::add_block(ParameterLayout& layout, const std::string& name, int64_t in, int64_t out,
+                                    Resample resample) {
   ResidualLayer b;
   b.resample = resample;
   b.norm1 = add_norm(layout, name + ".norm1", in);
@@ -118,7 +122,8 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
     }
     if (size + 1 < sizes) {
       const std::string name = fmt::format("down.{}.resize", size);
-      UNetStage stage{.kind = o.filtered ? UNetStage::Kind::block : UNetStage::Kind::resize, .height = height, .width = width};
+      UNetStage stage{
+          .kind = o.filtered ? UNetStage::Kind::block : UNetStage::Kind::resize, .height = height, .width = width};
       if (o.filtered) stage.block = add_block(layout, name, c, c, Resample::down);
       if (!o.filtered || o.progressive) {
         stage.progressive = o.filtered;
@@ -148,7 +153,8 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
     }
     if (size > 0) {
       const std::string name = fmt::format("up.{}.resize", size);
-      UNetStage stage{.kind = o.filtered ? UNetStage::Kind::block : UNetStage::Kind::resize, .height = height, .width = width};
+      UNetStage stage{
+          .kind = o.filtered ? UNetStage::Kind::block : UNetStage::Kind::resize, .height = height, .width = width};
       if (o.filtered) {
         stage.block = add_block(layout, name, c, c, Resample::up);
       } else {

@@ -19,14 +19,21 @@ namespace htfm {
 
 namespace {
 
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) { return at::addmm(bias, x, weight.t()); }
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::addmm(bias, x, weight.t());
+}
 
 int64_t padded(int64_t channels, int64_t multiple) { return (channels + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 
 UNetPass::UNetPass(const UNetLayers& layers, const ImageOps& ops, UNetWeights weights, bool keep)
-    : layers_(layers), ops_(ops), weights_(std::move(weights)), keep_(keep), down_(layers.down.size()), up_(layers.up.size()) {}
+    : layers_(layers),
+      ops_(ops),
+      weights_(std::move(weights)),
+      keep_(keep),
+      down_(layers.down.size()),
+      up_(layers.up.size()) {}
 
 at::Tensor UNetPass::parameter(int64_t offset, at::IntArrayRef shape) const {
   return weights_.master.narrow(0, offset, c10::multiply_integers(shape)).view(shape);
@@ -58,8 +65,8 @@ at::Tensor UNetPass::embed_path(const at::Tensor& feature) {
   const UNetOptions& o = layers_.options;
   EmbeddingTape& e = embedding_;
   e.feature = feature;
-  e.path_pre =
-      linear(feature, parameter(layers_.path1.weight, {o.path_embedding, o.feature}), parameter(layers_.path1.bias, {o.path_embedding}));
+  e.path_pre = linear(feature, parameter(layers_.path1.weight, {o.path_embedding, o.feature}),
+                      parameter(layers_.path1.bias, {o.path_embedding}));
   e.path_hidden = at::silu(e.path_pre);
   return linear(e.path_hidden, parameter(layers_.path2.weight, {o.path_embedding, o.path_embedding}),
                 parameter(layers_.path2.bias, {o.path_embedding}));
@@ -73,12 +80,14 @@ void UNetPass::embed(const at::Tensor& t, const at::Tensor& feature) {
   const UNetOptions& o = layers_.options;
   const int64_t half = o.base / 2, wide = 4 * o.base;
   EmbeddingTape& e = embedding_;
-  const at::Tensor frequency = at::arange(half, t.options()).mul_(-std::log(10000.0) / static_cast<double>(half)).exp_().mul_(1000);
+  const at::Tensor frequency =
+      at::arange(half, t.options()).mul_(-std::log(10000.0) / static_cast<double>(half)).exp_().mul_(1000);
   const at::Tensor angle = t.view({-1, 1}) * frequency.view({1, half});
   e.waves = at::cat({angle.sin(), angle.cos()}, 1);
   e.time_pre = linear(e.waves, parameter(layers_.time1.weight, {wide, o.base}), parameter(layers_.time1.bias, {wide}));
   e.time_hidden = at::silu(e.time_pre);
-  at::Tensor time = linear(e.time_hidden, parameter(layers_.time2.weight, {wide, wide}), parameter(layers_.time2.bias, {wide}));
+  at::Tensor time =
+      linear(e.time_hidden, parameter(layers_.time2.weight, {wide, wide}), parameter(layers_.time2.bias, {wide}));
   if (o.feature > 0) {
     e.path = feature.defined() ? embed_path(feature) : path_;
     if (!e.path.defined()) throw InputError("[unet] expected features of size n x {}, got none", o.feature);
@@ -88,11 +97,13 @@ void UNetPass::embed(const at::Tensor& t, const at::Tensor& feature) {
   }
   e.active = at::silu(e.joined);
   const int64_t size = layers_.modulation_size, embedding = layers_.embedding();
-  modulation_ = linear(e.active, parameter(layers_.modulation_weight, {size, embedding}), parameter(layers_.modulation_bias, {size}));
+  modulation_ = linear(e.active, parameter(layers_.modulation_weight, {size, embedding}),
+                       parameter(layers_.modulation_bias, {size}));
   if (o.film) {
     const Linear& f = layers_.film;
     modulation_.narrow(1, layers_.middle1.modulation, f.out)
-        .add_(linear(e.active.narrow(1, wide, o.path_embedding), parameter(f.weight, {f.out, f.in}), parameter(f.bias, {f.out})));
+        .add_(linear(e.active.narrow(1, wide, o.path_embedding), parameter(f.weight, {f.out, f.in}),
+                     parameter(f.bias, {f.out})));
   }
 }
 
@@ -107,8 +118,8 @@ PendingSum UNetPass::block(const ResidualLayer& layer, const PendingSum& in, con
   at::Tensor y1 = ops_.conv(a1, weight(layer.conv1), 1);
   if (keep_) tape.a1 = a1;
   a1.reset();
-  at::Tensor a2 =
-      ops_.norm({y1, {bias(layer.conv1)}}, {}, norm_layer(layer.norm2, true, layer.modulation), keep_ ? &tape.statistics2 : nullptr);
+  at::Tensor a2 = ops_.norm({y1, {bias(layer.conv1)}}, {}, norm_layer(layer.norm2, true, layer.modulation),
+                            keep_ ? &tape.statistics2 : nullptr);
   if (keep_) tape.y1 = y1, tape.x = x, tape.a2 = a2, tape.shortcut_input = residual;
   y1.reset();
   PendingSum out{ops_.conv(a2, weight(layer.conv2), 1), {bias(layer.conv2)}, residual, layer.conv2.column, sum_scale()};
@@ -134,10 +145,15 @@ PendingSum UNetPass::add_image(const UNetStage& stage, const PendingSum& h, cons
   const at::Tensor small = ops_.fir_down(image);
   tape.column = h.column, tape.scale = h.scale;
   if (keep_) tape.resize_input = small;
-  return {ops_.conv(small, weight(stage.resize), 1), {bias(stage.resize)}, ops_.add_up(h, {}), stage.resize.column, sum_scale()};
+  return {ops_.conv(small, weight(stage.resize), 1),
+          {bias(stage.resize)},
+          ops_.add_up(h, {}),
+          stage.resize.column,
+          sum_scale()};
 }
 
-InputGradients UNetPass::add_image_backward(const UNetStage& stage, const at::Tensor& g, bool need_image, const StageTape& tape) {
+InputGradients UNetPass::add_image_backward(const UNetStage& stage, const at::Tensor& g, bool need_image,
+                                            const StageTape& tape) {
   InputGradients out;
   out.second = conv_backward(stage.resize, g, tape.resize_input, need_image);
   if (need_image) out.second = ops_.fir_up(out.second, 0.25f);
@@ -215,8 +231,8 @@ void UNetPass::product_backward(const ConvLayer& c, const at::Tensor& g, const a
   put(c.weight, ops_.product_backward_weight(g, x));
 }
 
-InputGradients UNetPass::block_backward(const ResidualLayer& layer, const at::Tensor& g, const at::Tensor& skip, int64_t split,
-                                        const BlockTape& tape) {
+InputGradients UNetPass::block_backward(const ResidualLayer& layer, const at::Tensor& g, const at::Tensor& skip,
+                                        int64_t split, const BlockTape& tape) {
   at::Tensor d = conv_backward(layer.conv2, g, tape.a2);
   NormBackward second{d, tape.y1, bias(layer.conv1), tape.statistics2};
   second.columns = {layer.norm2.column, layer.norm2.column + layer.norm2.channels, layer.conv1.column};
@@ -276,7 +292,8 @@ void UNetPass::embed_backward() {
   if (o.feature == 0) return;
   const at::Tensor path = joined.narrow(1, wide, o.path_embedding);
   backward(layers_.path2.weight, layers_.path2.bias, path, e.path_hidden);
-  const at::Tensor pre = at::silu_backward(at::mm(path, parameter(layers_.path2.weight, {o.path_embedding, o.path_embedding})), e.path_pre);
+  const at::Tensor pre = at::silu_backward(
+      at::mm(path, parameter(layers_.path2.weight, {o.path_embedding, o.path_embedding})), e.path_pre);
   backward(layers_.path1.weight, layers_.path1.bias, pre, e.feature);
 }
 
@@ -324,7 +341,8 @@ UNetGradient UNetPass::backward(const at::Tensor& output_gradient) {
     StageTape tape = std::move(down_[k]);
     down_[k] = {};
     if (s.kind == UNetStage::Kind::resize) {
-      g = ops_.add_backward(conv_backward(s.resize, g, tape.resize_input), skips[k], gradient_.sums, tape.column, tape.scale);
+      g = ops_.add_backward(conv_backward(s.resize, g, tape.resize_input), skips[k], gradient_.sums, tape.column,
+                            tape.scale);
       continue;
     }
     if (s.progressive) {

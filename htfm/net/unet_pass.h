@@ -7,7 +7,8 @@
 
 namespace htfm {
 
-/// The flat parameters as a pass takes them: float32, and in the operations' type (the same tensor where that is float32).
+/// The flat parameters as a pass takes them: float32, and in the operations' type (the same tensor where that is
+/// float32).
 struct UNetWeights {
   at::Tensor master, compute;
 };
@@ -27,8 +28,8 @@ class UNetPass {
  public:
   UNetPass(const UNetLayers& layers, const ImageOps& ops, UNetWeights weights, bool keep);
 
-  /// x: n x h x w x channels padded to the operations' multiple, in their type; t: n, float32; feature: n x size, float32, or undefined.
-  /// Returns n x h x w x channels, float32, dense.
+  /// x: n x h x w x channels padded to the operations' multiple, in their type; t: n, float32; feature: n x size,
+  /// float32, or undefined. Returns n x h x w x channels, float32, dense.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& t, const at::Tensor& feature);
   /// What depends on the feature alone, for many passes with the same samples; forward then takes no feature.
   void set_feature(const at::Tensor& feature);
@@ -75,7 +76,8 @@ class UNetPass {
   at::Tensor attention_backward(const AttentionLayer& layer, const at::Tensor& g, const AttentionTape& tape);
   PendingSum add_image(const UNetStage& stage, const PendingSum& h, const at::Tensor& image, StageTape& tape);
   /// Gradients of the block's sum and, where it is wanted, of the image that was added.
-  InputGradients add_image_backward(const UNetStage& stage, const at::Tensor& g, bool need_image, const StageTape& tape);
+  InputGradients add_image_backward(const UNetStage& stage, const at::Tensor& g, bool need_image,
+                                    const StageTape& tape);
   at::Tensor conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x, bool need_x = true);
   float sum_scale() const;
   void product_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x);

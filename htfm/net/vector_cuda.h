@@ -30,13 +30,17 @@ struct Vector<__nv_bfloat16> {
 __device__ __forceinline__ Vector<float> load_vector(const float* p) {
   return {*reinterpret_cast<const float4*>(p), *reinterpret_cast<const float4*>(p + 4)};
 }
-__device__ __forceinline__ Vector<__nv_bfloat16> load_vector(const __nv_bfloat16* p) { return {*reinterpret_cast<const uint4*>(p)}; }
+__device__ __forceinline__ Vector<__nv_bfloat16> load_vector(const __nv_bfloat16* p) {
+  return {*reinterpret_cast<const uint4*>(p)};
+}
 
 __device__ __forceinline__ void store_vector(float* p, const Vector<float>& v) {
   *reinterpret_cast<float4*>(p) = v.low;
   *reinterpret_cast<float4*>(p + 4) = v.high;
 }
-__device__ __forceinline__ void store_vector(__nv_bfloat16* p, const Vector<__nv_bfloat16>& v) { *reinterpret_cast<uint4*>(p) = v.bits; }
+__device__ __forceinline__ void store_vector(__nv_bfloat16* p, const Vector<__nv_bfloat16>& v) {
+  *reinterpret_cast<uint4*>(p) = v.bits;
+}
 
 __device__ __forceinline__ void unpack(const Vector<float>& v, float (&out)[8]) {
   out[0] = v.low.x, out[1] = v.low.y, out[2] = v.low.z, out[3] = v.low.w;

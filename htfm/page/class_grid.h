@@ -1,14 +1,15 @@
 // Samples of images, one column a class.
 #pragma once
 
+#include "htfm/base/api.h"
 #include "htfm/evaluate/images.h"
 #include "htfm/report/image_grid.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// Of each class the `rows` samples that lie nearest to a real image of it (nearest_images, or the neighbours of the scores), nearest
-/// first. InputError where the real images have no labels.
+/// Of each class the `rows` samples that lie nearest to a real image of it (nearest_images, or the neighbours of the
+/// scores), nearest first. InputError where the real images have no labels.
 at::Tensor class_grid(const ImageReference& real, const SampledImages& samples, const Nearest& nearest, int64_t rows,
                       const report::GridStyle& style = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

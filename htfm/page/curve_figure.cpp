@@ -24,8 +24,9 @@ report::Figure curve_figure(const Schedule& schedule, const Clock& clock) {
     const at::Tensor coordinates = feature(clock.sample(Key(0).child("curves"), {.count = drawn}));
     std::vector<int64_t> order(drawn);
     std::iota(order.begin(), order.end(), int64_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](int64_t a, int64_t b) { return ScheduleFeature::row(coordinates, a)[0] < ScheduleFeature::row(coordinates, b)[0]; });
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return ScheduleFeature::row(coordinates, a)[0] < ScheduleFeature::row(coordinates, b)[0];
+    });
     for (const double level : {0.05, 0.5, 0.95}) {
       const auto row = ScheduleFeature::row(coordinates, order[static_cast<size_t>(std::llround(level * (drawn - 1)))]);
       shown.push_back({fmt::format("{} = {:.2f}", schedule.words()[0], row[0]), {row.begin(), row.end()}});

@@ -20,7 +20,8 @@ std::vector<double> scored_column(const std::vector<Scored>& s, double Scored::*
 std::vector<report::Series> field_series(const FieldCurve& c) {
   const auto series = [&](const char* name, const std::vector<Scored>& s) {
     report::Series out{.name = name, .x = c.x, .y = scored_column(s, &Scored::value)};
-    if (!s.empty() && s.front().has_interval()) out.low = scored_column(s, &Scored::low), out.high = scored_column(s, &Scored::high);
+    if (!s.empty() && s.front().has_interval())
+      out.low = scored_column(s, &Scored::low), out.high = scored_column(s, &Scored::high);
     return out;
   };
   std::vector<report::Series> out{series("real", c.real), series("samples", c.fake)};
@@ -30,12 +31,14 @@ std::vector<report::Series> field_series(const FieldCurve& c) {
 
 void add_field_sections(report::Page& page, const FieldEvaluation& evaluation) {
   const FieldScores& s = evaluation.scores;
-  report::Table table{fmt::format("Scores against {}; intervals by drawing blocks of fields anew.", evaluation.reference),
-                      {{"score"}, {"value"}, {"95 % interval"}, {"real"}, {"samples"}},
-                      {}};
+  report::Table table{
+      fmt::format("Scores against {}; intervals by drawing blocks of fields anew.", evaluation.reference),
+      {{"score"}, {"value"}, {"95 % interval"}, {"real"}, {"samples"}},
+      {}};
   const auto text = [](double v) { return fmt::format("{:.4g}", v); };
   const auto row = [&](const char* name, const Scored& v, const std::string& real, const std::string& fake) {
-    table.add({name, text(v.value), v.has_interval() ? fmt::format("{:.4g} to {:.4g}", v.low, v.high) : "", real, fake});
+    table.add(
+        {name, text(v.value), v.has_interval() ? fmt::format("{:.4g} to {:.4g}", v.low, v.high) : "", real, fake});
   };
   row("KR: |1 - kurtosis ratio|", s.kr, text(s.kurtosis_real.value), text(s.kurtosis_fake.value));
   row("SR: |1 - skewness ratio|", s.sr, text(s.skewness_real.value), text(s.skewness_fake.value));
@@ -52,7 +55,8 @@ void add_field_sections(report::Page& page, const FieldEvaluation& evaluation) {
   }
   page.section("Maps").figure(
       report::image_figure(field_example_maps(evaluation), "Maps of real fields, then of samples"),
-      "Real fields first, then as many samples, on one colour scale. Of 256 of each set these are evenly spaced by the rank of their "
+      "Real fields first, then as many samples, on one colour scale. Of 256 of each set these are evenly spaced by the "
+      "rank of their "
       "maximum, from the median to the largest.");
   page.section("Scores").table(table);
   const std::string value = evaluation.unit.empty() ? "value" : "value in " + evaluation.unit;
@@ -62,16 +66,19 @@ void add_field_sections(report::Page& page, const FieldEvaluation& evaluation) {
                                                               .y = {.label = "P(X ≥ x)", .scale = report::Scale::log},
                                                               .markers = false}),
               "How often a value is at least x. A power law is a straight line.")
-      .figure(report::line_chart(field_series(s.return_levels), {.label = "Return levels of the field maximum",
-                                                                 .x = {.label = "one field in", .scale = report::Scale::log},
-                                                                 .y = {.label = value}}),
+      .figure(report::line_chart(field_series(s.return_levels),
+                                 {.label = "Return levels of the field maximum",
+                                  .x = {.label = "one field in", .scale = report::Scale::log},
+                                  .y = {.label = value}}),
               "Return levels: the maximum of a field that one in so many exceeds.");
   page.section("Structure")
-      .figure(report::line_chart(field_series(s.spectrum), {.label = "Radial power spectrum",
-                                                            .x = {.label = "waves across the field", .scale = report::Scale::log},
-                                                            .y = {.label = "power", .scale = report::Scale::log},
-                                                            .markers = false}),
-              "Power against wave number, mean over directions and fields. A line that lies higher at the right is too rough.");
+      .figure(report::line_chart(field_series(s.spectrum),
+                                 {.label = "Radial power spectrum",
+                                  .x = {.label = "waves across the field", .scale = report::Scale::log},
+                                  .y = {.label = "power", .scale = report::Scale::log},
+                                  .markers = false}),
+              "Power against wave number, mean over directions and fields. A line that lies higher at the right is too "
+              "rough.");
 }
 
 }  // namespace
@@ -85,11 +92,13 @@ at::Tensor field_example_maps(const FieldEvaluation& evaluation) {
   return report::field_maps(at::cat({e.real, e.fake}), style);
 }
 
-std::string field_page(const std::string& title, const FieldEvaluation& evaluation, const report::KeyValues& provenance) {
+std::string field_page(const std::string& title, const FieldEvaluation& evaluation,
+                       const report::KeyValues& provenance) {
   report::Page page(title, fmt::format("Scored against {}.", evaluation.reference));
   add_field_sections(page, evaluation);
   report::KeyValues foot = provenance;
-  foot.insert(foot.end(), {{"real", evaluation.reference + ", " + evaluation.data_hash}, {"samples", evaluation.source}});
+  foot.insert(foot.end(),
+              {{"real", evaluation.reference + ", " + evaluation.data_hash}, {"samples", evaluation.source}});
   page.provenance(foot);
   return page.html();
 }

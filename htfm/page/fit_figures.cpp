@@ -23,7 +23,9 @@ constexpr int64_t kColumnsShown = 8, kPairsShown = 6;
 const at::Tensor& reference(const TableFit& fit) {
   return fit.plan.held_out.rows.size(0) > 1 ? fit.plan.held_out.rows : fit.plan.train.rows;
 }
-const char* reference_name(const TableFit& fit) { return fit.plan.held_out.rows.size(0) > 1 ? "held out" : "training rows"; }
+const char* reference_name(const TableFit& fit) {
+  return fit.plan.held_out.rows.size(0) > 1 ? "held out" : "training rows";
+}
 
 std::vector<int64_t> varying(const TableFit& fit) {
   std::vector<int64_t> out;
@@ -63,7 +65,8 @@ std::string level_text(double level) {
   if (level == 0.5) return "median";
   const bool above = level > 0.5;
   const double share = above ? 1 - level : level;
-  return fmt::format("{:g} %: {} once in {}", 100 * level, above ? "exceeded" : "fallen below", report::count(std::llround(1 / share)));
+  return fmt::format("{:g} %: {} once in {}", 100 * level, above ? "exceeded" : "fallen below",
+                     report::count(std::llround(1 / share)));
 }
 
 // A level that the reference is too small to speak about gets no interval.
@@ -83,15 +86,19 @@ report::Table quantile_table(const TableFit& fit, int64_t column) {
                               column_name(fit.plan.train, column), reference_name(fit));
   table.columns = {{"quantile"}, {reference_name(fit)}, {"interval"}};
   std::vector<std::vector<double>> sorted;
-  for (const TableModel& m : fit.models) table.columns.push_back({m.name}), sorted.push_back(sorted_column(m.rows, column));
+  for (const TableModel& m : fit.models)
+    table.columns.push_back({m.name}), sorted.push_back(sorted_column(m.rows, column));
   for (size_t l = 0; l < levels.size(); ++l) {
     const bool reach = within_reach(levels[l], held.size());
     std::vector<report::Cell> cells{
-        level_text(levels[l]), reach ? report::Cell(report::number(quantile_of_sorted(held, levels[l]))) : report::Cell("beyond the rows"),
-        reach ? report::Cell(fmt::format("{} to {}", report::number(spread[l].low), report::number(spread[l].high))) : report::Cell()};
+        level_text(levels[l]),
+        reach ? report::Cell(report::number(quantile_of_sorted(held, levels[l]))) : report::Cell("beyond the rows"),
+        reach ? report::Cell(fmt::format("{} to {}", report::number(spread[l].low), report::number(spread[l].high)))
+              : report::Cell()};
     for (const auto& v : sorted)
-      cells.emplace_back(v.empty() || !within_reach(levels[l], v.size()) ? report::Cell()
-                                                                         : report::Cell(report::number(quantile_of_sorted(v, levels[l]))));
+      cells.emplace_back(v.empty() || !within_reach(levels[l], v.size())
+                             ? report::Cell()
+                             : report::Cell(report::number(quantile_of_sorted(v, levels[l]))));
     table.add(std::move(cells));
   }
   return table;
@@ -112,7 +119,8 @@ std::vector<double> ranks(const at::Tensor& rows, int64_t column, bool above) {
   std::vector<double> sorted = own;
   std::sort(sorted.begin(), sorted.end());
   for (double& v : own)
-    v = static_cast<double>(std::upper_bound(sorted.begin(), sorted.end(), v) - sorted.begin()) / static_cast<double>(n);
+    v = static_cast<double>(std::upper_bound(sorted.begin(), sorted.end(), v) - sorted.begin()) /
+        static_cast<double>(n);
   return own;
 }
 
@@ -131,7 +139,8 @@ std::vector<std::pair<int64_t, int64_t>> pairs(const TableFit& fit) {
   std::vector<std::pair<int64_t, int64_t>> out;
   // Near pairs first: 1-2, 2-3, ..., then 1-3, ...
   for (size_t gap = 1; gap < columns.size(); ++gap)
-    for (size_t k = 0; k + gap < columns.size() && out.size() < kPairsShown; ++k) out.emplace_back(columns[k], columns[k + gap]);
+    for (size_t k = 0; k + gap < columns.size() && out.size() < kPairsShown; ++k)
+      out.emplace_back(columns[k], columns[k + gap]);
   return out;
 }
 
@@ -151,18 +160,22 @@ std::vector<double> sorted_column(const at::Tensor& rows, int64_t column) {
 void add_radius_figures(report::Page& page, const TableFit& fit) {
   const QuantileYardstick view(reference(fit), {0.5});
   std::vector<report::Sample> models;
-  for (const TableModel& m : fit.models) models.push_back({.name = m.name, .values = view.values(m.rows, view.views() - 1)});
+  for (const TableModel& m : fit.models)
+    models.push_back({.name = m.name, .values = view.values(m.rows, view.views() - 1)});
   const report::Sample data{.name = reference_name(fit), .values = view.values(reference(fit), view.views() - 1)};
   report::TailOptions tail;
-  if (const double p = SourceMean(fit.plan.model.source).tail_exponent(make_clock(fit.plan.model.clock)->tail_exponent()); std::isfinite(p))
+  if (const double p =
+          SourceMean(fit.plan.model.source).tail_exponent(make_clock(fit.plan.model.clock)->tail_exponent());
+      std::isfinite(p))
     tail.slopes = {p};
-  page.figure(
-      report::radial_tail(data, models, tail),
-      "How often a row lies at least r from the medians, in units of the columns' quantile ranges. A power law is a straight line.");
+  page.figure(report::radial_tail(data, models, tail),
+              "How often a row lies at least r from the medians, in units of the columns' quantile ranges. A power law "
+              "is a straight line.");
   report::QuantileOptions options;
   options.x = {.label = "quantile of the " + std::string(reference_name(fit)), .scale = report::Scale::log};
   options.y = {.label = "quantile of the samples", .scale = report::Scale::log};
-  page.figure(report::quantile_plot(data, models, options), "The same as quantiles against quantiles: on the diagonal is right.");
+  page.figure(report::quantile_plot(data, models, options),
+              "The same as quantiles against quantiles: on the diagonal is right.");
 }
 
 void add_column_figures(report::Page& page, const TableFit& fit) {
@@ -188,8 +201,8 @@ void add_column_figures(report::Page& page, const TableFit& fit) {
                 column_name(fit.plan.train, k) + ": how often a value lies at least so far from the median.");
   }
   if (columns.size() > kColumnsShown)
-    page.text(
-        fmt::format("The first {} of {} columns are shown; the comparison above is over all of them.", kColumnsShown, columns.size()));
+    page.text(fmt::format("The first {} of {} columns are shown; the comparison above is over all of them.",
+                          kColumnsShown, columns.size()));
 }
 
 void add_pairs(report::Page& page, const TableFit& fit) {
@@ -201,10 +214,12 @@ void add_pairs(report::Page& page, const TableFit& fit) {
     const auto both = [&, i = a, j = b](const at::Tensor& x) { return at::stack({x.select(1, i), x.select(1, j)}, 1); };
     panels[0].push_back(both(reference(fit)));
     for (size_t m = 0; m < fit.models.size(); ++m)
-      panels[m + 1].push_back(both(fit.models[m].rows.narrow(0, 0, std::min<int64_t>(fit.models[m].rows.size(0), 4000))));
+      panels[m + 1].push_back(
+          both(fit.models[m].rows.narrow(0, 0, std::min<int64_t>(fit.models[m].rows.size(0), 4000))));
   }
-  page.section("Pairs").figure(report::scatter_grid(rows, titles, panels, {.label = "Pairs of columns, data and models"}),
-                               "Pairs of columns in one window each: the rows held out, and as many models below.");
+  page.section("Pairs").figure(
+      report::scatter_grid(rows, titles, panels, {.label = "Pairs of columns, data and models"}),
+      "Pairs of columns in one window each: the rows held out, and as many models below.");
 }
 
 void add_tail_dependence(report::Page& page, const TableFit& fit) {
@@ -212,7 +227,8 @@ void add_tail_dependence(report::Page& page, const TableFit& fit) {
   const double q = n >= 2000 ? 0.98 : 0.95;
   report::Table table;
   table.caption = fmt::format(
-      "Tail dependence: how often one column is beyond its {:g} quantile when the other is, both above or both below. 0 for columns that "
+      "Tail dependence: how often one column is beyond its {:g} quantile when the other is, both above or both below. "
+      "0 for columns that "
       "are never "
       "extreme together, {:g} for independent ones, 1 for ones that always are.",
       q, 1 - q);
@@ -224,8 +240,8 @@ void add_tail_dependence(report::Page& page, const TableFit& fit) {
       if (!std::isfinite(chi)) continue;
       report::Cell held(chi);
       held.spread(error);
-      std::vector<report::Cell> cells{column_name(fit.plan.train, a) + ", " + column_name(fit.plan.train, b), above ? "above" : "below",
-                                      held};
+      std::vector<report::Cell> cells{column_name(fit.plan.train, a) + ", " + column_name(fit.plan.train, b),
+                                      above ? "above" : "below", held};
       for (const TableModel& m : fit.models) cells.emplace_back(dependence(m.rows, a, b, above, q).first);
       table.add(std::move(cells));
     }

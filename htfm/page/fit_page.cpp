@@ -18,13 +18,14 @@ void add_columns(report::Page& page, const TableFit& fit) {
   const Dataset& train = fit.plan.train;
   report::Table table;
   table.caption =
-      "What each column was taken for, from the training rows. Whole numbers and decimals, bounds and values that occur very often are "
+      "What each column was taken for, from the training rows. Whole numbers and decimals, bounds and values that "
+      "occur very often are "
       "honoured in the samples; a constant column is restored as it was.";
   for (const char* title : {"column", "kind", "least", "median", "largest"}) table.columns.push_back({title});
   for (int64_t k = 0; k < fit.plan.transform.columns(); ++k) {
     const std::vector<double> v = sorted_column(train.rows, k);
-    table.add({column_name(train, k), fit.plan.transform.describe(k), report::number(v.front()), report::number(v[v.size() / 2]),
-               report::number(v.back())});
+    table.add({column_name(train, k), fit.plan.transform.describe(k), report::number(v.front()),
+               report::number(v[v.size() / 2]), report::number(v.back())});
   }
   page.section("The table").table(table);
   if (!train.notes.empty()) {
@@ -39,11 +40,14 @@ void add_comparison(report::Page& page, const TableFit& fit) {
   page.section("Comparison");
   report::Table table;
   table.caption = fmt::format(
-      "Mean absolute error of the logarithm of the quantiles {}: of each column's distance from its median, and of the radius of all "
-      "columns in units of their quantile ranges; against {} held-out rows. The spread is that of drawing those rows anew; the last column "
+      "Mean absolute error of the logarithm of the quantiles {}: of each column's distance from its median, and of the "
+      "radius of all "
+      "columns in units of their quantile ranges; against {} held-out rows. The spread is that of drawing those rows "
+      "anew; the last column "
       "is the error of "
       "{} minus this model's with its 95 % interval, below zero where {} is better.",
-      fmt::join(yardstick.levels(), ", "), report::count(fit.plan.held_out.rows.size(0)), fit.models[0].name, fit.models[0].name);
+      fmt::join(yardstick.levels(), ", "), report::count(fit.plan.held_out.rows.size(0)), fit.models[0].name,
+      fit.models[0].name);
   table.columns = {{"model"}, {"error", report::Best::lowest, 3}, {"radius", report::Best::lowest, 3}, {"difference"}};
   const size_t levels = yardstick.levels().size();
   for (const TableModel& m : fit.models) {
@@ -52,9 +56,10 @@ void add_comparison(report::Page& page, const TableFit& fit) {
     const double radius = finite_mean(std::span(errors).last(levels));
     report::Cell error(s.error);
     error.spread(s.standard_error);
-    table.add(
-        {m.name, error, radius,
-         &m == &fit.models[0] ? report::Cell() : report::Cell(fmt::format("{:+.3f} [{:+.3f}, {:+.3f}]", s.difference, s.lower, s.upper))});
+    table.add({m.name, error, radius,
+               &m == &fit.models[0]
+                   ? report::Cell()
+                   : report::Cell(fmt::format("{:+.3f} [{:+.3f}, {:+.3f}]", s.difference, s.lower, s.upper))});
   }
   page.table(table);
   std::string text;
@@ -68,7 +73,8 @@ std::string page_title(const TableFit& fit) {
 }
 
 void add_highlights(report::Page& page, const TableFit& fit) {
-  std::vector<report::Highlight> highlights{{"tails", verdict_name(fit.plan.diagnosis.verdict), fit.plan.diagnosis.decisive()->name}};
+  std::vector<report::Highlight> highlights{
+      {"tails", verdict_name(fit.plan.diagnosis.verdict), fit.plan.diagnosis.decisive()->name}};
   if (fit.yardstick) {
     const TableModel* best = &fit.models[0];
     for (const TableModel& m : fit.models)
@@ -82,8 +88,9 @@ void add_highlights(report::Page& page, const TableFit& fit) {
   page.highlights(highlights);
   if (fit.diverged > 0) page.warning(fmt::format("{} of the samples are not finite.", fit.diverged));
   if (const int64_t rows = fit.plan.train.rows.size(0); rows < 500)
-    page.warning(
-        fmt::format("{} rows say little about extremes: whatever lies beyond the data is an extrapolation of the fitted tail.", rows));
+    page.warning(fmt::format(
+        "{} rows say little about extremes: whatever lies beyond the data is an extrapolation of the fitted tail.",
+        rows));
 }
 
 void add_training(report::Page& page, const TableFit& fit) {
@@ -93,11 +100,10 @@ void add_training(report::Page& page, const TableFit& fit) {
   if (!fit.losses.validation.empty())
     series.push_back({.name = "rows set apart", .x = fit.losses.validated_step, .y = fit.losses.validation});
   if (!series.empty())
-    page.figure(
-        report::loss_curve(series, {.smoothing = 0}),
-        fmt::format(
-            "Loss against the step. The weights of step {} are kept, the ones with the least loss on rows that were not trained on.",
-            fit.model.best_step > 0 ? fit.model.best_step : fit.model.step));
+    page.figure(report::loss_curve(series, {.smoothing = 0}),
+                fmt::format("Loss against the step. The weights of step {} are kept, the ones with the least loss on "
+                            "rows that were not trained on.",
+                            fit.model.best_step > 0 ? fit.model.best_step : fit.model.step));
 }
 
 }  // namespace
@@ -106,8 +112,9 @@ std::string fit_page(const TableFit& fit, const report::KeyValues& origin) {
   const TablePlan& plan = fit.plan;
   report::Page page(
       page_title(fit),
-      fmt::format("{} columns, {} rows to train on, {} held out. Heavy-tailed flow matching with the clock {}.", plan.transform.columns(),
-                  report::count(plan.train.rows.size(0)), report::count(plan.held_out.rows.size(0)), plan.model.clock.describe()));
+      fmt::format("{} columns, {} rows to train on, {} held out. Heavy-tailed flow matching with the clock {}.",
+                  plan.transform.columns(), report::count(plan.train.rows.size(0)),
+                  report::count(plan.held_out.rows.size(0)), plan.model.clock.describe()));
   add_highlights(page, fit);
   if (fit.yardstick) add_comparison(page, fit);
   add_columns(page, fit);
@@ -121,12 +128,12 @@ std::string fit_page(const TableFit& fit, const report::KeyValues& origin) {
   add_training(page, fit);
   page.section("Configuration").configuration(config_entries(plan.model));
   report::KeyValues provenance = origin;
-  provenance.insert(provenance.end(),
-                    {{"data", plan.train.origin},
-                     {"data hash", plan.train.hash},
-                     {"weights", fit.model.weights_hash()},
-                     {"samples", fmt::format("{} with {}, {:.0f} evaluations each", report::count(fit.models[0].rows.size(0)),
-                                             sample_options(plan.model).solver, fit.evaluations)}});
+  provenance.insert(provenance.end(), {{"data", plan.train.origin},
+                                       {"data hash", plan.train.hash},
+                                       {"weights", fit.model.weights_hash()},
+                                       {"samples", fmt::format("{} with {}, {:.0f} evaluations each",
+                                                               report::count(fit.models[0].rows.size(0)),
+                                                               sample_options(plan.model).solver, fit.evaluations)}});
   page.provenance(provenance);
   return page.html();
 }

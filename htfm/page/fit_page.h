@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/fit/fit_table.h"
 #include "htfm/report/page.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// The page as HTML. `origin`: what it says first of its making, such as the command and the program's version.
 std::string fit_page(const TableFit& fit, const report::KeyValues& origin = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

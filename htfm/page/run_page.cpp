@@ -32,8 +32,8 @@ constexpr RunScoreColumn kTailScores[] = {{"log_q_0.99", "log q 0.99", report::B
                                           {"log_q_0.9999", "log q 0.9999", report::Best::none, 2},
                                           {"hill_fake", "Hill index", report::Best::none, 2}};
 
-report::Table run_score_table(const std::vector<ScoredRun>& runs, const RunReference& reference, std::span<const RunScoreColumn> columns,
-                              std::string caption) {
+report::Table run_score_table(const std::vector<ScoredRun>& runs, const RunReference& reference,
+                              std::span<const RunScoreColumn> columns, std::string caption) {
   report::Table table;
   table.caption = std::move(caption);
   table.columns.push_back({"model"});
@@ -44,19 +44,21 @@ report::Table run_score_table(const std::vector<ScoredRun>& runs, const RunRefer
     return table.add(std::move(cells));
   };
   for (const ScoredRun& r : runs) add_row({r.name, r.sampled.evaluations}, r.scores);
-  if (reference.yardstick) add_row({"two fresh draws of the data", report::Cell()}, *reference.yardstick).reference = true;
+  if (reference.yardstick)
+    add_row({"two fresh draws of the data", report::Cell()}, *reference.yardstick).reference = true;
   return table;
 }
 
 void add_run_scores(report::Page& page, const std::vector<ScoredRun>& runs, const RunReference& reference) {
   page.section("Scores")
-      .table(run_score_table(runs, reference, kBulkScores, fmt::format("The bulk: scores against {}.", reference.description)))
-      .table(run_score_table(
-          runs, reference, kTailScores,
-          fmt::format(
-              "The tails of the radius. log q p: logarithm of the model's p-quantile over the data's, 0 is right, -1 means 2.7 times "
-              "too small. Hill index of the largest 0.5 %: the data has {:.2f} ± {:.2f}, and a larger one means a lighter tail.",
-              runs.front().scores["hill_real"], runs.front().scores["hill_real_se"])));
+      .table(run_score_table(runs, reference, kBulkScores,
+                             fmt::format("The bulk: scores against {}.", reference.description)))
+      .table(run_score_table(runs, reference, kTailScores,
+                             fmt::format("The tails of the radius. log q p: logarithm of the model's p-quantile over "
+                                         "the data's, 0 is right, -1 means 2.7 times "
+                                         "too small. Hill index of the largest 0.5 %: the data has {:.2f} ± {:.2f}, "
+                                         "and a larger one means a lighter tail.",
+                                         runs.front().scores["hill_real"], runs.front().scores["hill_real_se"])));
 }
 
 void add_run_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const RunReference& reference) {
@@ -64,10 +66,12 @@ void add_run_pictures(report::Page& page, const std::vector<ScoredRun>& runs, co
   if (reference.data.rows.size(1) >= 2) {
     panels.push_back({.title = "data", .points = reference.data.rows});
     for (const ScoredRun& r : runs)
-      panels.push_back({.title = r.name, .points = r.sampled.samples, .note = fmt::format("f1_prd {:.3f}", r.scores["f1_prd"])});
-    page.section("Samples").figure(report::scatter_panels(panels, {.label = "Data and samples of each model"}),
-                                   fmt::format("Data and samples in one window, thinned. Solver: {}, {:.0f} network evaluations a sample.",
-                                               runs.front().options.solver, runs.front().sampled.evaluations));
+      panels.push_back(
+          {.title = r.name, .points = r.sampled.samples, .note = fmt::format("f1_prd {:.3f}", r.scores["f1_prd"])});
+    page.section("Samples").figure(
+        report::scatter_panels(panels, {.label = "Data and samples of each model"}),
+        fmt::format("Data and samples in one window, thinned. Solver: {}, {:.0f} network evaluations a sample.",
+                    runs.front().options.solver, runs.front().sampled.evaluations));
   }
 
   const std::vector<double>& centre = runs.front().scores.tails->center;
@@ -87,7 +91,8 @@ void add_run_pictures(report::Page& page, const std::vector<ScoredRun>& runs, co
   report::QuantileOptions quantile_options;
   quantile_options.x = {.label = "quantile of the data's radius", .scale = report::Scale::log};
   quantile_options.y = {.label = "quantile of the samples' radius", .scale = report::Scale::log};
-  page.figure(report::quantile_plot({.name = "data", .values = report::radii(reference.data.rows, centre)}, tails, quantile_options),
+  page.figure(report::quantile_plot({.name = "data", .values = report::radii(reference.data.rows, centre)}, tails,
+                                    quantile_options),
               "Quantiles of the samples' radius against those of the data: on the diagonal is right.");
 }
 
@@ -96,12 +101,13 @@ void add_run_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
   for (const ScoredRun& r : runs) {
     const Clock& clock = r.model.method().clock();
     const ClockSample drawn = clock.sample(Key(r.options.seed).child("sample").child("clock"), {.count = 24});
-    families.push_back({.name = r.name, .paths = drawn.paths, .jumps = clock.natural_feature() == NaturalFeature::path});
+    families.push_back(
+        {.name = r.name, .paths = drawn.paths, .jumps = clock.natural_feature() == NaturalFeature::path});
   }
-  page.section("Clocks").figure(
-      report::clock_paths(families),
-      "Clocks that were drawn: given its clock a sample starts from a Gaussian whose variance is twice the area under the "
-      "path. Rare large clocks make the source heavy-tailed.");
+  page.section("Clocks").figure(report::clock_paths(families),
+                                "Clocks that were drawn: given its clock a sample starts from a Gaussian whose "
+                                "variance is twice the area under the "
+                                "path. Rare large clocks make the source heavy-tailed.");
   for (const ScoredRun& r : runs)
     if (!r.model.clock_explanation().empty()) page.text(fmt::format("{}: {}", r.name, r.model.clock_explanation()));
   page.text("What the network is told of a clock: " + [&] {
@@ -118,11 +124,11 @@ void add_run_curves(report::Page& page, const std::vector<ScoredRun>& runs) {
     if (!r.model.config().path.learn) continue;
     if (std::exchange(first, false)) page.section("Learned schedule");
     const LearnedSchedule& learned = *r.model.flow().learned();
-    page.figure(
-        curve_figure(learned, r.model.method().clock()),
-        fmt::format("{}: how far the learned paths leave the straight line, for clocks at the 5 %, 50 % and 95 % quantiles of their "
-                    "first coordinate (averaged curves).",
-                    r.name));
+    page.figure(curve_figure(learned, r.model.method().clock()),
+                fmt::format("{}: how far the learned paths leave the straight line, for clocks at the 5 %, 50 % and 95 "
+                            "% quantiles of their "
+                            "first coordinate (averaged curves).",
+                            r.name));
     std::string text;
     for (int64_t k = 0; k < learned.curves(); ++k)
       text += fmt::format("path.{} = \"{}\"\n", learned.curves() == 1 ? "c" : k == 0 ? "a" : "b", learned.text(k));
@@ -139,11 +145,13 @@ void add_run_training(report::Page& page, const std::vector<ScoredRun>& runs) {
   }
   page.section("Training");
   if (!series.empty())
-    page.figure(report::loss_curve(series),
-                "The method's loss (HTFM: mean squared error of the preconditioned network) against the training step.");
+    page.figure(
+        report::loss_curve(series),
+        "The method's loss (HTFM: mean squared error of the preconditioned network) against the training step.");
   int64_t skipped = 0;
   for (const ScoredRun& r : runs) skipped += r.model.skipped;
-  if (skipped > 0) page.warning(fmt::format("{} training steps were skipped because loss or gradient was not finite.", skipped));
+  if (skipped > 0)
+    page.warning(fmt::format("{} training steps were skipped because loss or gradient was not finite.", skipped));
 }
 
 }  // namespace
@@ -152,12 +160,14 @@ std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs
   report::Page page(text.title, text.lead);
   int64_t diverged = 0;
   for (const ScoredRun& r : runs) diverged += r.sampled.diverged;
-  const auto best = std::max_element(runs.begin(), runs.end(),
-                                     [](const ScoredRun& a, const ScoredRun& b) { return a.scores["f1_prd"] < b.scores["f1_prd"]; });
+  const auto best = std::max_element(runs.begin(), runs.end(), [](const ScoredRun& a, const ScoredRun& b) {
+    return a.scores["f1_prd"] < b.scores["f1_prd"];
+  });
   std::vector<report::Highlight> highlights{
       {"mode coverage", fmt::format("{:.3f}", best->scores["f1_prd"]),
-       reference.yardstick ? fmt::format("f1_prd of {}; two fresh draws: {:.3f}", best->name, (*reference.yardstick)["f1_prd"])
-                           : "f1_prd of " + best->name},
+       reference.yardstick
+           ? fmt::format("f1_prd of {}; two fresh draws: {:.3f}", best->name, (*reference.yardstick)["f1_prd"])
+           : "f1_prd of " + best->name},
       {"evaluations a sample", fmt::format("{:.0f}", best->sampled.evaluations), best->options.solver},
       {"samples that diverged", fmt::format("{}", diverged),
        fmt::format("of {}", static_cast<int64_t>(runs.size()) * runs.front().options.n)}};
@@ -172,7 +182,8 @@ std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs
   for (const ScoredRun& r : runs) {
     report::KeyValues own = configuration_entries(r.model.config());
     if (&r != &runs.front())
-      std::erase_if(own, [&](const auto& entry) { return std::find(first.begin(), first.end(), entry) != first.end(); });
+      std::erase_if(own,
+                    [&](const auto& entry) { return std::find(first.begin(), first.end(), entry) != first.end(); });
     if (runs.size() > 1) page.heading(&r == &runs.front() ? r.name : r.name + ": what differs");
     page.configuration(own);
   }
@@ -180,9 +191,10 @@ std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs
   provenance.insert(provenance.end(), {{"reference", reference.description}, {"reference hash", reference.data.hash}});
   for (const ScoredRun& r : runs)
     provenance.emplace_back(
-        r.name, fmt::format("step {}, averaged weights {}, data {} ({}), {} samples with seed {}, NFE really spent {:.2f}", r.model.step,
-                            r.model.weights_hash(), r.model.data_hash(), r.model.data_origin(), r.options.n, r.options.seed,
-                            r.sampled.evaluations));
+        r.name,
+        fmt::format("step {}, averaged weights {}, data {} ({}), {} samples with seed {}, NFE really spent {:.2f}",
+                    r.model.step, r.model.weights_hash(), r.model.data_hash(), r.model.data_origin(), r.options.n,
+                    r.options.seed, r.sampled.evaluations));
   page.provenance(provenance);
   return page.html();
 }

@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/evaluate/run.h"
 #include "htfm/report/page.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct RunPageText {
   std::string title, lead;
@@ -17,4 +18,4 @@ struct RunPageText {
 /// Samples, scores, tails, clocks, losses and configuration; there must be at least one run.
 std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

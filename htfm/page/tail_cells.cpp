@@ -6,7 +6,9 @@
 
 namespace htfm {
 
-std::string index_text(double index) { return std::isinf(index) ? "∞" : std::isnan(index) ? "-" : fmt::format("{:.2f}", index); }
+std::string index_text(double index) {
+  return std::isinf(index) ? "∞" : std::isnan(index) ? "-" : fmt::format("{:.2f}", index);
+}
 
 std::string interval_text(const Interval& i) {
   return std::isnan(i.lower) ? "" : fmt::format("{} to {}", index_text(i.lower), index_text(i.upper));
@@ -32,9 +34,12 @@ DirectionCounts count_directions(const Diagnosis& d) {
 std::array<std::string, 5> skewness_cells(const Skewness& s) {
   const std::string verdict = skew_verdict_name(s.verdict);
   if (s.verdict == SkewVerdict::unclear) return {s.name, verdict, "-", "-", "-"};
-  return {s.name, verdict, fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", s.body, s.body_interval.lower, s.body_interval.upper),
-          fmt::format("{:.2f} ({:.2f} to {:.2f}) beyond {:.2g}", s.ratio, s.ratio_interval.lower, s.ratio_interval.upper, s.share),
-          fmt::format("{:+.2f} ({:+.2f} to {:+.2f})", s.gamma_difference, s.gamma_interval.lower, s.gamma_interval.upper)};
+  return {
+      s.name, verdict,
+      fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", s.body, s.body_interval.lower, s.body_interval.upper),
+      fmt::format("{:.2f} ({:.2f} to {:.2f}) beyond {:.2g}", s.ratio, s.ratio_interval.lower, s.ratio_interval.upper,
+                  s.share),
+      fmt::format("{:+.2f} ({:+.2f} to {:+.2f})", s.gamma_difference, s.gamma_interval.lower, s.gamma_interval.upper)};
 }
 
 }  // namespace htfm

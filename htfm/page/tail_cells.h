@@ -26,7 +26,8 @@ struct DirectionCounts {
 DirectionCounts count_directions(const Diagnosis& diagnosis);
 
 /// A row of the table of skewness, and its titles.
-inline constexpr std::array<const char*, 5> kSkewTitles{"column", "tails", "octile skewness", "distance above / below", "γ above − below"};
+inline constexpr std::array<const char*, 5> kSkewTitles{"column", "tails", "octile skewness", "distance above / below",
+                                                        "γ above − below"};
 std::array<std::string, 5> skewness_cells(const Skewness& skewness);
 
 }  // namespace htfm

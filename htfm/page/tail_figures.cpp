@@ -26,8 +26,8 @@ report::Figure tail_path_figure(const TailReport& r) {
     }
     return s;
   };
-  std::vector<report::Series> all{series("generalised Pareto", &ThresholdPoint::gpd), series("moment", &ThresholdPoint::moment),
-                                  series("Hill", &ThresholdPoint::hill)};
+  std::vector<report::Series> all{series("generalised Pareto", &ThresholdPoint::gpd),
+                                  series("moment", &ThresholdPoint::moment), series("Hill", &ThresholdPoint::hill)};
   // Where few exceedances are left the intervals have no end; the axis shows what is near the choice.
   const double low = std::min({c.gamma_interval.lower, 0.0, c.hill.gamma}) - 0.15,
                high = std::max({c.gamma_interval.upper, 0.1, c.hill.gamma}) + 0.15;
@@ -57,7 +57,11 @@ report::Figure tail_p_value_figure(const TailReport& r) {
   const auto k = static_cast<double>(r.choice.k);
   return report::line_chart(
       {p,
-       {.name = "rejected below", .x = {p.x.front(), p.x.back()}, .y = {0.1, 0.1}, .color = report::Color::neutral, .dashed = true},
+       {.name = "rejected below",
+        .x = {p.x.front(), p.x.back()},
+        .y = {0.1, 0.1},
+        .color = report::Color::neutral,
+        .dashed = true},
        {.name = "", .x = {k, k}, .y = {1e-6, 1}, .color = report::Color::neutral, .dashed = true}},
       {.label = "p-value of the generalised Pareto fit against the number of exceedances",
        .title = "Does a generalised Pareto law fit?",
@@ -104,7 +108,8 @@ report::Figure tail_excess_figure(const TailReport& r) {
                                   .height = 330});
 }
 
-/// Order statistics beyond the threshold against the quantiles of the fitted law, on log axes, with the band they should stay in.
+/// Order statistics beyond the threshold against the quantiles of the fitted law, on log axes, with the band they
+/// should stay in.
 report::Figure tail_quantile_figure(const TailReport& r) {
   const GpdFit& f = r.choice.fit;
   const auto k = static_cast<double>(r.choice.k);
@@ -140,7 +145,8 @@ report::Table tail_return_levels(const TailReport& r) {
     table.add({report::count(static_cast<int64_t>(rows)) + " rows", report::number(r.quantile(p)),
                report::number(i.lower) + " to " + report::number(i.upper)});
   }
-  table.caption = r.column < 0 ? "How far it goes, by the fitted law." : "How far it goes, by the fitted law, in the units of the data.";
+  table.caption = r.column < 0 ? "How far it goes, by the fitted law."
+                               : "How far it goes, by the fitted law, in the units of the data.";
   return table;
 }
 
@@ -150,10 +156,12 @@ void add_tail_figures(report::Page& page, const TailReport& r) {
   page.text(r.sentence);
   if (r.choice.k == 0) return;
   page.figure(tail_path_figure(r),
-              "Estimates against the number of exceedances. They should agree where the tail has begun; the dashed line is the choice.");
+              "Estimates against the number of exceedances. They should agree where the tail has begun; the dashed "
+              "line is the choice.");
   page.figure(tail_p_value_figure(r), "The choice is the largest number of exceedances that the test does not reject.");
-  page.figure(tail_excess_figure(r),
-              "The mean excess of a power law grows in proportion with the threshold; that of a light tail stays or falls.");
+  page.figure(
+      tail_excess_figure(r),
+      "The mean excess of a power law grows in proportion with the threshold; that of a light tail stays or falls.");
   page.figure(tail_quantile_figure(r), "Values beyond the threshold against the quantiles of the fitted law.");
   const report::Table levels = tail_return_levels(r);
   if (!levels.rows.empty()) page.table(levels);

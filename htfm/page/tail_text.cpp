@@ -22,7 +22,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 template <size_t N>
 std::string aligned(const std::vector<std::array<std::string, N>>& cells) {
   const auto width = [](const std::string& s) {
-    return static_cast<size_t>(std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    return static_cast<size_t>(
+        std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
   };
   std::array<size_t, N> widest{};
   for (const auto& row : cells)
@@ -96,13 +97,15 @@ std::string diagnosis_json(const Diagnosis& d) {
 }
 
 std::string diagnosis_text(const Diagnosis& d) {
-  std::vector<std::array<std::string, 7>> cells{{"tail", "verdict", "index (95 %)", "Hill", "moment", "gen. Pareto", "exceedances"}};
+  std::vector<std::array<std::string, 7>> cells{
+      {"tail", "verdict", "index (95 %)", "Hill", "moment", "gen. Pareto", "exceedances"}};
   for (const TailReport* r : listed_tails(d)) {
     const TailChoice& c = r->choice;
     if (c.k == 0)
       cells.push_back({r->name, verdict_name(r->verdict), "-", "-", "-", "-", "0"});
     else
-      cells.push_back({r->name, verdict_name(r->verdict), fmt::format("{} ({})", index_text(c.index()), interval_text(c.index_interval())),
+      cells.push_back({r->name, verdict_name(r->verdict),
+                       fmt::format("{} ({})", index_text(c.index()), interval_text(c.index_interval())),
                        index_text(c.hill.index()), index_text(c.moment.index()), index_text(c.fit.estimate().index()),
                        fmt::format("{} beyond {}", c.k, report::number(r->centre + r->sign * c.threshold))});
   }

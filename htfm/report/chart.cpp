@@ -15,7 +15,9 @@ Plot lay_out(const ChartLayout& layout, double head) {
 }  // namespace
 
 Chart::Chart(const ChartLayout& layout)
-    : layout_(layout), head_(head_height(layout.width, layout.title, layout.y.label, layout.legend)), plot_(lay_out(layout, head_)) {}
+    : layout_(layout),
+      head_(head_height(layout.width, layout.title, layout.y.label, layout.legend)),
+      plot_(lay_out(layout, head_)) {}
 
 Tile Chart::tile(const std::string& label) const {
   Canvas canvas(layout_.width, layout_.height);

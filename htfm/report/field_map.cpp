@@ -24,9 +24,11 @@ uint8_t encode(double linear) {
 // OKLab (Ottosson 2020) to sRGB.
 std::array<uint8_t, 3> from_oklab(double lightness, double a, double b) {
   const auto cube = [](double x) { return x * x * x; };
-  const double l = cube(lightness + 0.3963377774 * a + 0.2158037573 * b), m = cube(lightness - 0.1055613458 * a - 0.0638541728 * b),
+  const double l = cube(lightness + 0.3963377774 * a + 0.2158037573 * b),
+               m = cube(lightness - 0.1055613458 * a - 0.0638541728 * b),
                s = cube(lightness - 0.0894841775 * a - 1.2914855480 * b);
-  return {encode(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s), encode(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+  return {encode(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+          encode(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
           encode(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s)};
 }
 
@@ -125,25 +127,28 @@ MapStyle map_style(const at::Tensor& fields) {
     const auto positive = std::upper_bound(x.begin(), x.end(), 0.0F);
     out.low = std::max(out.high / 1000, positive == x.end() ? 0 : static_cast<double>(*positive));
   }
-  if (!(out.low < out.high)) out.log = false, out.low = static_cast<double>(x.front()), out.high = static_cast<double>(x.back());
+  if (!(out.low < out.high))
+    out.log = false, out.low = static_cast<double>(x.front()), out.high = static_cast<double>(x.back());
   if (!(out.low < out.high)) out.high = out.low + 1;
   return out;
 }
 
 at::Tensor field_maps(const at::Tensor& fields, const MapStyle& s) {
   if (fields.dim() != 3 || fields.numel() == 0) throw InputError("[maps] expected n x h x w, none of them 0");
-  if (!(s.low < s.high) || (s.log && s.low <= 0)) throw InputError("[maps] expected a scale that rises, got {} to {}", s.low, s.high);
+  if (!(s.low < s.high) || (s.log && s.low <= 0))
+    throw InputError("[maps] expected a scale that rises, got {} to {}", s.low, s.high);
   const at::Tensor values = fields.to(at::kFloat).contiguous();
   const int64_t n = values.size(0), h = values.size(1), w = values.size(2), columns = std::min(n, s.columns),
                 rows = (n + columns - 1) / columns;
-  const int64_t width = std::max<int64_t>(columns * (w * s.scale + s.gap) + s.gap, 200), top = rows * (h * s.scale + s.gap) + s.gap;
+  const int64_t width = std::max<int64_t>(columns * (w * s.scale + s.gap) + s.gap, 200),
+                top = rows * (h * s.scale + s.gap) + s.gap;
   at::Tensor image = at::full({3, top + kLegend + kLabel + 8, width}, 255, at::kByte);
   for (int64_t f = 0; f < n; ++f)
     for (int64_t j = 0; j < h; ++j)
       for (int64_t i = 0; i < w; ++i) {
         const double v = values.const_data_ptr<float>()[(f * h + (s.south_first ? h - 1 - j : j)) * w + i];
-        put(image, s.gap + f % columns * (w * s.scale + s.gap) + i * s.scale, s.gap + f / columns * (h * s.scale + s.gap) + j * s.scale,
-            s.scale, color_of(v, s));
+        put(image, s.gap + f % columns * (w * s.scale + s.gap) + i * s.scale,
+            s.gap + f / columns * (h * s.scale + s.gap) + j * s.scale, s.scale, color_of(v, s));
       }
   draw_legend(image, s, s.gap, top, width - 2 * s.gap);
   return image;
@@ -151,8 +156,8 @@ at::Tensor field_maps(const at::Tensor& fields, const MapStyle& s) {
 
 Figure image_figure(const at::Tensor& image, const std::string& label) {
   Canvas canvas(static_cast<double>(image.size(2)), static_cast<double>(image.size(1)));
-  canvas.markup(fmt::format("<image width=\"{}\" height=\"{}\" href=\"data:image/png;base64,{}\"/>", image.size(2), image.size(1),
-                            base64(format_png(image))));
+  canvas.markup(fmt::format("<image width=\"{}\" height=\"{}\" href=\"data:image/png;base64,{}\"/>", image.size(2),
+                            image.size(1), base64(format_png(image))));
   return {.label = label, .tiles = {canvas.tile(label)}, .notes = {}};
 }
 

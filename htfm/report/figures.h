@@ -1,9 +1,9 @@
-// The figures of the reports. Each function takes plain data and returns a Figure (svg.h): .svg() is a file of its own, a Page takes it
-// whole.
+// The figures of the reports. Each function takes plain data and returns a Figure (svg.h): .svg() is a file of its own,
+// a Page takes it whole.
 //
-// Series get their colours by position (Color::automatic), data and references are neutral; give the same order to every figure of a page
-// and a model keeps its colour. No data, constant data and values that are not finite are drawn as far as possible and counted in the
-// notes.
+// Series get their colours by position (Color::automatic), data and references are neutral; give the same order to
+// every figure of a page and a model keeps its colour. No data, constant data and values that are not finite are drawn
+// as far as possible and counted in the notes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,7 +29,8 @@ struct PointPanel {
 
 struct ScatterOptions {
   std::string label = "Scatter plot";
-  /// Window of both axes. Without one: the 0.5 % and 99.5 % quantiles of the first panel's points, enlarged, with equal aspect.
+  /// Window of both axes. Without one: the 0.5 % and 99.5 % quantiles of the first panel's points, enlarged, with equal
+  /// aspect.
   std::optional<std::array<Range, 2>> window = {};
   std::array<int64_t, 2> coordinates{0, 1};
   std::string x_label = {}, y_label = {};
@@ -49,7 +50,8 @@ struct GridOptions {
   std::vector<std::array<Range, 2>> windows = {};
 };
 
-/// Rows x columns of scatter plots without ticks; panels[r][c] may be undefined where there is nothing. The first row is neutral.
+/// Rows x columns of scatter plots without ticks; panels[r][c] may be undefined where there is nothing. The first row
+/// is neutral.
 Figure scatter_grid(const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                     const std::vector<std::vector<at::Tensor>>& panels, const GridOptions& options = {});
 
@@ -153,6 +155,7 @@ struct DotOptions {
 };
 
 /// A dot for each category and series on a common axis.
-Figure dot_chart(const std::vector<std::string>& categories, const std::vector<DotSeries>& series, const DotOptions& options = {});
+Figure dot_chart(const std::vector<std::string>& categories, const std::vector<DotSeries>& series,
+                 const DotOptions& options = {});
 
 }  // namespace htfm::report

@@ -1,5 +1,5 @@
-// Text in PNG images, the legends of maps; SVG figures have <text>. Letters of 5 x 7, a row of bits each, the left one first. Upper case is
-// drawn as lower case.
+// Text in PNG images, the legends of maps; SVG figures have <text>. Letters of 5 x 7, a row of bits each, the left one
+// first. Upper case is drawn as lower case.
 #include <cctype>
 
 #include "htfm/report/field_map.h"
@@ -40,7 +40,9 @@ const Letter* letter_of(char c) {
 
 }  // namespace
 
-int64_t text_width(const std::string& text, int64_t scale) { return static_cast<int64_t>(text.size()) * kWidth * scale; }
+int64_t text_width(const std::string& text, int64_t scale) {
+  return static_cast<int64_t>(text.size()) * kWidth * scale;
+}
 
 void draw_text(at::Tensor& image, int64_t x, int64_t y, const std::string& text, int64_t scale) {
   const int64_t h = image.size(1), w = image.size(2);

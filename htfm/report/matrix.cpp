@@ -17,7 +17,8 @@ std::vector<double> strided(const at::Tensor& matrix, int64_t first, int64_t ste
 }
 
 std::vector<double> values(const at::Tensor& matrix, int64_t first, int64_t step, int64_t n) {
-  return matrix.scalar_type() == at::kFloat ? strided<float>(matrix, first, step, n) : strided<double>(matrix, first, step, n);
+  return matrix.scalar_type() == at::kFloat ? strided<float>(matrix, first, step, n)
+                                            : strided<double>(matrix, first, step, n);
 }
 
 }  // namespace
@@ -25,10 +26,12 @@ std::vector<double> values(const at::Tensor& matrix, int64_t first, int64_t step
 void check_matrix(const at::Tensor& matrix, int64_t least_columns) {
   if (!matrix.defined()) throw InputError("[report] expected a matrix, got an undefined tensor");
   if (matrix.dim() != 2 || matrix.size(1) < least_columns)
-    throw InputError("[report] expected a matrix with at least {} columns, got shape [{}]", least_columns, fmt::join(matrix.sizes(), ", "));
+    throw InputError("[report] expected a matrix with at least {} columns, got shape [{}]", least_columns,
+                     fmt::join(matrix.sizes(), ", "));
   if (matrix.scalar_type() != at::kFloat && matrix.scalar_type() != at::kDouble)
     throw InputError("[report] expected float32 or float64, got {}", c10::toString(matrix.scalar_type()));
-  if (!matrix.device().is_cpu()) throw InputError("[report] expected a tensor on the CPU, got one on {}", matrix.device().str());
+  if (!matrix.device().is_cpu())
+    throw InputError("[report] expected a tensor on the CPU, got one on {}", matrix.device().str());
 }
 
 std::vector<double> matrix_column(const at::Tensor& matrix, int64_t column, int64_t least_columns) {

@@ -26,7 +26,8 @@ std::string marked_up(std::string_view text) {
 std::string key_value_rows(const KeyValues& entries) {
   std::string out = "<table class=\"kv\"><tbody>";
   for (const auto& [key, value] : entries)
-    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escape(key), value.empty() ? "–" : escape(value));
+    out +=
+        fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escape(key), value.empty() ? "–" : escape(value));
   return out + "</tbody></table>";
 }
 
@@ -62,7 +63,8 @@ Page& Page::section(std::string_view title) {
   place_pictures();
   if (!sections_.empty()) body_ += "</section>\n";
   sections_.emplace_back(title);
-  put(fmt::format("<section id=\"s{0}\" aria-labelledby=\"h{0}\"><h2 id=\"h{0}\">{1}</h2>", sections_.size(), escape(title)));
+  put(fmt::format("<section id=\"s{0}\" aria-labelledby=\"h{0}\"><h2 id=\"h{0}\">{1}</h2>", sections_.size(),
+                  escape(title)));
   return *this;
 }
 
@@ -83,7 +85,8 @@ Page& Page::text(std::string_view paragraphs) {
 Page& Page::highlights(const std::vector<Highlight>& entries) {
   std::string out = "<dl class=\"cards\">";
   for (const Highlight& entry : entries) {
-    out += fmt::format("<div class=\"card\"><dt>{}</dt><dd class=\"big\">{}</dd>", escape(entry.name), escape(entry.value));
+    out += fmt::format("<div class=\"card\"><dt>{}</dt><dd class=\"big\">{}</dd>", escape(entry.name),
+                       escape(entry.value));
     if (!entry.remark.empty()) out += element("dd", escape(entry.remark), "more");
     out += "</div>";
   }
@@ -127,7 +130,8 @@ Page& Page::table(const Table& table) {
 
 Page& Page::figure(const Figure& figure, std::string_view caption) {
   std::string words = marked_up(caption);
-  if (!words.empty() && !figure.notes.empty() && std::string_view(".!?").find(words.back()) == std::string_view::npos) words += '.';
+  if (!words.empty() && !figure.notes.empty() && std::string_view(".!?").find(words.back()) == std::string_view::npos)
+    words += '.';
   for (const std::string& note : figure.notes) {
     if (!words.empty()) words += ' ';
     words += escape(note);
@@ -154,17 +158,23 @@ std::string Page::html() const {
   whole.place_pictures();
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\"><head><meta charset=\"utf-8\"/>"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/><meta name=\"color-scheme\" content=\"light dark\"/>"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline';img-src data:\"/>";
-  out += fmt::format("<title>{}</title>\n<style>{}</style></head>\n<body><div class=\"page\">\n<header><h1>{}</h1>", escape(title_),
-                     page_style(), escape(title_));
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/><meta name=\"color-scheme\" "
+      "content=\"light dark\"/>"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline';img-src "
+      "data:\"/>";
+  out += fmt::format("<title>{}</title>\n<style>{}</style></head>\n<body><div class=\"page\">\n<header><h1>{}</h1>",
+                     escape(title_), page_style(), escape(title_));
   if (!subtitle_.empty()) out += element("p", marked_up(subtitle_), "sub");
   if (sections_.size() > 2) {
     out += "<nav aria-label=\"Sections\"><ul>";
-    for (size_t i = 0; i < sections_.size(); ++i) out += fmt::format("<li><a href=\"#s{}\">{}</a></li>", i + 1, escape(sections_[i]));
+    for (size_t i = 0; i < sections_.size(); ++i)
+      out += fmt::format("<li><a href=\"#s{}\">{}</a></li>", i + 1, escape(sections_[i]));
     out += "</ul></nav>";
   }
-  out.append("</header>\n<main>\n").append(whole.body_).append(sections_.empty() ? "" : "</section>\n").append("</main>\n");
+  out.append("</header>\n<main>\n")
+      .append(whole.body_)
+      .append(sections_.empty() ? "" : "</section>\n")
+      .append("</main>\n");
   if (!footer_.empty()) out += element("footer", element("h2", "Provenance") + element("dl", footer_));
   return out + "\n</div></body></html>\n";
 }

@@ -1,5 +1,6 @@
-// One self-contained HTML page: text, tables, figures, provenance. It needs no network and no script, works in light and dark, on a
-// phone and on paper, and is well-formed XML. All text is escaped; in paragraphs and captions `backticks` mark code.
+// One self-contained HTML page: text, tables, figures, provenance. It needs no network and no script, works in light
+// and dark, on a phone and on paper, and is well-formed XML. All text is escaped; in paragraphs and captions
+// `backticks` mark code.
 #pragma once
 
 #include <string>
@@ -7,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/report/svg.h"
 #include "htfm/report/table.h"
 
-namespace htfm::report {
+namespace htfm HTFM_PUBLIC {
+namespace report {
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
@@ -58,4 +61,5 @@ class Page {
   std::vector<std::string> sections_;
 };
 
-}  // namespace htfm::report
+}  // namespace report
+}  // namespace HTFM_PUBLIC

@@ -23,12 +23,17 @@ std::string marker_markup(double x, double y, Color color, Marker shape, bool ho
   Path path;
   const std::string style = fmt::format("{} {}", hollow ? "ho" : "mk", color_class(color));
   switch (shape) {
-    case Marker::circle: return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" class=\"{}\"/>", x, y, hollow ? 3.6 : 4.2, style);
+    case Marker::circle:
+      return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" class=\"{}\"/>", x, y, hollow ? 3.6 : 4.2,
+                         style);
     case Marker::square:
-      path.move(x - 3.7, y - 3.7), path.line(x + 3.7, y - 3.7), path.line(x + 3.7, y + 3.7), path.line(x - 3.7, y + 3.7);
+      path.move(x - 3.7, y - 3.7), path.line(x + 3.7, y - 3.7), path.line(x + 3.7, y + 3.7),
+          path.line(x - 3.7, y + 3.7);
       break;
     case Marker::triangle: path.move(x, y - 5), path.line(x + 4.9, y + 3.6), path.line(x - 4.9, y + 3.6); break;
-    case Marker::diamond: path.move(x, y - 5.3), path.line(x + 5.3, y), path.line(x, y + 5.3), path.line(x - 5.3, y); break;
+    case Marker::diamond:
+      path.move(x, y - 5.3), path.line(x + 5.3, y), path.line(x, y + 5.3), path.line(x - 5.3, y);
+      break;
   }
   path.close();
   return fmt::format("<path d=\"{}\" class=\"{}\"/>", path.data(), style);
@@ -54,7 +59,8 @@ struct Head {
 };
 
 /// Title, then the y label at the left and the legend in the same row where both fit, in rows above it where not.
-Head lay_out_head(double width, const std::string& title, const std::string& y_label, const std::vector<LegendEntry>& legend) {
+Head lay_out_head(double width, const std::string& title, const std::string& y_label,
+                  const std::vector<LegendEntry>& legend) {
   Head head;
   double y = title.empty() ? 0 : 22, x = 0, total = 0;
   for (const LegendEntry& entry : legend) {
@@ -91,11 +97,13 @@ bool Plot::placed(double x, double y, double& px, double& py) {
   return true;
 }
 
-void Plot::polyline(std::span<const double> x, std::span<const double> y, Color color, std::string_view style, bool stepped) {
+void Plot::polyline(std::span<const double> x, std::span<const double> y, Color color, std::string_view style,
+                    bool stepped) {
   Path path;
   bool open = false;
   double px = 0, py = 0;
-  // Of the points that share one column of pixels, the first, the lowest, the highest and the last are enough to draw the line.
+  // Of the points that share one column of pixels, the first, the lowest, the highest and the last are enough to draw
+  // the line.
   struct Point {
     double x, y;
   };
@@ -199,8 +207,9 @@ int64_t Plot::dots(std::span<const double> x, std::span<const double> y, Color c
       data += fmt::format("m{}{}{}h0", dot.x - at.x, dot.y < at.y ? "" : " ", dot.y - at.y);
       at = dot;
     }
-    body_ += fmt::format("<path transform=\"scale(.1)\" d=\"{}\" class=\"pt {}\" stroke-width=\"{:.0f}\" stroke-opacity=\".6\"/>", data,
-                         color_class(color), diameter * 10);
+    body_ += fmt::format(
+        "<path transform=\"scale(.1)\" d=\"{}\" class=\"pt {}\" stroke-width=\"{:.0f}\" stroke-opacity=\".6\"/>", data,
+        color_class(color), diameter * 10);
   }
   return outside;
 }
@@ -234,7 +243,8 @@ void Plot::reference(double x0, double y0, double x1, double y1, std::string_vie
   path.move(left, top), path.line(right, bottom);
   body_ += fmt::format("<path d=\"{}\" class=\"rf\"/>", path.data());
   if (label.empty()) return;
-  // The label stands at the right above the line, shortly before it leaves the plot, and gives way to labels that are there already.
+  // The label stands at the right above the line, shortly before it leaves the plot, and gives way to labels that are
+  // there already.
   double share = 1;
   if (right > area_.width) share = std::min(share, (area_.width - left) / (right - left));
   if (bottom > area_.height) share = std::min(share, (area_.height - top) / (bottom - top));
@@ -247,7 +257,8 @@ void Plot::reference(double x0, double y0, double x1, double y1, std::string_vie
   const auto overlaps = [&](const Box& other) {
     return box.x < other.x + other.width && other.x < box.x + box.width && std::abs(box.y - other.y) < 13;
   };
-  for (int tries = 0; tries < 20 && std::any_of(label_boxes_.begin(), label_boxes_.end(), overlaps); ++tries) box.y -= 6;
+  for (int tries = 0; tries < 20 && std::any_of(label_boxes_.begin(), label_boxes_.end(), overlaps); ++tries)
+    box.y -= 6;
   label_boxes_.push_back(box);
   Canvas text(0, 0);
   text.text(box.x, box.y, label, "halo");
@@ -262,8 +273,8 @@ void Plot::empty_message(std::string_view text) {
 
 void Plot::draw_marks(Canvas& canvas) const {
   // A drawing inside the drawing clips what lies outside the axes, and needs no name that is unique on the page.
-  canvas.markup(fmt::format("<svg x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">{}{}</svg>", area_.x, area_.y, area_.width,
-                            area_.height, body_, labels_));
+  canvas.markup(fmt::format("<svg x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">{}{}</svg>", area_.x,
+                            area_.y, area_.width, area_.height, body_, labels_));
 }
 
 void Plot::draw(Canvas& canvas, bool y_label) const {
@@ -283,12 +294,15 @@ void Plot::draw(Canvas& canvas, bool y_label) const {
   for (const Tick& tick : x_.ticks) {
     const double inner = canvas.width() - text_width(tick.label, kTickSize) / 2;
     if (!tick.label.empty())
-      canvas.text(std::min(area_.x + x_.place(tick.value) * area_.width, inner), bottom + 15, tick.label, "", Anchor::middle);
+      canvas.text(std::min(area_.x + x_.place(tick.value) * area_.width, inner), bottom + 15, tick.label, "",
+                  Anchor::middle);
   }
   for (const Tick& tick : y_.ticks)
-    if (!tick.label.empty()) canvas.text(area_.x - 6, area_.y + (1 - y_.place(tick.value)) * area_.height + 4, tick.label, "", Anchor::end);
+    if (!tick.label.empty())
+      canvas.text(area_.x - 6, area_.y + (1 - y_.place(tick.value)) * area_.height + 4, tick.label, "", Anchor::end);
   if (!x_.label.empty())
-    canvas.text(area_.x + area_.width / 2, bottom + 33, shortened(x_.label, kLabelSize, canvas.width()), "lb", Anchor::middle);
+    canvas.text(area_.x + area_.width / 2, bottom + 33, shortened(x_.label, kLabelSize, canvas.width()), "lb",
+                Anchor::middle);
   if (y_label && !y_.label.empty()) canvas.text(0, area_.y - 9, shortened(y_.label, kLabelSize, canvas.width()), "lb");
 }
 
@@ -300,11 +314,13 @@ void Plot::note_dropped(std::vector<std::string>& notes, std::string_view where)
   notes.push_back(fmt::format("Not drawn{}{}: {}.", where.empty() ? "" : " in ", where, what));
 }
 
-double head_height(double width, const std::string& title, const std::string& y_label, const std::vector<LegendEntry>& legend) {
+double head_height(double width, const std::string& title, const std::string& y_label,
+                   const std::vector<LegendEntry>& legend) {
   return lay_out_head(width, title, y_label, legend).height;
 }
 
-void draw_head(Canvas& canvas, double width, const std::string& title, const std::string& y_label, const std::vector<LegendEntry>& legend) {
+void draw_head(Canvas& canvas, double width, const std::string& title, const std::string& y_label,
+               const std::vector<LegendEntry>& legend) {
   const Head head = lay_out_head(width, title, y_label, legend);
   if (!title.empty()) canvas.text(0, 14, shortened(title, kTitleSize, width), "ti");
   for (size_t i = 0; i < legend.size(); ++i) {

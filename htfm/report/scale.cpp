@@ -106,7 +106,8 @@ void Extent::add(std::span<const double> values, Scale scale) {
 Range drawn_range(Extent extent, Scale scale, double padding) {
   if (scale == Scale::log) {
     if (!(extent.lo <= extent.hi)) return {0.1, 10};
-    double lo = std::log10(std::clamp(extent.lo, kSmallest, kLargest)), hi = std::log10(std::clamp(extent.hi, kSmallest, kLargest));
+    double lo = std::log10(std::clamp(extent.lo, kSmallest, kLargest)),
+           hi = std::log10(std::clamp(extent.hi, kSmallest, kLargest));
     if (hi - lo < 1e-9) lo -= 0.4, hi += 0.4;
     const double pad = padding * (hi - lo);
     return {std::pow(10.0, std::max(lo - pad, -305.0)), std::pow(10.0, std::min(hi + pad, 305.0))};
@@ -138,8 +139,8 @@ std::vector<Tick> nice_ticks(Scale scale, Range range, int target) {
   const double size = std::max(std::abs(range.lo), std::abs(range.hi));
   if (!drawable(range.lo, scale) || !drawable(range.hi, scale) || size > 1e6 * kLargest ||
       !(range.hi - range.lo > std::max(1e-11 * size, 1e-10 * kSmallest)))
-    throw InputError("[report axis] expected a range with lo < hi{}, got {} to {}", scale == Scale::log ? ", positive on a log scale" : "",
-                     range.lo, range.hi);
+    throw InputError("[report axis] expected a range with lo < hi{}, got {} to {}",
+                     scale == Scale::log ? ", positive on a log scale" : "", range.lo, range.hi);
   target = std::max(target, 1);
   return scale == Scale::log ? log_ticks(range, target) : linear_ticks(range, target);
 }

@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
-namespace htfm::report {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
+namespace report {
 
 enum class Scale { linear, log };
 
@@ -27,7 +30,8 @@ struct Extent {
   void add(std::span<const double> values, Scale scale);
 };
 
-/// A range to draw: finite, lo < hi, positive on a log scale, enlarged on both sides by the share `padding` of its length.
+/// A range to draw: finite, lo < hi, positive on a log scale, enlarged on both sides by the share `padding` of its
+/// length.
 Range drawn_range(Extent extent, Scale scale, double padding = 0.04);
 
 /// Quantile of the finite values (linear between order statistics); nan where there are none. Reorders the values.
@@ -38,8 +42,8 @@ struct Tick {
   std::string label;  // empty for a minor tick
 };
 
-/// Ticks inside the range, ascending, about `target` of them with a label: multiples of 1, 2 or 5 times a power of ten on a
-/// linear scale, powers of ten on a log scale (multiples of 1, 2, 5 where there are too few).
+/// Ticks inside the range, ascending, about `target` of them with a label: multiples of 1, 2 or 5 times a power of ten
+/// on a linear scale, powers of ten on a log scale (multiples of 1, 2, 5 where there are too few).
 std::vector<Tick> nice_ticks(Scale scale, Range range, int target);
 
 /// What a figure is told about an axis. Without a range it is taken from the data.
@@ -60,7 +64,9 @@ struct Axis {
   double place(double value) const;
 };
 
-/// The axis for data of this extent; `length` in pixels sets the number of ticks, and along x (horizontal) labels do not collide.
+/// The axis for data of this extent; `length` in pixels sets the number of ticks, and along x (horizontal) labels do
+/// not collide.
 Axis make_axis(const AxisOptions& options, Extent extent, double length, bool horizontal, double padding = 0.04);
 
-}  // namespace htfm::report
+}  // namespace report
+}  // namespace HTFM_PUBLIC

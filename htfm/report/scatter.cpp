@@ -59,7 +59,8 @@ Figure scatter_panels(const std::vector<PointPanel>& panels, const ScatterOption
   std::vector<Cloud> clouds;
   clouds.reserve(panels.size());
   for (const PointPanel& panel : panels) clouds.push_back(cloud(panel.points, options.coordinates));
-  const std::array<Range, 2> window = options.window ? *options.window : robust_window(clouds.empty() ? Cloud{} : clouds[0]);
+  const std::array<Range, 2> window =
+      options.window ? *options.window : robust_window(clouds.empty() ? Cloud{} : clouds[0]);
   check_window(window);
 
   Figure figure;
@@ -75,7 +76,8 @@ Figure scatter_panels(const std::vector<PointPanel>& panels, const ScatterOption
     Plot plot(area, make_axis(x, {}, area.width, true), y_axis);
 
     const Cloud& points = clouds[i];
-    const Color color = panels[i].color == Color::automatic && i == 0 ? Color::neutral : color_or(panels[i].color, i - 1);
+    const Color color =
+        panels[i].color == Color::automatic && i == 0 ? Color::neutral : color_or(panels[i].color, i - 1);
     const double diameter = dot_diameter(points.x.size(), options.max_points, area.width);
     const int64_t outside = plot.dots(points.x, points.y, color, options.max_points, diameter);
     if (points.x.empty()) plot.empty_message("no points");
@@ -85,22 +87,27 @@ Figure scatter_panels(const std::vector<PointPanel>& panels, const ScatterOption
     Canvas canvas(options.size, foot + 5);
     const double note = panels[i].note.empty() ? 0 : text_width(panels[i].note, kTickSize) + 8;
     canvas.text(area.x, 14, shortened(panels[i].title, kTitleSize, std::max(60.0, area.width - note)), "ti");
-    if (note > 0) canvas.text(area.x + area.width, 14, shortened(panels[i].note, kTickSize, area.width * 0.7), "", Anchor::end);
+    if (note > 0)
+      canvas.text(area.x + area.width, 14, shortened(panels[i].note, kTickSize, area.width * 0.7), "", Anchor::end);
     plot.draw(canvas);
     std::string remark = fmt::format("{} of {} outside", count(outside), count(static_cast<int64_t>(points.x.size())));
     if (plot.not_finite() > 0) remark += fmt::format(", {} not finite", count(plot.not_finite()));
     if (!points.x.empty()) canvas.text(area.x, foot, remark);
-    figure.tiles.push_back(canvas.tile(fmt::format("{}, {}", panels[i].title, count(static_cast<int64_t>(points.x.size()), "point"))));
+    figure.tiles.push_back(
+        canvas.tile(fmt::format("{}, {}", panels[i].title, count(static_cast<int64_t>(points.x.size()), "point"))));
   }
-  if (thinned) figure.notes.push_back(fmt::format("At most {} of each panel are drawn.", count(options.max_points, "point")));
+  if (thinned)
+    figure.notes.push_back(fmt::format("At most {} of each panel are drawn.", count(options.max_points, "point")));
   return figure;
 }
 
 Figure scatter_grid(const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                     const std::vector<std::vector<at::Tensor>>& panels, const GridOptions& options) {
-  if (panels.size() != rows.size()) throw InputError("[scatter_grid] expected {} rows of panels, got {}", rows.size(), panels.size());
+  if (panels.size() != rows.size())
+    throw InputError("[scatter_grid] expected {} rows of panels, got {}", rows.size(), panels.size());
   for (const auto& row : panels)
-    if (row.size() != columns.size()) throw InputError("[scatter_grid] expected {} panels in a row, got {}", columns.size(), row.size());
+    if (row.size() != columns.size())
+      throw InputError("[scatter_grid] expected {} panels in a row, got {}", columns.size(), row.size());
   if (!options.windows.empty() && options.windows.size() != columns.size())
     throw InputError("[scatter_grid] expected {} windows, got {}", columns.size(), options.windows.size());
 
@@ -115,8 +122,9 @@ Figure scatter_grid(const std::vector<std::string>& rows, const std::vector<std:
   for (size_t c = 0; c < columns.size(); ++c) {
     const std::string title = shortened(columns[c], kTitleSize, side);
     canvas.text(left + static_cast<double>(c) * step + side / 2, 15, title, "ti", Anchor::middle);
-    std::array<Range, 2> window =
-        options.windows.empty() ? robust_window(rows.empty() ? Cloud{} : cloud(panels[0][c], {0, 1})) : options.windows[c];
+    std::array<Range, 2> window = options.windows.empty()
+                                      ? robust_window(rows.empty() ? Cloud{} : cloud(panels[0][c], {0, 1}))
+                                      : options.windows[c];
     check_window(window);
     for (size_t r = 0; r < rows.size(); ++r) {
       const Cloud points = cloud(panels[r][c], {0, 1});
@@ -131,7 +139,8 @@ Figure scatter_grid(const std::vector<std::string>& rows, const std::vector<std:
     }
   }
   for (size_t r = 0; r < rows.size(); ++r)
-    canvas.text(0, kHead + static_cast<double>(r) * step + side / 2 + 5, shortened(rows[r], kTitleSize, left - 8), "ti");
+    canvas.text(0, kHead + static_cast<double>(r) * step + side / 2 + 5, shortened(rows[r], kTitleSize, left - 8),
+                "ti");
   figure.tiles.push_back(canvas.tile(options.label));
   figure.least = std::min(canvas.width(), std::max(320.0, canvas.width() * 0.7));
   return figure;

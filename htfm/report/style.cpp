@@ -6,11 +6,12 @@ namespace htfm::report {
 namespace {
 
 constexpr PaletteEntry kPalette[] = {
-    {"paper", "#ffffff", "#15181c"}, {"panel", "#f6f7f9", "#1d2126"}, {"ink", "#1c2026", "#e7eaee"},  {"soft", "#59616d", "#a3acb8"},
-    {"rule", "#dfe3e8", "#333a43"},  {"grid", "#e8ebef", "#2a3038"},  {"axis", "#99a1ac", "#6b7480"}, {"accent", "#0b5c9e", "#78b9f2"},
-    {"best", "#e3f0e9", "#1f3a30"},  {"warn", "#fdf1dc", "#3b2e14"},  {"k0", "#454d58", "#c3cad3"},   {"k1", "#005da1", "#3ba6fb"},
-    {"k2", "#c24b00", "#f17b2c"},    {"k3", "#108c60", "#4bca94"},    {"k4", "#b35f93", "#e17fc9"},   {"k5", "#af8548", "#e6b974"},
-    {"k6", "#029ecb", "#5bdbfd"},    {"k7", "#442fab", "#7e71c1"},
+    {"paper", "#ffffff", "#15181c"}, {"panel", "#f6f7f9", "#1d2126"},  {"ink", "#1c2026", "#e7eaee"},
+    {"soft", "#59616d", "#a3acb8"},  {"rule", "#dfe3e8", "#333a43"},   {"grid", "#e8ebef", "#2a3038"},
+    {"axis", "#99a1ac", "#6b7480"},  {"accent", "#0b5c9e", "#78b9f2"}, {"best", "#e3f0e9", "#1f3a30"},
+    {"warn", "#fdf1dc", "#3b2e14"},  {"k0", "#454d58", "#c3cad3"},     {"k1", "#005da1", "#3ba6fb"},
+    {"k2", "#c24b00", "#f17b2c"},    {"k3", "#108c60", "#4bca94"},     {"k4", "#b35f93", "#e17fc9"},
+    {"k5", "#af8548", "#e6b974"},    {"k6", "#029ecb", "#5bdbfd"},     {"k7", "#442fab", "#7e71c1"},
 };
 
 constexpr std::string_view kSans =
@@ -173,31 +174,36 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
 
 std::string variables(bool dark) {
   std::string out = ":root{color-scheme:light dark";
-  for (const PaletteEntry& entry : kPalette) out.append(";--").append(entry.name).append(":").append(dark ? entry.dark : entry.light);
+  for (const PaletteEntry& entry : kPalette)
+    out.append(";--").append(entry.name).append(":").append(dark ? entry.dark : entry.light);
   return out + "}";
 }
 
 std::string resolved(bool dark) {
   std::string out(kFigureColors);
-  for (const PaletteEntry& entry : kPalette) out = replaced(out, "var(--" + std::string(entry.name) + ")", dark ? entry.dark : entry.light);
+  for (const PaletteEntry& entry : kPalette)
+    out = replaced(out, "var(--" + std::string(entry.name) + ")", dark ? entry.dark : entry.light);
   return out;
 }
 
 }  // namespace
 
-Color color_or(Color chosen, size_t index) { return chosen != Color::automatic ? chosen : static_cast<Color>(1 + index % (kColors - 1)); }
+Color color_or(Color chosen, size_t index) {
+  return chosen != Color::automatic ? chosen : static_cast<Color>(1 + index % (kColors - 1));
+}
 
 std::span<const PaletteEntry> palette() { return kPalette; }
 
 // The dark palette is for screens only: what is printed is light.
 std::string page_style() {
   const std::string text = std::string(kFigureShapes).append(kFigureColors).append(kPage);
-  return variables(false) + "\n@media screen and (prefers-color-scheme:dark){" + variables(true) + "}" + replaced(text, "$sans", kSans);
+  return variables(false) + "\n@media screen and (prefers-color-scheme:dark){" + variables(true) + "}" +
+         replaced(text, "$sans", kSans);
 }
 
 std::string standalone_style() {
-  return replaced(kFigureShapes, "$sans", kSans) + resolved(false) + "@media screen and (prefers-color-scheme:dark){" + resolved(true) +
-         "}\n";
+  return replaced(kFigureShapes, "$sans", kSans) + resolved(false) + "@media screen and (prefers-color-scheme:dark){" +
+         resolved(true) + "}\n";
 }
 
 }  // namespace htfm::report

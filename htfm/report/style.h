@@ -1,11 +1,15 @@
-// The look of figures and pages: one palette with a light and a dark value for each colour, and the style sheets made from it.
+// The look of figures and pages: one palette with a light and a dark value for each colour, and the style sheets made
+// from it.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace htfm::report {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
+namespace report {
 
 /// Colours of series, distinguishable with the common kinds of colour blindness; neutral is for data and references.
 /// automatic takes the next one in this order.
@@ -20,7 +24,8 @@ struct PaletteEntry {
   std::string_view light, dark;  // #rrggbb
 };
 
-/// Every colour in use: paper (background), panel, ink, soft (secondary text), rule, grid, accent, best, warn and k0..k7 (series).
+/// Every colour in use: paper (background), panel, ink, soft (secondary text), rule, grid, accent, best, warn and
+/// k0..k7 (series).
 std::span<const PaletteEntry> palette();
 
 /// Font sizes in figures, in units of the SVG file (pixels where it is shown at its own size).
@@ -31,4 +36,5 @@ std::string page_style();
 /// Style sheet that a figure of its own carries: both palettes, without variables, which many SVG viewers do not know.
 std::string standalone_style();
 
-}  // namespace htfm::report
+}  // namespace report
+}  // namespace HTFM_PUBLIC

@@ -24,7 +24,9 @@ void put_tenths(std::string& out, int64_t tenths) {
   if (tenths % 10 != 0) out += '.', out += static_cast<char>('0' + tenths % 10);
 }
 
-std::string svg_open(double width, double height) { return fmt::format("viewBox=\"0 0 {} {}\"", coordinate(width), coordinate(height)); }
+std::string svg_open(double width, double height) {
+  return fmt::format("viewBox=\"0 0 {} {}\"", coordinate(width), coordinate(height));
+}
 
 /// The text in lines of at most `width` units, broken between words.
 std::vector<std::string> wrapped(std::string_view text, double font_size, double width) {
@@ -49,13 +51,13 @@ void Canvas::text(double x, double y, std::string_view text, std::string_view st
 }
 
 void Canvas::line(double x0, double y0, double x1, double y1, std::string_view style) {
-  body_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{}\"/>", coordinate(x0), coordinate(y0), coordinate(x1),
-                       coordinate(y1), style);
+  body_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{}\"/>", coordinate(x0), coordinate(y0),
+                       coordinate(x1), coordinate(y1), style);
 }
 
 void Canvas::rect(const Box& box, std::string_view style, double radius) {
-  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"", coordinate(box.x), coordinate(box.y),
-                       coordinate(box.width), coordinate(box.height), style);
+  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"", coordinate(box.x),
+                       coordinate(box.y), coordinate(box.width), coordinate(box.height), style);
   if (radius > 0) body_ += fmt::format(" rx=\"{}\"", coordinate(radius));
   body_ += "/>";
 }
@@ -98,22 +100,23 @@ double Figure::width() const {
 std::string Figure::html() const {
   std::string out;
   const auto drawing = [](const Tile& tile, std::string_view name) {
-    return fmt::format("<svg class=\"fig\" {} role=\"img\" aria-label=\"{}\">{}</svg>", svg_open(tile.width, tile.height), escape(name),
-                       tile.body);
+    return fmt::format("<svg class=\"fig\" {} role=\"img\" aria-label=\"{}\">{}</svg>",
+                       svg_open(tile.width, tile.height), escape(name), tile.body);
   };
   if (tiles.size() == 1 || least > 0) {
     const std::string name = tiles.empty() ? label : label.empty() ? tiles[0].label : label;
     for (const Tile& tile : tiles) {
       const double narrowest = least > 0 ? least : 0;
       out += fmt::format("<div class=\"scroll\"{} style=\"--least:{}px;--most:{}px\">{}</div>",
-                         least > 0 ? " tabindex=\"0\" role=\"group\"" : "", coordinate(narrowest), coordinate(tile.width * 1.1),
-                         drawing(tile, name));
+                         least > 0 ? " tabindex=\"0\" role=\"group\"" : "", coordinate(narrowest),
+                         coordinate(tile.width * 1.1), drawing(tile, name));
     }
     return out;
   }
   double widest = 0;
   for (const Tile& tile : tiles) widest = std::max(widest, tile.width);
-  out = fmt::format("<div class=\"tiles\" style=\"--least:{}px;--most:{}px\">", coordinate(widest * 0.66), coordinate(widest * 1.12));
+  out = fmt::format("<div class=\"tiles\" style=\"--least:{}px;--most:{}px\">", coordinate(widest * 0.66),
+                    coordinate(widest * 1.12));
   for (const Tile& tile : tiles) out += drawing(tile, label.empty() ? tile.label : label + ": " + tile.label);
   return out + "</div>";
 }
@@ -127,8 +130,9 @@ std::string Figure::svg() const {
     double x = kMargin, height = 0;
     for (size_t i = first; i < std::min(tiles.size(), first + static_cast<size_t>(std::max(columns, 1))); ++i) {
       const Tile& tile = tiles[i];
-      body += fmt::format("<svg x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" {}>{}</svg>", coordinate(x), coordinate(y),
-                          coordinate(tile.width), coordinate(tile.height), svg_open(tile.width, tile.height), tile.body);
+      body +=
+          fmt::format("<svg x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" {}>{}</svg>", coordinate(x), coordinate(y),
+                      coordinate(tile.width), coordinate(tile.height), svg_open(tile.width, tile.height), tile.body);
       x += tile.width + kGap;
       height = std::max(height, tile.height);
     }
@@ -144,8 +148,8 @@ std::string Figure::svg() const {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" width=\"{}\" height=\"{}\" {} role=\"img\">"
       "<title>{}</title><style>{}</style>{}{}{}</svg>\n",
-      coordinate(width), coordinate(height), svg_open(width, height), escape(label), standalone_style(), ground.body(), body,
-      remarks.body());
+      coordinate(width), coordinate(height), svg_open(width, height), escape(label), standalone_style(), ground.body(),
+      body, remarks.body());
 }
 
 }  // namespace htfm::report

@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/report/scale.h"
 #include "htfm/report/style.h"
 
-namespace htfm::report {
+namespace htfm HTFM_PUBLIC {
+namespace report {
 
 struct Box {
   double x, y, width, height;
@@ -24,13 +26,15 @@ struct Tile {
   std::string body;   // SVG markup
 };
 
-/// A figure: tiles in rows, and remarks that belong to them (points outside the window, values that could not be drawn).
+/// A figure: tiles in rows, and remarks that belong to them (points outside the window, values that could not be
+/// drawn).
 struct Figure {
   std::string label;
   std::vector<Tile> tiles;
   std::vector<std::string> notes;
-  int columns = 1;   // tiles in a row where there is room
-  double least = 0;  // narrowest legible width in pixels; below it the page lets the figure scroll. 0: the tiles may be stacked
+  int columns = 1;  // tiles in a row where there is room
+  double least =
+      0;  // narrowest legible width in pixels; below it the page lets the figure scroll. 0: the tiles may be stacked
 
   /// The whole figure as an SVG file with its own style sheet, for light and dark.
   std::string svg() const;
@@ -97,13 +101,15 @@ class Plot {
   const Axis& y() const { return y_; }
   const Box& area() const { return area_; }
 
-  /// A line through the points in order, broken at values that cannot be drawn; style is a class list such as "ln thin".
+  /// A line through the points in order, broken at values that cannot be drawn; style is a class list such as "ln
+  /// thin".
   void line(std::span<const double> x, std::span<const double> y, Color color, std::string_view style = "ln");
   /// A step function that keeps each value until the next abscissa.
   void steps(std::span<const double> x, std::span<const double> y, Color color, std::string_view style = "ln");
   /// The area between two curves.
   void band(std::span<const double> x, std::span<const double> low, std::span<const double> high, Color color);
-  /// Small round dots, at most `limit` of them (evenly spaced in the given order); returns how many finite points lie outside.
+  /// Small round dots, at most `limit` of them (evenly spaced in the given order); returns how many finite points lie
+  /// outside.
   int64_t dots(std::span<const double> x, std::span<const double> y, Color color, int64_t limit, double diameter);
   void marker(double x, double y, Color color, Marker shape, bool hollow = false);
   /// A vertical (or horizontal) bar for an interval.
@@ -114,7 +120,8 @@ class Plot {
   /// Says in the middle that there is nothing to show.
   void empty_message(std::string_view text);
 
-  /// Puts grid, data, axes and axis labels on the canvas; the label of the y axis stands above it, unless it is drawn elsewhere.
+  /// Puts grid, data, axes and axis labels on the canvas; the label of the y axis stands above it, unless it is drawn
+  /// elsewhere.
   void draw(Canvas& canvas, bool y_label = true) const;
   /// Puts the data alone.
   void draw_marks(Canvas& canvas) const;
@@ -128,7 +135,8 @@ class Plot {
 
  private:
   bool placed(double x, double y, double& px, double& py);
-  void polyline(std::span<const double> x, std::span<const double> y, Color color, std::string_view style, bool stepped);
+  void polyline(std::span<const double> x, std::span<const double> y, Color color, std::string_view style,
+                bool stepped);
 
   Box area_;
   Axis x_, y_;
@@ -138,10 +146,13 @@ class Plot {
 };
 
 /// Height of the head of a chart (title, label of the y axis, legend) and its drawing.
-double head_height(double width, const std::string& title, const std::string& y_label, const std::vector<LegendEntry>& legend);
-void draw_head(Canvas& canvas, double width, const std::string& title, const std::string& y_label, const std::vector<LegendEntry>& legend);
+double head_height(double width, const std::string& title, const std::string& y_label,
+                   const std::vector<LegendEntry>& legend);
+void draw_head(Canvas& canvas, double width, const std::string& title, const std::string& y_label,
+               const std::vector<LegendEntry>& legend);
 
 /// The data rectangle inside `outer`, leaving room for the tick labels and the label of the x axis.
 Box data_area(const Box& outer, const AxisOptions& x, const Axis& y);
 
-}  // namespace htfm::report
+}  // namespace report
+}  // namespace HTFM_PUBLIC

@@ -21,7 +21,8 @@ class TableWriter {
       for (size_t c = 0; c < row.cells.size(); ++c) {
         parts_[c].paper |= std::isfinite(row.cells[c].paper_);
         parts_[c].numbers |= row.cells[c].kind_ == Cell::Kind::number;
-        if (!row.reference && beats(row.cells[c], table.columns[c], parts_[c].best)) parts_[c].best = row.cells[c].value_;
+        if (!row.reference && beats(row.cells[c], table.columns[c], parts_[c].best))
+          parts_[c].best = row.cells[c].value_;
       }
     }
   }
@@ -61,7 +62,8 @@ class TableWriter {
                                : two_rows      ? " rowspan=\"2\" scope=\"col\""
                                                : " scope=\"col\"";
       upper += fmt::format("<th{}{}>{}</th>", span, !parts_[c].numbers && c > 0 ? " class=\"text\"" : "", title);
-      if (parts_[c].paper) lower += "<th class=\"part\" scope=\"col\">ours</th><th class=\"part paper\" scope=\"col\">paper</th>";
+      if (parts_[c].paper)
+        lower += "<th class=\"part\" scope=\"col\">ours</th><th class=\"part paper\" scope=\"col\">paper</th>";
     }
     if (!two_rows) return element("thead", element("tr", upper));
     return element("thead", element("tr", upper, "upper") + element("tr", lower));
@@ -72,7 +74,11 @@ class TableWriter {
     for (const Row& row : table_.rows) {
       std::string cells;
       for (size_t c = 0; c < row.cells.size(); ++c) cells += cell(row, c);
-      rows += element("tr", cells, row.reference && row.rule_above ? "ref rule" : row.reference ? "ref" : row.rule_above ? "rule" : "");
+      rows += element("tr", cells,
+                      row.reference && row.rule_above ? "ref rule"
+                      : row.reference                 ? "ref"
+                      : row.rule_above                ? "rule"
+                                                      : "");
     }
     return element("tbody", rows);
   }

@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
-namespace htfm::report {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
+namespace report {
 
 enum class Best { none, highest, lowest };
 
@@ -59,4 +62,5 @@ struct Table {
   std::string html() const;
 };
 
-}  // namespace htfm::report
+}  // namespace report
+}  // namespace HTFM_PUBLIC

@@ -45,9 +45,11 @@ void note_left_out(std::vector<std::string>& notes, const Sample& sample, Scale 
       ++not_positive;
   }
   const std::string total = count(static_cast<int64_t>(sample.values.size()));
-  if (not_finite > 0) notes.push_back(fmt::format("Left out of {}: {} of {} not finite.", sample.name, count(not_finite), total));
+  if (not_finite > 0)
+    notes.push_back(fmt::format("Left out of {}: {} of {} not finite.", sample.name, count(not_finite), total));
   if (not_positive > 0)
-    notes.push_back(fmt::format("Left out of {}: {} of {} not positive on a log axis.", sample.name, count(not_positive), total));
+    notes.push_back(
+        fmt::format("Left out of {}: {} of {} not positive on a log axis.", sample.name, count(not_positive), total));
 }
 
 }  // namespace
@@ -69,14 +71,16 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
   std::vector<Survival> curves{survival(data.values, options.x.scale)};
   std::vector<Sample> samples{data};
   std::vector<std::string> notes;
-  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
+  ChartLayout layout{
+      .width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
   samples[0].color = data.color == Color::automatic ? Color::neutral : data.color;
   for (size_t i = 0; i < models.size(); ++i) {
     curves.push_back(survival(models[i].values, options.x.scale));
     samples.push_back(models[i]);
     samples.back().color = color_or(models[i].color, i);
   }
-  // Models reach at most 100 times as far as the data on the axis: one sample that went astray must not squeeze all curves.
+  // Models reach at most 100 times as far as the data on the axis: one sample that went astray must not squeeze all
+  // curves.
   Extent reach;
   reach.add(curves[0].r, options.x.scale);
   const double farthest = reach.lo <= reach.hi ? 100 * reach.hi : std::numeric_limits<double>::infinity();
@@ -84,28 +88,35 @@ Figure radial_tail(const Sample& data, const std::vector<Sample>& models, const 
   for (size_t i = 0; i < curves.size(); ++i) {
     for (size_t k = 0; k < curves[i].r.size(); ++k) {
       // The lower tenth of the body says nothing about the tail.
-      if (curves[i].r[k] <= farthest && curves[i].probability[k] <= 0.9) layout.x_extent.add(curves[i].r[k], options.x.scale);
+      if (curves[i].r[k] <= farthest && curves[i].probability[k] <= 0.9)
+        layout.x_extent.add(curves[i].r[k], options.x.scale);
     }
     layout.y_extent.add(curves[i].probability, options.y.scale);
     layout.legend.push_back({samples[i].name, samples[i].color, LegendEntry::Key::line});
     note_left_out(notes, samples[i], options.x.scale);
-    beyond += std::count_if(samples[i].values.begin(), samples[i].values.end(), [&](double r) { return std::isfinite(r) && r > farthest; });
+    beyond += std::count_if(samples[i].values.begin(), samples[i].values.end(),
+                            [&](double r) { return std::isfinite(r) && r > farthest; });
   }
   if (beyond > 0)
-    notes.push_back(fmt::format("{} beyond the axis, over 100 times as far out as any of the data.", count(beyond, "sample")));
+    notes.push_back(
+        fmt::format("{} beyond the axis, over 100 times as far out as any of the data.", count(beyond, "sample")));
   Chart chart(layout);
   Plot& plot = chart.plot();
   std::vector<double> values = data.values;
   // Not on the few largest points, which are noise.
-  const double anchor = std::min(0.5, std::max(options.anchor, 20 / static_cast<double>(std::max<size_t>(values.size(), 1))));
+  const double anchor =
+      std::min(0.5, std::max(options.anchor, 20 / static_cast<double>(std::max<size_t>(values.size(), 1))));
   const double start = quantile(values, 1 - anchor);
   if (drawable(start, Scale::log)) {
     // Just above the data, where it can be seen; as far as the axes go.
     const double height = 3 * anchor, end = plot.x().range.hi;
     for (const double slope : options.slopes)
-      if (end > start) plot.reference(start, height, end, height * std::pow(end / start, -slope), fmt::format("slope {}", number(-slope)));
+      if (end > start)
+        plot.reference(start, height, end, height * std::pow(end / start, -slope),
+                       fmt::format("slope {}", number(-slope)));
   }
-  for (size_t i = curves.size(); i-- > 0;) plot.line(curves[i].r, curves[i].probability, samples[i].color, i == 0 ? "ln strong" : "ln");
+  for (size_t i = curves.size(); i-- > 0;)
+    plot.line(curves[i].r, curves[i].probability, samples[i].color, i == 0 ? "ln strong" : "ln");
   return chart.figure(options.label, std::move(notes));
 }
 
@@ -124,7 +135,8 @@ Figure quantile_plot(const Sample& data, const std::vector<Sample>& samples, con
     least = std::min(least, values.size());
   }
   const auto at = [](const std::vector<double>& values, double probability) {
-    const double place = std::clamp(probability * static_cast<double>(values.size()) - 0.5, 0.0, static_cast<double>(values.size() - 1));
+    const double place =
+        std::clamp(probability * static_cast<double>(values.size()) - 0.5, 0.0, static_cast<double>(values.size() - 1));
     const size_t below = static_cast<size_t>(place), above = std::min(below + 1, values.size() - 1);
     const double share = place - static_cast<double>(below);
     return values[below] * (1 - share) + values[above] * share;
@@ -133,13 +145,15 @@ Figure quantile_plot(const Sample& data, const std::vector<Sample>& samples, con
   std::set<double> probabilities;
   if (least > 0) {
     for (int i = 1; i < 50; ++i) probabilities.insert(i / 50.0);
-    for (double tail = 0.5 / static_cast<double>(least); tail < 0.02; tail *= 1.25) probabilities.insert({tail, 1 - tail});
+    for (double tail = 0.5 / static_cast<double>(least); tail < 0.02; tail *= 1.25)
+      probabilities.insert({tail, 1 - tail});
   }
   std::vector<double> reference;
   reference.reserve(probabilities.size());
   for (const double probability : probabilities) reference.push_back(at(sorted[0], probability));
 
-  ChartLayout layout{.width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
+  ChartLayout layout{
+      .width = options.width, .height = options.height, .title = options.title, .x = options.x, .y = options.y};
   std::vector<std::vector<double>> quantiles;
   // The window is the data's, the same on both axes: on linear axes its bulk, enlarged; on log axes all of it.
   Extent window;

@@ -24,7 +24,8 @@ size_t sequence_length(std::string_view text) {
     code = code << 6 | (byte(i) & 0x3f);
   }
   const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  const bool excluded = (code >= 0x80 && code < 0xa0) || (code >= 0xd800 && code < 0xe000) || (code & 0xfffe) == 0xfffe || code > 0x10ffff;
+  const bool excluded = (code >= 0x80 && code < 0xa0) || (code >= 0xd800 && code < 0xe000) ||
+                        (code & 0xfffe) == 0xfffe || code > 0x10ffff;
   return overlong || excluded ? 0 : length;
 }
 

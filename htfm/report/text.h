@@ -5,9 +5,13 @@
 #include <string>
 #include <string_view>
 
-namespace htfm::report {
+#include "htfm/base/api.h"
 
-/// Text that is safe as content or as a quoted attribute of HTML, SVG and XML: always valid UTF-8 without control characters.
+namespace htfm HTFM_PUBLIC {
+namespace report {
+
+/// Text that is safe as content or as a quoted attribute of HTML, SVG and XML: always valid UTF-8 without control
+/// characters.
 std::string escape(std::string_view text);
 
 /// <tag class="style">markup</tag>; the class is left out where it is empty.
@@ -26,9 +30,11 @@ std::string duration(double seconds);
 /// 10 to a whole power, as "10⁻³".
 std::string power_of_ten(int exponent);
 
-/// Estimated width of a line of text in a sans-serif font; on the generous side, for no font is known when the page is written.
+/// Estimated width of a line of text in a sans-serif font; on the generous side, for no font is known when the page is
+/// written.
 double text_width(std::string_view text, double font_size);
 /// The text, or its beginning and "…" where it is wider than `width`.
 std::string shortened(std::string_view text, double font_size, double width);
 
-}  // namespace htfm::report
+}  // namespace report
+}  // namespace HTFM_PUBLIC

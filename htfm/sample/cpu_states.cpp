@@ -17,7 +17,8 @@ CpuStates::CpuStates(const Model& model, const float* weights, int64_t rows)
 
 void CpuStates::reset(const at::Tensor& feature) {
   feature_ = feature;
-  network_ = model_.network().evaluator(weights_, rows_, feature_.defined() ? feature_.const_data_ptr<float>() : nullptr);
+  network_ =
+      model_.network().evaluator(weights_, rows_, feature_.defined() ? feature_.const_data_ptr<float>() : nullptr);
   registers_.reset();
 }
 
@@ -40,7 +41,9 @@ void CpuStates::velocity(const double* x, const double* t, double* v) {
     const Coefficients& c = coefficients_[i];
     for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) {
       const double moved = c.out * static_cast<double>(output_[k]);
-      v[k] = c.skip == 0 ? moved : c.skip * x[k] + moved;  // a state that is not finite does not matter where it is not looked at
+      v[k] = c.skip == 0
+                 ? moved
+                 : c.skip * x[k] + moved;  // a state that is not finite does not matter where it is not looked at
     }
   }
 }

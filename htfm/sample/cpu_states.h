@@ -18,7 +18,9 @@ class CpuStates final : public SampleStates {
   int add() override { return registers_.add(); }
   void evaluate(int x, const double* t, int v) override { registers_.evaluate(x, t, v); }
   void combine(int out, std::span<const Term> terms) override { registers_.combine(out, terms); }
-  double worst_error(int e, int a, int b, double atol, double rtol) override { return registers_.worst_error(e, a, b, atol, rtol); }
+  double worst_error(int e, int a, int b, double atol, double rtol) override {
+    return registers_.worst_error(e, a, b, atol, rtol);
+  }
   void noise(int out, Key key, int64_t first) override { registers_.noise(out, key, first); }
   void fill(int out, std::span<const double> row) override { registers_.fill(out, row); }
   void clamp(int x, double bound) override { registers_.clamp(x, bound); }

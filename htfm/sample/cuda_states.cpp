@@ -64,7 +64,9 @@ void CudaStates::from_angular() {
 }
 
 void CudaStates::upload(int to, const double* x) {
-  queue_->run([&] { registers_[static_cast<size_t>(to)].copy_(at::from_blob(const_cast<double*>(x), {rows_, dim_}, at::kDouble)); });
+  queue_->run([&] {
+    registers_[static_cast<size_t>(to)].copy_(at::from_blob(const_cast<double*>(x), {rows_, dim_}, at::kDouble));
+  });
 }
 
 void CudaStates::download(int from, double* x) {
@@ -97,7 +99,9 @@ void CudaStates::combine(int out, std::span<const Term> terms) {
     in.push_back(at_register(t.from));
     for (int64_t i = 0; i < rows_; ++i) factor.push_back(t.factor ? t.constant * t.factor[i] : t.constant);
   }
-  queue_->run([&] { device_.combine(at_register(out), in, send(factor, {static_cast<int64_t>(terms.size()), rows_})); });
+  queue_->run([&] {
+    device_.combine(at_register(out), in, send(factor, {static_cast<int64_t>(terms.size()), rows_}));
+  });
 }
 
 double CudaStates::worst_error(int e, int a, int b, double atol, double rtol) {
@@ -118,7 +122,9 @@ void CudaStates::noise(int out, Key key, int64_t first) {
 }
 
 void CudaStates::fill(int out, std::span<const double> row) {
-  queue_->run([&] { at_register(out).copy_(at::from_blob(const_cast<double*>(row.data()), {1, dim_}, at::kDouble).to(ops_->device())); });
+  queue_->run([&] {
+    at_register(out).copy_(at::from_blob(const_cast<double*>(row.data()), {1, dim_}, at::kDouble).to(ops_->device()));
+  });
 }
 
 void CudaStates::clamp(int x, double bound) {

@@ -9,7 +9,8 @@ namespace htfm {
 
 class CudaStates final : public SampleStates {
  public:
-  /// Uploads weights (flat, float32, on the host) and records a pass over so many rows. InputError where the device cannot run the network.
+  /// Uploads weights (flat, float32, on the host) and records a pass over so many rows. InputError where the device
+  /// cannot run the network.
   CudaStates(const Model& model, const at::Tensor& weights, int64_t rows, const std::string& precision);
   ~CudaStates() override;
 

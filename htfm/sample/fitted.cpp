@@ -21,12 +21,13 @@ constexpr int64_t kFine = 128;        // steps of the fine integration
 constexpr double kFinePower = 2;      // its grid is finer near the data
 constexpr int64_t kMostRefined = 24;  // steps of a plan whose times and weights are refined together
 constexpr double kDifference = 1e-4;  // of the derivatives
-constexpr double kRidge = 1e-5;       // draws the weights towards Adams and Bashforth's where the trajectories do not decide
+constexpr double kRidge = 1e-5;  // draws the weights towards Adams and Bashforth's where the trajectories do not decide
 
 // Fine trajectories of some rows: positions and velocities, with cubic Hermite interpolation between.
 class Trajectories {
  public:
-  Trajectories(const Velocity& v, int64_t rows, int64_t dim, const double* y0) : rows_(rows), size_(rows * dim), time_(rows) {
+  Trajectories(const Velocity& v, int64_t rows, int64_t dim, const double* y0)
+      : rows_(rows), size_(rows * dim), time_(rows) {
     position_.assign(1, {y0, y0 + size_});
     std::vector<double> slope(static_cast<size_t>(size_)), middle(slope), y(slope);
     for (int64_t i = 0;; ++i) {
@@ -45,7 +46,8 @@ class Trajectories {
     const double s = static_cast<double>(kFine) * (1 - std::pow(1 - u, 1 / kFinePower));
     const auto i = std::min<int64_t>(static_cast<int64_t>(s), kFine - 1);
     const double h = fine_time(i + 1) - fine_time(i), x = std::clamp((u - fine_time(i)) / h, 0.0, 1.0);
-    const double a = (1 + 2 * x) * (1 - x) * (1 - x), b = x * (1 - x) * (1 - x) * h, c = x * x * (3 - 2 * x), d = x * x * (x - 1) * h;
+    const double a = (1 + 2 * x) * (1 - x) * (1 - x), b = x * (1 - x) * (1 - x) * h, c = x * x * (3 - 2 * x),
+                 d = x * x * (x - 1) * h;
     out.resize(static_cast<size_t>(size_));
     for (int64_t k = 0; k < size_; ++k)
       out[k] = a * position_[i][k] + b * velocity_[i][k] + c * position_[i + 1][k] + d * velocity_[i + 1][k];
@@ -56,15 +58,18 @@ class Trajectories {
   }
 
  private:
-  static double fine_time(int64_t i) { return i == kFine ? 1 : 1 - std::pow(1 - static_cast<double>(i) / kFine, kFinePower); }
+  static double fine_time(int64_t i) {
+    return i == kFine ? 1 : 1 - std::pow(1 - static_cast<double>(i) / kFine, kFinePower);
+  }
   int64_t rows_, size_;
   std::vector<double> time_;
   std::vector<std::vector<double>> position_, velocity_;
 };
 
-// How far the law of the end points is from that of the fine ones, at scales from the whole set down to 1/30 of it: the mean squared
-// difference of their characteristic functions over random frequencies. Both start from the same points, so their own scatter cancels. A
-// law is what a sampler owes; single trajectories near a border between two modes may end in either.
+// How far the law of the end points is from that of the fine ones, at scales from the whole set down to 1/30 of it: the
+// mean squared difference of their characteristic functions over random frequencies. Both start from the same points,
+// so their own scatter cancels. A law is what a sampler owes; single trajectories near a border between two modes may
+// end in either.
 class Criterion {
  public:
   Criterion(int64_t rows, int64_t dim, const double* scale, const std::vector<double>& fine)
@@ -116,8 +121,8 @@ std::vector<double> adams_weights(const std::vector<double>& u, int64_t n) {
 }
 
 // The least-squares weights of `slopes` for `target`, drawn towards `prior`.
-std::vector<double> fit_weights(const std::vector<const std::vector<double>*>& slopes, const std::vector<double>& target,
-                                const std::vector<double>& prior) {
+std::vector<double> fit_weights(const std::vector<const std::vector<double>*>& slopes,
+                                const std::vector<double>& target, const std::vector<double>& prior) {
   const size_t m = slopes.size();
   std::array<std::array<double, kMultistepOrder + 1>, kMultistepOrder> a{};
   for (size_t i = 0; i < m; ++i) {
@@ -154,7 +159,12 @@ double root_mean_square(const std::vector<double>& v) {
 class Trial {
  public:
   Trial(const Velocity& v, int64_t rows, int64_t dim, const double* y0, const double* scale)
-      : v_(v), rows_(rows), dim_(dim), y0_(y0, y0 + rows * dim), fine_(v, rows, dim, y0), criterion_(rows, dim, scale, fine_.end()) {}
+      : v_(v),
+        rows_(rows),
+        dim_(dim),
+        y0_(y0, y0 + rows * dim),
+        fine_(v, rows, dim, y0),
+        criterion_(rows, dim, scale, fine_.end()) {}
 
   // The differences of the laws under a plan.
   std::vector<double> residual(const MultistepPlan& plan) {
@@ -163,8 +173,8 @@ class Trial {
     return criterion_(y_);
   }
 
-  // Runs a grid with weights fitted step by step to where the fine trajectories are, each step from where this solver has come to; or with
-  // Adams and Bashforth's.
+  // Runs a grid with weights fitted step by step to where the fine trajectories are, each step from where this solver
+  // has come to; or with Adams and Bashforth's.
   void set_weights(MultistepPlan& plan, bool fit) {
     const auto steps = static_cast<int64_t>(plan.times.size()) - 1;
     y_ = y0_;
@@ -258,13 +268,15 @@ void refine(Trial& trial, MultistepPlan& plan, int rounds) {
 
 std::vector<double> power_grid(int64_t steps, double power) {
   std::vector<double> u(static_cast<size_t>(steps + 1));
-  for (int64_t i = 0; i <= steps; ++i) u[i] = i == steps ? 1 : 1 - std::pow(1 - static_cast<double>(i) / static_cast<double>(steps), power);
+  for (int64_t i = 0; i <= steps; ++i)
+    u[i] = i == steps ? 1 : 1 - std::pow(1 - static_cast<double>(i) / static_cast<double>(steps), power);
   return u;
 }
 
 }  // namespace
 
-MultistepPlan fit_multistep(const Velocity& velocity, int64_t rows, int64_t dim, const double* y0, const double* scale, int64_t steps) {
+MultistepPlan fit_multistep(const Velocity& velocity, int64_t rows, int64_t dim, const double* y0, const double* scale,
+                            int64_t steps) {
   Trial trial(velocity, rows, dim, y0, scale);
   MultistepPlan best;
   best.error = INFINITY;

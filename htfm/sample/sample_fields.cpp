@@ -9,7 +9,8 @@ namespace htfm {
 
 SampleResult sample_fields(const Model& model, const SampleOptions& options, const std::string& path) {
   constexpr int64_t kBytes = int64_t{1} << 28;  // of the states of a part
-  if (!model.field()) throw InputError("[sample] expected a model of prepared fields, got one of {}", model.data_origin());
+  if (!model.field())
+    throw InputError("[sample] expected a model of prepared fields, got one of {}", model.data_origin());
   const ImageShape shape = *model.image();
   const int64_t part = std::max<int64_t>(1, kBytes / (8 * shape.size()));
   SampleResult all;

@@ -12,7 +12,8 @@ at::Tensor SampleStates::standardised_feature(const ClockSample& clocks) const {
 
 void SampleStates::begin(Key key, int64_t first, double* area) {
   const FlowMatching& flow = model_.flow();
-  const ClockSample clocks = flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.needs_paths()});
+  const ClockSample clocks =
+      flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.needs_paths()});
   std::copy_n(clocks.area.const_data_ptr<double>(), rows_, area);
   scales_.clear();
   coordinates_ = flow.coordinates(clocks);
@@ -26,15 +27,16 @@ void SampleStates::begin_bare(Key key, int64_t first) {
   bare_ = true;
   const PathFeature& feature = model_.method().feature();
   if (feature.size() == 0) return reset({});
-  reset(standardised_feature(
-      model_.method().clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = feature.needs_paths()})));
+  reset(standardised_feature(model_.method().clock().sample(
+      key.child("clock"), {.count = rows_, .first = first, .paths = feature.needs_paths()})));
 }
 
 SampleStates::Coefficients SampleStates::coefficients(int64_t row, double t) const {
   if (bare_) return {.time = t};
   const FlowMatching& flow = model_.flow();
   const FlowMatching::Scales& own = scales(row);
-  if (angular_) return {.time = t >= 1 ? 1.0 : flow.network_time(flow.time_at(t * M_PI / 2, own), own), .out = M_PI / 2};
+  if (angular_)
+    return {.time = t >= 1 ? 1.0 : flow.network_time(flow.time_at(t * M_PI / 2, own), own), .out = M_PI / 2};
   const Scaling s = flow.scaling(t, own);
   return {s.in, flow.network_time(t, own), s.skip, s.out};
 }

@@ -1,5 +1,5 @@
-// A block of samples on their way from noise to data, each with its clock. CpuStates and CudaStates implement it; the sampler does not
-// depend on which.
+// A block of samples on their way from noise to data, each with its clock. CpuStates and CudaStates implement it; the
+// sampler does not depend on which.
 #pragma once
 
 #include "htfm/method/flow_matching.h"
@@ -8,16 +8,18 @@
 
 namespace htfm {
 
-/// States are double: a large clock starts a sample far out, and what is left of it near t = 1 must not drown in rounding.
+/// States are double: a large clock starts a sample far out, and what is left of it near t = 1 must not drown in
+/// rounding.
 class SampleStates : public States {
  public:
   SampleStates(const Model& model, int64_t rows) : model_(model), rows_(rows), dim_(model.dim()) {}
   int64_t rows() const override { return rows_; }
 
-  /// Draws clocks and sources first.. of a key into register 0; area gets the rows' areas. Registers that were added are free again.
+  /// Draws clocks and sources first.. of a key into register 0; area gets the rows' areas. Registers that were added
+  /// are free again.
   void begin(Key key, int64_t first, double* area);
-  /// For a method's own sampler: evaluate() is the bare network, told the features of the clocks first.. of a key, which are those that the
-  /// sampler draws itself.
+  /// For a method's own sampler: evaluate() is the bare network, told the features of the clocks first.. of a key,
+  /// which are those that the sampler draws itself.
   void begin_bare(Key key, int64_t first);
   /// Whether velocities are with respect to the angle (FlowMatching::angular), of y = c_in x; otherwise to time, of x.
   void set_angular(bool on) { angular_ = on; }

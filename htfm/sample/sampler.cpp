@@ -29,7 +29,9 @@ std::vector<double> in_median_units(std::vector<double> scale) {
 }
 
 // The ratio of source to data scale, in units of a clock in the middle: what the grid by clock goes by.
-double grid_ratio(const FlowMatching& flow, const FlowMatching::Scales& s) { return s.source / s.data * flow.data_scale().typical(); }
+double grid_ratio(const FlowMatching& flow, const FlowMatching::Scales& s) {
+  return s.source / s.data * flow.data_scale().typical();
+}
 
 // What all blocks of a call share.
 struct Job {
@@ -67,7 +69,8 @@ SolverRun run_block(const Job& job, const MultistepPlan& plan, SampleStates& sta
   states.begin(job.key, number, area);
   if (job.angular) {
     states.to_angular();
-    const SolverRun run = job.fitted ? run_multistep(plan, states) : job.solver->solve(states, angular_options(job, first));
+    const SolverRun run =
+        job.fitted ? run_multistep(plan, states) : job.solver->solve(states, angular_options(job, first));
     states.from_angular();
     return run;
   }
@@ -80,11 +83,12 @@ SolverRun run_block(const Job& job, const MultistepPlan& plan, SampleStates& sta
   return job.solver->solve(states, solve);
 }
 
-// The plan of the fitted solver for a model, the same for every seed: fitted to trajectories that start in these blocks, one after the
-// other or, on the CPU, side by side.
+// The plan of the fitted solver for a model, the same for every seed: fitted to trajectories that start in these
+// blocks, one after the other or, on the CPU, side by side.
 MultistepPlan calibrate(std::span<const std::unique_ptr<SampleStates>> blocks, int64_t dim, int64_t steps) {
   const int64_t part = blocks[0]->rows(), parts = static_cast<int64_t>(blocks.size()), rows = part * parts;
-  std::vector<double> area(static_cast<size_t>(rows)), y(static_cast<size_t>(rows * dim)), scale(static_cast<size_t>(rows));
+  std::vector<double> area(static_cast<size_t>(rows)), y(static_cast<size_t>(rows * dim)),
+      scale(static_cast<size_t>(rows));
   std::vector<int> velocity_register;
   for (int64_t b = 0; b < parts; ++b) {
     SampleStates& states = *blocks[b];
@@ -113,7 +117,8 @@ struct AllRuns {
 
 // Blocks of a size that suits the caches, shared out to the threads.
 AllRuns run_on_cpu(const Job& job) {
-  const int64_t n = job.options.n, dim = job.model.dim(), rows = job.model.network().evaluation_rows(), blocks = (n + rows - 1) / rows;
+  const int64_t n = job.options.n, dim = job.model.dim(), rows = job.model.network().evaluation_rows(),
+                blocks = (n + rows - 1) / rows;
   const float* weights = job.weights.const_data_ptr<float>();
   AllRuns out;
   if (job.fitted) {
@@ -136,7 +141,8 @@ AllRuns run_on_cpu(const Job& job) {
   return out;
 }
 
-// Blocks of one size, one after the other, since the network's pass over them is recorded; the rest of the last block is not looked at.
+// Blocks of one size, one after the other, since the network's pass over them is recorded; the rest of the last block
+// is not looked at.
 AllRuns run_on_cuda(const Job& job) {
   const int64_t n = job.options.n, dim = job.model.dim(), rows = std::min(n, job.options.device_rows);
   std::vector<std::unique_ptr<SampleStates>> block;
@@ -171,12 +177,13 @@ SampleOptions sample_options(const RunConfig& c) {
   SampleOptions o;
   o.n = c.sample.n;
   o.seed = static_cast<uint64_t>(c.seed);
-  const bool images = find_named(networks(), c.net.kind, "net.kind").images;  // thousands of evaluations to fit a solver are too many there
+  const bool images = find_named(networks(), c.net.kind, "net.kind")
+                          .images;  // thousands of evaluations to fit a solver are too many there
   o.solver = c.sample.solver;
   if (o.solver == "auto") o.solver = c.precondition && !images ? "fitted" : "ab2";
   if (c.method != "htfm")
-    o.solver =
-        c.method_options.sampler != "auto" ? c.method_options.sampler : c.make_method(c.provisional_clock())->samplers().front().name;
+    o.solver = c.method_options.sampler != "auto" ? c.method_options.sampler
+                                                  : c.make_method(c.provisional_clock())->samplers().front().name;
   o.precision = c.train.precision;
   o.solve.nfe = c.sample.nfe;
   o.solve.time_power = c.sample.time_power;
@@ -194,18 +201,24 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   const SolverInfo* solver = own ? nullptr : &find_solver(options.solver);
   if (options.n < 1) throw InputError("[sample] expected at least one sample, got {}", options.n);
   if (const int64_t least = own ? own->least_nfe : solver->least_nfe; options.solve.nfe < least)
-    throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver, options.solve.nfe);
+    throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver,
+                     options.solve.nfe);
   const auto started = std::chrono::steady_clock::now();
   const int64_t n = options.n, dim = model.dim();
   if (model.config().path.learn && !options.averaged)
-    throw InputError("[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); got raw");
+    throw InputError(
+        "[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); "
+        "got raw");
   const at::Tensor& weights = options.averaged ? model.weights() : model.trained.parameters;
-  const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular(), only_angular = solver && solver->angular;
+  const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular(),
+             only_angular = solver && solver->angular;
   if (only_angular && !preconditioned)
-    throw InputError("[sample.solver] expected precondition.enabled = true for the solver {}, got false", options.solver);
+    throw InputError("[sample.solver] expected precondition.enabled = true for the solver {}, got false",
+                     options.solver);
   if (solver && solver->draws_noise && !model.flow().noise_is_free())
     throw InputError(
-        "[sample.solver] expected coupling.kind = independent or clock and an isotropic source for the solver {}, which draws noise "
+        "[sample.solver] expected coupling.kind = independent or clock and an isotropic source for the solver {}, "
+        "which draws noise "
         "anew; got others",
         options.solver);
 

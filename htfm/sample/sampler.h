@@ -1,14 +1,16 @@
 // Samples from a trained model: draw T, compute its feature, draw x_0 | T, integrate the network's velocity to t = 1.
 #pragma once
 
-#include "htfm/sample/solver.h"
+#include "htfm/base/api.h"
 #include "htfm/model/model.h"
+#include "htfm/sample/solver.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// In which coordinates and at which times a solver steps.
 enum class TimeGrid {
-  angle,   ///< y against the angle (FlowMatching::angular): the same for every clock; clock, where the network is not preconditioned
+  angle,   ///< y against the angle (FlowMatching::angular): the same for every clock; clock, where the network is not
+           ///< preconditioned
   clock,   ///< x against t, at the same ratios of noise to signal for every clock (SolverOptions::source_scale)
   uniform  ///< x against t, at the same times for every clock
 };
@@ -36,7 +38,9 @@ struct SampleResult {
   int64_t diverged = 0;    ///< samples that are not finite
   int64_t incomplete = 0;  ///< samples whose solver gave up before t = 1
   double seconds = 0;
-  double plan_error = 0, plain_error = 0;  ///< fitted: mean error of the plan on its trajectories, and that of ab2 on its best power grid
+  double plan_error = 0,
+         plain_error =
+             0;  ///< fitted: mean error of the plan on its trajectories, and that of ab2 on its best power grid
 };
 
 /// The sample options of a run's configuration.
@@ -45,4 +49,4 @@ SampleOptions sample_options(const RunConfig& config);
 /// Draws samples. Sample i depends on seed, weights and solver, not on the number of threads.
 SampleResult sample(const Model& model, const SampleOptions& options);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

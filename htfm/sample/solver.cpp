@@ -36,7 +36,13 @@ class Grid {
 // The times of a step, and the moves that the fixed-step solvers are made of.
 struct Stepper {
   Stepper(States& states, int64_t steps, const SolverOptions& o)
-      : s(states), rows(states.rows()), grid(steps, rows, o), t(static_cast<size_t>(rows)), next(t), h(t), k1(s.add()) {}
+      : s(states),
+        rows(states.rows()),
+        grid(steps, rows, o),
+        t(static_cast<size_t>(rows)),
+        next(t),
+        h(t),
+        k1(s.add()) {}
   States& s;
   int64_t rows;
   Grid grid;
@@ -50,7 +56,9 @@ struct Stepper {
   }
   void slope(int x, const std::vector<double>& at, int k) { s.evaluate(x, at.data(), k); }
   // out = state + factor h k.
-  void advance(double factor, int k, int out) { s.combine(out, std::array{States::Term{0}, States::Term{k, factor, h.data()}}); }
+  void advance(double factor, int k, int out) {
+    s.combine(out, std::array{States::Term{0}, States::Term{k, factor, h.data()}});
+  }
   // With its first slope in k1.
   void midpoint(int k2, int y) {
     slope(0, t, k1);
@@ -85,14 +93,17 @@ SolverRun heun_steps(States& states, const SolverOptions& o, int64_t steps, int6
     }
     s.advance(1, s.k1, y);
     s.slope(y, s.next, k2);
-    states.combine(0, std::array{States::Term{0}, States::Term{s.k1, 0.5, s.h.data()}, States::Term{k2, 0.5, s.h.data()}});
+    states.combine(0,
+                   std::array{States::Term{0}, States::Term{s.k1, 0.5, s.h.data()}, States::Term{k2, 0.5, s.h.data()}});
   }
   return {steps + std::min(steps, euler_from), steps};
 }
 
 SolverRun heun(States& states, const SolverOptions& o) { return heun_steps(states, o, o.nfe / 2, o.nfe / 2); }
 // At t = 1 the network sees clean data and can say nothing of the noise that is left: the last step does without it.
-SolverRun heun_euler(States& states, const SolverOptions& o) { return heun_steps(states, o, (o.nfe + 1) / 2, (o.nfe - 1) / 2); }
+SolverRun heun_euler(States& states, const SolverOptions& o) {
+  return heun_steps(states, o, (o.nfe + 1) / 2, (o.nfe - 1) / 2);
+}
 
 SolverRun midpoint(States& states, const SolverOptions& o) {
   const int64_t steps = o.nfe / 2;
@@ -122,14 +133,16 @@ SolverRun ab2(States& states, const SolverOptions& o) {
       const double half = s.h[r] / last_h[r] / 2;
       newest[r] = s.h[r] * (1 + half), older[r] = -s.h[r] * half;
     }
-    states.combine(0, std::array{States::Term{0}, States::Term{s.k1, 1, newest.data()}, States::Term{before, 1, older.data()}});
+    states.combine(
+        0, std::array{States::Term{0}, States::Term{s.k1, 1, newest.data()}, States::Term{before, 1, older.data()}});
     std::swap(s.k1, before);
     last_h = s.h;
   }
   return {steps + 1, steps};
 }
 
-// Dormand and Prince 5(4), first same as last. The rows share their steps; the error of a step is that of its worst row.
+// Dormand and Prince 5(4), first same as last. The rows share their steps; the error of a step is that of its worst
+// row.
 SolverRun dopri5(States& states, const SolverOptions& o) {
   static constexpr double c[7] = {0, 1. / 5, 3. / 10, 4. / 5, 8. / 9, 1, 1};
   static constexpr double a[7][6] = {{},
@@ -180,7 +193,9 @@ SolverRun dopri5(States& states, const SolverOptions& o) {
 }
 
 // Needs a plan: the sampler fits one for all of its blocks.
-SolverRun fitted(States&, const SolverOptions&) { throw Error("[sample.solver] expected a plan for the solver fitted, got none"); }
+SolverRun fitted(States&, const SolverOptions&) {
+  throw Error("[sample.solver] expected a plan for the solver fitted, got none");
+}
 
 }  // namespace
 
@@ -193,15 +208,19 @@ std::span<const SolverInfo> solvers() {
       {"heun-euler", "heun, but the last step by Euler: nothing is evaluated at t = 1", 1, heun_euler},
       {"midpoint", "order 2, two evaluations a step", 2, midpoint},
       {"ab2", "order 2, multistep, one evaluation a step after the first", 2, ab2},
-      {"fitted", "multistep, one evaluation a step, its grid and weights fitted to the model before sampling", 1, fitted, true},
-      {"stochastic", "multistep on the reverse diffusion: each step draws a part of the noise anew (sample.eta), one evaluation a step", 1,
-       stochastic, true, true},
+      {"fitted", "multistep, one evaluation a step, its grid and weights fitted to the model before sampling", 1,
+       fitted, true},
+      {"stochastic",
+       "multistep on the reverse diffusion: each step draws a part of the noise anew (sample.eta), one evaluation a "
+       "step",
+       1, stochastic, true, true},
       {"dopri5", "order 5(4) with error control (rtol, atol); nfe is the most it may spend", 7, dopri5},
   };
   return list;
 }
 
-SolverRun SolverInfo::run(const Velocity& velocity, int64_t rows, int64_t dim, const SolverOptions& options, double* x) const {
+SolverRun SolverInfo::run(const Velocity& velocity, int64_t rows, int64_t dim, const SolverOptions& options,
+                          double* x) const {
   if (name == "fitted") {  // a plan fitted to these very rows
     const std::vector<double> scale(static_cast<size_t>(rows), 1.0);
     const MultistepPlan plan = fit_multistep(velocity, rows, dim, x, scale.data(), options.nfe);

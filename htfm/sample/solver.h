@@ -7,15 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/method/states.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct SolverOptions {
   int64_t nfe = 10;       ///< budget: fixed-step solvers take as many steps as it allows; dopri5 gives up beyond it
   double time_power = 1;  ///< grid w = 1 - (1-u)^power, u uniform: finer near the data for a power above 1
-  /// For each row the size of its source over that of its data, r: its grid is t = r w / (r w + 1 - w), so that all rows pass the same
-  /// ratios of noise to signal (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5, which finds its own steps.
+  /// For each row the size of its source over that of its data, r: its grid is t = r w / (r w + 1 - w), so that all
+  /// rows pass the same ratios of noise to signal (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5,
+  /// which finds its own steps.
   const double* source_scale = nullptr;
   double rtol = 1e-5, atol = 1e-5;
   double eta = 1;       ///< stochastic: 0 draws no noise anew, 1 as much as the reverse process
@@ -23,7 +25,8 @@ struct SolverOptions {
   double odds = 0;      ///< stochastic: tan(angle) = odds w / (1-w), the ratios of the grid above; 0: angle = w pi/2
   Key noise = Key(0);   ///< stochastic: of what it draws, rows first.. of it
   int64_t first = 0;
-  bool paper_count = false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
+  bool paper_count =
+      false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
 };
 
 /// w = 1 - (1-u)^power.
@@ -44,4 +47,4 @@ std::span<const SolverInfo> solvers();
 /// By name; InputError for an unknown one.
 const SolverInfo& find_solver(const std::string& name);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

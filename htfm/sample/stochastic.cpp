@@ -26,10 +26,13 @@ SolverRun stochastic(States& states, const SolverOptions& o) {
     std::fill(time.begin(), time.end(), a / (M_PI / 2));
     states.evaluate(0, time.data(), slope);  // d y / d (angle / (pi/2))
     const bool last = i + 1 == o.nfe;
-    states.combine(last ? 0 : data, std::array{States::Term{0, std::sin(a)}, States::Term{slope, std::cos(a) * 2 / M_PI}});
+    states.combine(last ? 0 : data,
+                   std::array{States::Term{0, std::sin(a)}, States::Term{slope, std::cos(a) * 2 / M_PI}});
     if (last) break;
-    const double ratio = std::tan(a) / std::tan(b), fall = -std::log(ratio), kept = a < o.eta_from * M_PI / 2 ? 1 : std::pow(ratio, o.eta);
-    const double extrapolated = std::isfinite(last_fall) ? fall / last_fall / 2 : 0, to_data = std::sin(b) * (1 - ratio * kept);
+    const double ratio = std::tan(a) / std::tan(b), fall = -std::log(ratio),
+                 kept = a < o.eta_from * M_PI / 2 ? 1 : std::pow(ratio, o.eta);
+    const double extrapolated = std::isfinite(last_fall) ? fall / last_fall / 2 : 0,
+                 to_data = std::sin(b) * (1 - ratio * kept);
     std::vector<States::Term> terms{{0, std::cos(b) * kept / std::cos(a)}, {data, to_data * (1 + extrapolated)}};
     if (extrapolated > 0) terms.push_back({before, -to_data * extrapolated});
     if (kept < 1) {

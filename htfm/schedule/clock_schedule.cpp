@@ -82,12 +82,16 @@ class ClockSchedule : public Schedule {
     if (!rising) return {};
     const TimePolynomial growth = a.derivative() * b + -1.0 * (a * b.derivative());
     if (const auto t = not_positive(growth, {.at_0 = true, .at_1 = true}))
-      return fmt::format("alpha_t / beta_t to rise (needed by precondition.enabled), got alpha' beta - alpha beta' = {:.4g} at t = {:.4g}",
-                         growth(*t), *t);
+      return fmt::format(
+          "alpha_t / beta_t to rise (needed by precondition.enabled), got alpha' beta - alpha beta' = {:.4g} at t = "
+          "{:.4g}",
+          growth(*t), *t);
     return {};
   }
 
-  double time_of(double ratio, std::span<const double> coordinates) const override { return time_of_ratio(*this, ratio, coordinates); }
+  double time_of(double ratio, std::span<const double> coordinates) const override {
+    return time_of_ratio(*this, ratio, coordinates);
+  }
 
  protected:
   explicit ClockSchedule(const ScheduleSpec& spec) : normalised_(spec.coordinates == "normalised") {
@@ -108,12 +112,14 @@ class VeSignature final : public ClockSchedule {
   explicit VeSignature(const ScheduleSpec& s) : ClockSchedule(s), la_(s.lambda_alpha), lb_(s.lambda_beta) {
     // R is bounded by 1, so that this makes every path admissible.
     if (!(std::abs(lb_) < 1)) throw InputError("[path.lambda_beta] expected a number between -1 and 1, got {}", lb_);
-    if (!normalised()) throw InputError("[path.coordinates] expected normalised for ve-signature, got '{}'", s.coordinates);
+    if (!normalised())
+      throw InputError("[path.coordinates] expected normalised for ve-signature, got '{}'", s.coordinates);
     words_ = {"ct", "tc"};
   }
   Coefficients at(double t, std::span<const double> coordinates) const override {
     const double r = clock_shape(coordinates);
-    return {t + la_ * t * (1 - t) * r, (1 - t) * (1 + lb_ * t * r), 1 + la_ * (1 - 2 * t) * r, -1 + lb_ * (1 - 2 * t) * r};
+    return {t + la_ * t * (1 - t) * r, (1 - t) * (1 + lb_ * t * r), 1 + la_ * (1 - 2 * t) * r,
+            -1 + lb_ * (1 - 2 * t) * r};
   }
   double time_of(double ratio, std::span<const double> coordinates) const override {
     const double r = clock_shape(coordinates);
@@ -165,14 +171,15 @@ class SignatureLinear final : public ClockSchedule {
   }
   static void check(const char* key, const Functional& f, double at_0, double at_1, const std::string& text) {
     if (!f.is(0, at_0) || !f.is(1, at_1))
-      throw InputError("[{}] expected the word 1 to have the values {} and {} at t = 0 and 1, and other words 0 at both; got {}", key, at_0,
-                       at_1, text);
+      throw InputError(
+          "[{}] expected the word 1 to have the values {} and {} at t = 0 and 1, and other words 0 at both; got {}",
+          key, at_0, at_1, text);
   }
   Functional a_, b_;
 };
 
-// alpha = t + lambda_t (1-t) A_t, beta = (1-t)(1 + lambda_t B_t), A = <a(t), eta>, B = <b(t), eta> (eq. near-linear-independent-schedule).
-// With b = -a it is the symmetric time warp (eq. near-linear-warp-schedule).
+// alpha = t + lambda_t (1-t) A_t, beta = (1-t)(1 + lambda_t B_t), A = <a(t), eta>, B = <b(t), eta> (eq.
+// near-linear-independent-schedule). With b = -a it is the symmetric time warp (eq. near-linear-warp-schedule).
 class NearLinear final : public ClockSchedule {
  public:
   NearLinear(const ScheduleSpec& s, bool warp)
@@ -184,13 +191,19 @@ class NearLinear final : public ClockSchedule {
   }
   Coefficients at(double t, std::span<const double> coordinates) const override {
     const double l = lambda_(t), dl = lambda_.derivative(t), rest = 1 - t;
-    const double a = a_(t, coordinates), da = a_.derivative(t, coordinates), b = b_(t, coordinates), db = b_.derivative(t, coordinates);
-    return {t + l * rest * a, rest * (1 + l * b), 1 + (dl * rest - l) * a + l * rest * da, -(1 + l * b) + rest * (dl * b + l * db)};
+    const double a = a_(t, coordinates), da = a_.derivative(t, coordinates), b = b_(t, coordinates),
+                 db = b_.derivative(t, coordinates);
+    return {t + l * rest * a, rest * (1 + l * b), 1 + (dl * rest - l) * a + l * rest * da,
+            -(1 + l * b) + rest * (dl * b + l * db)};
   }
 
  protected:
-  TimePolynomial alpha(std::span<const double> coordinates) const override { return TimePolynomial({0, 1}) + rest() * lambda_ * a_.of(coordinates); }
-  TimePolynomial beta(std::span<const double> coordinates) const override { return rest() + rest() * lambda_ * b_.of(coordinates); }
+  TimePolynomial alpha(std::span<const double> coordinates) const override {
+    return TimePolynomial({0, 1}) + rest() * lambda_ * a_.of(coordinates);
+  }
+  TimePolynomial beta(std::span<const double> coordinates) const override {
+    return rest() + rest() * lambda_ * b_.of(coordinates);
+  }
 
  private:
   static TimePolynomial rest() { return TimePolynomial({1, -1}); }

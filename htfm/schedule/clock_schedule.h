@@ -1,12 +1,13 @@
-// Schedules that depend on the realised clock through coordinates of its signature (the paper's appendices on signature-linear
-// schedules and on the VE-type signature-linear schedule).
+// Schedules that depend on the realised clock through coordinates of its signature (the paper's appendices on
+// signature-linear schedules and on the VE-type signature-linear schedule).
 #pragma once
 
 #include "htfm/schedule/schedule.h"
 
 namespace htfm {
 
-/// The signed clock-shape score R = <e_ct - e_tc, phi> = 2 int T/T_1 - 1 (eq. signature-clock-shape-score) from coordinates = (ct, tc).
+/// The signed clock-shape score R = <e_ct - e_tc, phi> = 2 int T/T_1 - 1 (eq. signature-clock-shape-score) from
+/// coordinates = (ct, tc).
 double clock_shape(std::span<const double> coordinates);
 
 /// The time at which alpha / beta of a schedule whose ratio rises has this value, by Newton's method.

@@ -32,14 +32,18 @@ Jet bent(double t, const double* a, int64_t size) {
 
 LearnedSchedule::LearnedSchedule(const ScheduleSpec& s, bool warp) : degree_(s.learn_degree), curves_(warp ? 1 : 2) {
   if (s.coordinates != "normalised")
-    throw InputError("[path.learn] expected path.coordinates = normalised, whose range is known, got '{}'", s.coordinates);
+    throw InputError("[path.learn] expected path.coordinates = normalised, whose range is known, got '{}'",
+                     s.coordinates);
   for (const auto& [key, text] : {std::pair{"path.a", s.a}, {"path.b", s.b}, {"path.c", s.c}})
-    if (!text.empty()) throw InputError("[{}] expected none with path.learn, which starts with the straight line, got '{}'", key, text);
-  if (s.lambda != ScheduleSpec().lambda) throw InputError("[path.lambda] expected '0 1' with path.learn, got '{}'", s.lambda);
+    if (!text.empty())
+      throw InputError("[{}] expected none with path.learn, which starts with the straight line, got '{}'", key, text);
+  if (s.lambda != ScheduleSpec().lambda)
+    throw InputError("[path.lambda] expected '0 1' with path.learn, got '{}'", s.lambda);
   if (degree_ < 2 || degree_ > kMostDegree)
     throw InputError("[path.learn_degree] expected a degree from 2 to {}, got {}", kMostDegree, degree_);
   std::string listed;
-  for (const char letter : s.learn_words) listed += letter == ' ' || letter == ',' ? std::string(": 0;") : std::string(1, letter);
+  for (const char letter : s.learn_words)
+    listed += letter == ' ' || letter == ',' ? std::string(": 0;") : std::string(1, letter);
   for (const std::string& word : parse_curve("path.learn_words", listed + ": 0").words) {
     names_.push_back(word.empty() ? "1" : word);
     coordinate_.push_back(word.empty() ? -1 : static_cast<int64_t>(words_.size()));
@@ -96,9 +100,12 @@ Coefficients LearnedSchedule::at(double t, std::span<const double> coordinates) 
   return {t + alpha.value, 1 - t + beta.value, 1 + alpha.first, -1 + beta.first};
 }
 
-double LearnedSchedule::time_of(double ratio, std::span<const double> coordinates) const { return time_of_ratio(*this, ratio, coordinates); }
+double LearnedSchedule::time_of(double ratio, std::span<const double> coordinates) const {
+  return time_of_ratio(*this, ratio, coordinates);
+}
 
-void LearnedSchedule::add_speed_gradient(double weight, double t, std::span<const double> coordinates, std::span<double> sums) const {
+void LearnedSchedule::add_speed_gradient(double weight, double t, std::span<const double> coordinates,
+                                         std::span<double> sums) const {
   const int64_t w = words_in_all(), rows = degree_ - 1;
   double c[kMostDegree];
   curve_of(0, coordinates, c);
@@ -116,7 +123,8 @@ void LearnedSchedule::add_speed_gradient(double weight, double t, std::span<cons
     const Jet e = bent(t, basis_[k].coefficients().data(), rows);
     // At a fixed ratio the time moves by -(dq/dv) / q'.
     const double by_alpha = (e.first * b.value - e.value * b.first) / g - rate * e.value * b.value / g;
-    const double by_beta = (a.first * e.value - a.value * e.first) / g - 2 * e.value / b.value + rate * a.value * e.value / g;
+    const double by_beta =
+        (a.first * e.value - a.value * e.first) / g - 2 * e.value / b.value + rate * a.value * e.value / g;
     for (int64_t i = 0; i < w; ++i) {
       const double z = weight * zeta(i, coordinates);
       sums[k * w + i] += z * (curves_ == 1 ? by_alpha - by_beta : by_alpha);
@@ -134,7 +142,8 @@ std::vector<double> LearnedSchedule::in_parameters(std::span<const double> sums)
     double square = 0, along = 0;
     for (int64_t k = 0; k < w; ++k) square += theta[k] * theta[k], along += theta[k] * g[k];
     const double norm = 1 + static_cast<double>(w) * square;
-    for (int64_t k = 0; k < w; ++k) out[row * w + k] = bound * (g[k] - static_cast<double>(w) * theta[k] * along / norm) / std::sqrt(norm);
+    for (int64_t k = 0; k < w; ++k)
+      out[row * w + k] = bound * (g[k] - static_cast<double>(w) * theta[k] * along / norm) / std::sqrt(norm);
   }
   return out;
 }

@@ -1,21 +1,25 @@
-// The near-linear schedules with coefficient curves that train with the network. The curves are polynomials in Bernstein's form, and
-// their coefficients are bounded, so that alpha rises and beta falls for every clock whatever the parameters are.
+// The near-linear schedules with coefficient curves that train with the network. The curves are polynomials in
+// Bernstein's form, and their coefficients are bounded, so that alpha rises and beta falls for every clock whatever the
+// parameters are.
 #pragma once
 
 #include <array>
 
+#include "htfm/base/api.h"
 #include "htfm/schedule/schedule.h"
 #include "htfm/schedule/time_polynomial.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
-/// alpha = t + sum_k d_k B_k(t), beta = 1 - t + sum_k e_k B_k(t) (time-warp: e = -d), with Bernstein's polynomials B_1 .. B_{N-1} of degree
-/// N: the near-linear form with lambda_t = t and a(t) = sum_k d_k B_k(t) / (t (1-t)). d_k is linear in the signature:
-/// d_k = sum_w v_kw zeta_w, zeta_w in [-1,1] being a coordinate of the normalised clock from its least to its largest value (the
-/// clock-shape score R for ct), and v_k = 0.95 / (2N) theta_k / sqrt(1 + W |theta_k|^2). So |d_k| < 0.95 / (2N), alpha' and -beta' > 0.05.
+/// alpha = t + sum_k d_k B_k(t), beta = 1 - t + sum_k e_k B_k(t) (time-warp: e = -d), with Bernstein's polynomials B_1
+/// .. B_{N-1} of degree N: the near-linear form with lambda_t = t and a(t) = sum_k d_k B_k(t) / (t (1-t)). d_k is
+/// linear in the signature: d_k = sum_w v_kw zeta_w, zeta_w in [-1,1] being a coordinate of the normalised clock from
+/// its least to its largest value (the clock-shape score R for ct), and v_k = 0.95 / (2N) theta_k / sqrt(1 + W
+/// |theta_k|^2). So |d_k| < 0.95 / (2N), alpha' and -beta' > 0.05.
 class LearnedSchedule final : public Schedule {
  public:
-  /// `warp`: one curve for both. The parameters start at 0, which is the straight line. InputError names the key that is wrong.
+  /// `warp`: one curve for both. The parameters start at 0, which is the straight line. InputError names the key that
+  /// is wrong.
   LearnedSchedule(const ScheduleSpec& spec, bool warp);
 
   Coefficients at(double t, std::span<const double> coordinates) const override;
@@ -28,8 +32,9 @@ class LearnedSchedule final : public Schedule {
   int64_t size() const { return curves_ * (degree_ - 1) * words_in_all(); }
   void set(std::span<const double> theta);
 
-  /// Adds to sums[size()] weight times the gradient, in the coefficients v, of log d(alpha/beta)/dt at the time where this clock's path has
-  /// the ratio alpha/beta that it now has at t. A larger value: fewer times are spent near this ratio.
+  /// Adds to sums[size()] weight times the gradient, in the coefficients v, of log d(alpha/beta)/dt at the time where
+  /// this clock's path has the ratio alpha/beta that it now has at t. A larger value: fewer times are spent near this
+  /// ratio.
   void add_speed_gradient(double weight, double t, std::span<const double> coordinates, std::span<double> sums) const;
   /// Such a sum as a gradient in the parameters.
   std::vector<double> in_parameters(std::span<const double> sums) const;
@@ -52,4 +57,4 @@ class LearnedSchedule final : public Schedule {
   std::vector<double> theta_, v_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

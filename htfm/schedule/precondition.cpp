@@ -22,7 +22,8 @@ DataScale::DataScale(std::vector<double> log_source, std::vector<double> log_sca
   for (const double v : log_scale_) good = good && std::isfinite(v);
   for (size_t k = 1; k < log_source_.size(); ++k) good = good && log_source_[k] > log_source_[k - 1];
   if (!good)
-    throw InputError("[precondition] expected finite data scales at ascending knots, got {} of {}", log_scale_.size(), log_source_.size());
+    throw InputError("[precondition] expected finite data scales at ascending knots, got {} of {}", log_scale_.size(),
+                     log_source_.size());
 }
 
 double DataScale::at(double area) const {
@@ -36,12 +37,14 @@ double DataScale::at(double area) const {
 
 std::string DataScale::describe() const {
   if (log_scale_.size() == 1) return fmt::format("{:.4g}", std::exp(log_scale_[0]));
-  return fmt::format("{:.3g} to {:.3g} by clock ({} knots)", std::exp(log_scale_.front()), std::exp(log_scale_.back()), log_scale_.size());
+  return fmt::format("{:.3g} to {:.3g} by clock ({} knots)", std::exp(log_scale_.front()), std::exp(log_scale_.back()),
+                     log_scale_.size());
 }
 
 double robust_scale(const at::Tensor& rows) {
   const at::Tensor distance = distances(rows, median_centre(rows));
-  const double scale = std::get<0>(distance.sort()).select(0, rows.size(0) / 2).item<double>() / chi_median(rows.size(1));
+  const double scale =
+      std::get<0>(distance.sort()).select(0, rows.size(0) / 2).item<double>() / chi_median(rows.size(1));
   return scale > 0 ? scale : 1;
 }
 
@@ -51,7 +54,8 @@ std::span<const double> scale_levels() {
   return levels;
 }
 
-DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim, double tail_slope) {
+DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim,
+                         double tail_slope) {
   // Each knot looks at the pairs half-way to its neighbours.
   const std::span<const double> levels = scale_levels();
   const size_t count = levels.size();
@@ -69,14 +73,16 @@ DataScale fit_data_scale(std::span<const double> area, std::span<const double> d
     if (last - first < 8) continue;
     window.clear();
     double sum = 0;
-    for (int64_t i = first; i < last; ++i) window.push_back(distance[order[i]]), sum += std::log(2 * area[order[i]]) / 2;
+    for (int64_t i = first; i < last; ++i)
+      window.push_back(distance[order[i]]), sum += std::log(2 * area[order[i]]) / 2;
     std::nth_element(window.begin(), window.begin() + static_cast<std::ptrdiff_t>(window.size() / 2), window.end());
     const double median = window[window.size() / 2], at = sum / static_cast<double>(last - first);
     if (!(median > 0) || !std::isfinite(at) || (!x.empty() && !(at > x.back() + 1e-9))) continue;
     x.push_back(at);
     y.push_back(std::log(median / chi_median(dim)));
   }
-  if (x.empty()) throw InputError("[precondition.scale] expected at least 100 rows to fit the scale by clock, got {}", n);
+  if (x.empty())
+    throw InputError("[precondition.scale] expected at least 100 rows to fit the scale by clock, got {}", n);
   if (x.size() == 1) return DataScale(std::exp(y[0]));  // a clock that does not vary
   if (tail_slope > 0) x.push_back(x.back() + 1), y.push_back(y.back() + tail_slope);
   return {std::move(x), std::move(y)};

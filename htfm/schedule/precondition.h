@@ -1,5 +1,5 @@
-// Clock preconditioning: the velocity is c_skip x + c_out F(c_in x, t, feature), so that for every clock the network F sees
-// inputs and targets of order one.
+// Clock preconditioning: the velocity is c_skip x + c_out F(c_in x, t, feature), so that for every clock the network F
+// sees inputs and targets of order one.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,20 +9,22 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/schedule/schedule.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// Coefficients of the network at one time and clock.
 struct Scaling {
   double skip = 0, in = 1, out = 1;
 };
 
-/// With x_1 of scale s_d and x_0 of scale s_0 = sqrt(2A): c_skip x is the best linear guess of the velocity from x, c_out the
-/// deviation of what is left, c_in the inverse deviation of x.
+/// With x_1 of scale s_d and x_0 of scale s_0 = sqrt(2A): c_skip x is the best linear guess of the velocity from x,
+/// c_out the deviation of what is left, c_in the inverse deviation of x.
 Scaling clock_scaling(const Coefficients& c, double data_scale, double source_scale);
 
-/// The data scale s_d as a function of the clock: constant, or log s_d piecewise linear in log s_0, continued with its outermost slopes.
+/// The data scale s_d as a function of the clock: constant, or log s_d piecewise linear in log s_0, continued with its
+/// outermost slopes.
 class DataScale {
  public:
   explicit DataScale(double constant = 1) : log_scale_{std::log(constant)} {}
@@ -41,14 +43,17 @@ class DataScale {
   std::vector<double> log_source_, log_scale_;
 };
 
-/// A robust scale of a data set (n x dim float32): median distance from the coordinate-wise median, over that of a standard normal vector.
+/// A robust scale of a data set (n x dim float32): median distance from the coordinate-wise median, over that of a
+/// standard normal vector.
 double robust_scale(const at::Tensor& rows);
 
 /// Levels of the area at which the knots of a data scale stand.
 std::span<const double> scale_levels();
 
-/// The data scale from paired areas and distances of the data from their centre: at quantiles of the area the median distance over that of
-/// a standard normal vector of dimension dim. `tail_slope`: of log s_d in log s_0 beyond the last knot; 0: that of the last piece.
-DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim, double tail_slope = 0);
+/// The data scale from paired areas and distances of the data from their centre: at quantiles of the area the median
+/// distance over that of a standard normal vector of dimension dim. `tail_slope`: of log s_d in log s_0 beyond the last
+/// knot; 0: that of the last piece.
+DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim,
+                         double tail_slope = 0);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

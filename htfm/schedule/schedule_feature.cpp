@@ -16,7 +16,8 @@ ScheduleFeature::ScheduleFeature(const Clock& clock, const Schedule& schedule, b
     depth_ = std::max(depth_, static_cast<int>(word.size()));
     // Levels stand one after the other, words in alphabetical order, time before the clock.
     int64_t place = 0, factorial = 1;
-    for (size_t k = 0; k < word.size(); ++k) place = 2 * place + (word[k] == 'c'), factorial *= static_cast<int64_t>(k) + 1;
+    for (size_t k = 0; k < word.size(); ++k)
+      place = 2 * place + (word[k] == 'c'), factorial *= static_cast<int64_t>(k) + 1;
     coordinate_.push_back((int64_t{1} << word.size()) - 2 + place);
     clock_letters_.push_back(static_cast<int>(std::count(word.begin(), word.end(), 'c')));
     of_line_.push_back(1 / static_cast<double>(factorial));
@@ -47,7 +48,8 @@ at::Tensor ScheduleFeature::operator()(const ClockSample& clocks) const {
         // By the path's own end, so that it ends in 1. A clock that stands still has no shape: it counts as a line.
         const double last = p[(i + 1) * points - 1];
         for (int64_t k = 0; k < points; ++k)
-          p[i * points + k] = last > 0 ? p[i * points + k] / last : static_cast<double>(k) / static_cast<double>(points - 1);
+          p[i * points + k] =
+              last > 0 ? p[i * points + k] / last : static_cast<double>(k) / static_cast<double>(points - 1);
       }
     }
     PathOptions options;

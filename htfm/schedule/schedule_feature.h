@@ -1,10 +1,11 @@
 // The input of a clock-dependent schedule: coordinates of the raw signature of the time-augmented clock.
 #pragma once
 
+#include "htfm/base/api.h"
 #include "htfm/clock/clock.h"
 #include "htfm/schedule/schedule.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 class ScheduleFeature {
  public:
@@ -12,8 +13,8 @@ class ScheduleFeature {
   ScheduleFeature(const Clock& clock, const Schedule& schedule, bool rising);
   /// Whether whole paths are needed; the signature of a straight line needs only its end.
   bool needs_paths() const { return depth_ > 0 && !lines_; }
-  /// n x words, float64; undefined where the schedule does not look at the clock. InputError where a clock's path is not admissible, with
-  /// that clock; a clock beyond the range of a double is let through.
+  /// n x words, float64; undefined where the schedule does not look at the clock. InputError where a clock's path is
+  /// not admissible, with that clock; a clock beyond the range of a double is let through.
   at::Tensor operator()(const ClockSample& clocks) const;
   /// Row i of such a tensor.
   static std::span<const double> row(const at::Tensor& coordinates, int64_t i) {
@@ -35,4 +36,4 @@ class ScheduleFeature {
   std::vector<int> clock_letters_;  // of the words
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

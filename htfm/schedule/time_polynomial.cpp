@@ -118,9 +118,11 @@ CoefficientCurve parse_curve(const std::string& key, const std::string& text) {
     const std::vector<std::string> name = split(part.substr(0, colon), " \t");
     if (name.empty() && colon == std::string::npos) continue;
     std::string word = name.size() == 1 ? name[0] : "";
-    const bool known = word == "1" || (!word.empty() && word.find_first_not_of("tc") == std::string::npos && word.size() <= kMaxDepth);
+    const bool known =
+        word == "1" || (!word.empty() && word.find_first_not_of("tc") == std::string::npos && word.size() <= kMaxDepth);
     if (colon == std::string::npos || !known)
-      throw InputError("[{}] expected word: coefficients, with 1 or a word of at most {} letters t and c, got '{}'", key, kMaxDepth, part);
+      throw InputError("[{}] expected word: coefficients, with 1 or a word of at most {} letters t and c, got '{}'",
+                       key, kMaxDepth, part);
     if (word == "1") word.clear();
     if (std::find(out.words.begin(), out.words.end(), word) != out.words.end())
       throw InputError("[{}] expected each word once, got '{}' twice", key, name[0]);

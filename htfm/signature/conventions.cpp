@@ -17,8 +17,10 @@ struct Entry {
   std::string_view name;
   Convention convention;
 };
-constexpr std::array<Entry, 4> kConventions = {
-    {{"linear", Convention::linear}, {"jump", Convention::jump}, {"leadlag", Convention::leadlag}, {"constant", Convention::constant}}};
+constexpr std::array<Entry, 4> kConventions = {{{"linear", Convention::linear},
+                                                {"jump", Convention::jump},
+                                                {"leadlag", Convention::leadlag},
+                                                {"constant", Convention::constant}}};
 
 }  // namespace
 
@@ -41,8 +43,8 @@ std::vector<std::string_view> convention_names() {
 Moves convention_moves(Convention convention, int channels, bool time_first) {
   const bool needs_time = convention == Convention::jump || convention == Convention::constant;
   if (needs_time && (!time_first || channels < 2)) {
-    throw InputError("[convention] expected a time channel and a value channel for '{}', got {} channel(s){}", convention_name(convention),
-                     channels, time_first ? "" : " without time");
+    throw InputError("[convention] expected a time channel and a value channel for '{}', got {} channel(s){}",
+                     convention_name(convention), channels, time_first ? "" : " without time");
   }
   const int single = time_first ? 1 : 0;
   Moves moves;
@@ -63,7 +65,8 @@ Moves convention_moves(Convention convention, int channels, bool time_first) {
 std::vector<double> time_grid(int64_t points, const at::Tensor& times) {
   std::vector<double> grid(points);
   if (!times.defined()) {
-    for (int64_t i = 0; i < points; ++i) grid[i] = points > 1 ? static_cast<double>(i) / static_cast<double>(points - 1) : 0.0;
+    for (int64_t i = 0; i < points; ++i)
+      grid[i] = points > 1 ? static_cast<double>(i) / static_cast<double>(points - 1) : 0.0;
     return grid;
   }
   if (times.dim() != 1 || times.size(0) != points || !times.is_floating_point()) {

@@ -26,7 +26,8 @@ at::Tensor checked_paths(const char* where, const at::Tensor& paths, bool flat) 
   }
   const at::Tensor cube = paths.dim() == 2 ? paths.unsqueeze(2) : paths;
   if (cube.size(1) < 1 || cube.size(2) < 1 || cube.size(2) > kMaxChannels) {
-    throw InputError("[{}] expected at least 1 point and 1 to {} channels, got {}", where, kMaxChannels, describe(paths));
+    throw InputError("[{}] expected at least 1 point and 1 to {} channels, got {}", where, kMaxChannels,
+                     describe(paths));
   }
   return cube.contiguous();
 }

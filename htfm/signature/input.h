@@ -10,7 +10,8 @@ namespace htfm {
 /// "float32 4 x 201 x 2", for error messages.
 std::string describe(const at::Tensor& tensor);
 
-/// The paths as a contiguous CPU tensor n x points x channels, or an InputError. `flat`: n x points is taken as one channel.
+/// The paths as a contiguous CPU tensor n x points x channels, or an InputError. `flat`: n x points is taken as one
+/// channel.
 at::Tensor checked_paths(const char* where, const at::Tensor& paths, bool flat);
 
 }  // namespace htfm

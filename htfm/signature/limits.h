@@ -1,9 +1,11 @@
 // How large a truncated tensor algebra may be.
 #pragma once
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 inline constexpr int kMaxChannels = 8;
 inline constexpr int kMaxDepth = 6;
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -13,8 +13,10 @@ namespace htfm {
 namespace {
 
 void check(const char* where, int channels, int depth) {
-  if (channels < 1 || channels > kMaxChannels) throw InputError("[{}] expected 1 to {} channels, got {}", where, kMaxChannels, channels);
-  if (depth < 1 || depth > kMaxDepth) throw InputError("[{}] expected a depth of 1 to {}, got {}", where, kMaxDepth, depth);
+  if (channels < 1 || channels > kMaxChannels)
+    throw InputError("[{}] expected 1 to {} channels, got {}", where, kMaxChannels, channels);
+  if (depth < 1 || depth > kMaxDepth)
+    throw InputError("[{}] expected a depth of 1 to {}, got {}", where, kMaxDepth, depth);
 }
 
 int64_t power(int64_t base, int exponent) {

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/signature/limits.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// Coordinates of a signature truncated at `depth`, the leading 1 not counted: q + q^2 + ... + q^m.
 int64_t signature_size(int channels, int depth);
@@ -28,8 +29,8 @@ class LyndonBasis {
   const std::vector<int32_t>& lengths() const { return length_; }
   const std::vector<int32_t>& places() const { return place_; }
 
-  /// The coefficient of a Lyndon word w in a Lie polynomial is c_w + sum over Lyndon words l < w of (w in bracket of l) c_l,
-  /// where c are its coordinates in the bracket basis. One sparse row for each w.
+  /// The coefficient of a Lyndon word w in a Lie polynomial is c_w + sum over Lyndon words l < w of (w in bracket of l)
+  /// c_l, where c are its coordinates in the bracket basis. One sparse row for each w.
   struct Rows {
     std::vector<int32_t> begin, column, value;
   };
@@ -55,4 +56,4 @@ class LyndonBasis {
   mutable Rows rows_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -35,7 +35,8 @@ void scatter_lanes(const Vector<T>* from, int64_t columns, int count, T* rows) {
     Vector<T> square[n];
     unroll<0, n>([&](auto i) HTFM_INLINE_LAMBDA { square[i] = i < used ? from[first + i] : Vector<T>{}; });
     transpose_square<T>(square);
-    for (int lane = 0; lane < count; ++lane) __builtin_memcpy(rows + lane * columns + first, &square[lane], sizeof(T) * used);
+    for (int lane = 0; lane < count; ++lane)
+      __builtin_memcpy(rows + lane * columns + first, &square[lane], sizeof(T) * used);
   }
 }
 

@@ -19,7 +19,8 @@ namespace {
 constexpr int64_t kTaskWork = 1 << 18;
 
 template <class T>
-void run(const at::Tensor& paths, int depth, const LogPlan* plan, const PathOptions& options, const Moves& moves, at::Tensor& out) {
+void run(const at::Tensor& paths, int depth, const LogPlan* plan, const PathOptions& options, const Moves& moves,
+         at::Tensor& out) {
   const SignatureKernels& kernel = kernels<SignatureKernels>();
   SignatureJob<T> job{};
   job.paths = paths.const_data_ptr<T>();
@@ -61,11 +62,15 @@ void run(const at::Tensor& paths, int depth, const LogPlan* plan, const PathOpti
   });
 }
 
-at::Tensor compute(const char* where, const at::Tensor& paths, int depth, const LogBasis* basis, const PathOptions& options) {
+at::Tensor compute(const char* where, const at::Tensor& paths, int depth, const LogBasis* basis,
+                   const PathOptions& options) {
   const at::Tensor input = checked_paths(where, paths, options.augment_time);
-  if (depth < 1 || depth > kMaxDepth) throw InputError("[{}] expected a depth of 1 to {}, got {}", where, kMaxDepth, depth);
-  if (options.time_first && options.augment_time) throw InputError("[{}] expected either time_first or augment_time, got both", where);
-  if (options.times.defined() && !options.augment_time) throw InputError("[{}] expected times only together with augment_time", where);
+  if (depth < 1 || depth > kMaxDepth)
+    throw InputError("[{}] expected a depth of 1 to {}, got {}", where, kMaxDepth, depth);
+  if (options.time_first && options.augment_time)
+    throw InputError("[{}] expected either time_first or augment_time, got both", where);
+  if (options.times.defined() && !options.augment_time)
+    throw InputError("[{}] expected times only together with augment_time", where);
   const Moves moves = options.moves(static_cast<int>(input.size(2)));
   LogPlan plan{};
   if (basis != nullptr) {
@@ -79,7 +84,8 @@ at::Tensor compute(const char* where, const at::Tensor& paths, int depth, const 
     }
   }
   const LogPlan* plan_or_null = basis == nullptr ? nullptr : &plan;
-  at::Tensor out = at::empty({input.size(0), basis == nullptr ? signature_size(moves.width, depth) : plan.words}, input.options());
+  at::Tensor out =
+      at::empty({input.size(0), basis == nullptr ? signature_size(moves.width, depth) : plan.words}, input.options());
   if (input.scalar_type() == at::kFloat) {
     run<float>(input, depth, plan_or_null, options, moves, out);
   } else {
@@ -100,7 +106,8 @@ LogBasis log_basis_by_name(std::string_view name) {
 }
 
 Moves PathOptions::moves(int channels) const {
-  const bool has_time = augment_time || time_first || convention == Convention::jump || convention == Convention::constant;
+  const bool has_time =
+      augment_time || time_first || convention == Convention::jump || convention == Convention::constant;
   return convention_moves(convention, channels + (augment_time ? 1 : 0), has_time);
 }
 
@@ -116,23 +123,34 @@ at::Tensor chen(const at::Tensor& first, const at::Tensor& second, int channels,
   const int64_t size = signature_size(channels, depth);
   for (const at::Tensor& side : {first, second}) {
     const bool right = side.defined() && side.device().is_cpu() &&
-                       (side.scalar_type() == at::kFloat || side.scalar_type() == at::kDouble) && side.dim() == 2 && side.size(1) == size;
-    if (!right) throw InputError("[chen] expected float32 or float64 signatures n x {} on the CPU, got {}", size, describe(side));
+                       (side.scalar_type() == at::kFloat || side.scalar_type() == at::kDouble) && side.dim() == 2 &&
+                       side.size(1) == size;
+    if (!right)
+      throw InputError("[chen] expected float32 or float64 signatures n x {} on the CPU, got {}", size, describe(side));
   }
   if (first.size(0) != second.size(0) || first.scalar_type() != second.scalar_type()) {
-    throw InputError("[chen] expected two batches of one size and type, got {} and {}", describe(first), describe(second));
+    throw InputError("[chen] expected two batches of one size and type, got {} and {}", describe(first),
+                     describe(second));
   }
   const at::Tensor left = first.contiguous(), right = second.contiguous();
   at::Tensor out = at::empty_like(left);
   const SignatureKernels& kernel = kernels<SignatureKernels>();
   parallel_ranges(left.size(0), std::max<int64_t>(1, kTaskWork / (size * depth)), [&](int64_t begin, int64_t end) {
     if (left.scalar_type() == at::kFloat) {
-      const ChenJob<float> job{
-          left.const_data_ptr<float>(), right.const_data_ptr<float>(), out.mutable_data_ptr<float>(), left.size(0), channels, depth};
+      const ChenJob<float> job{left.const_data_ptr<float>(),
+                               right.const_data_ptr<float>(),
+                               out.mutable_data_ptr<float>(),
+                               left.size(0),
+                               channels,
+                               depth};
       kernel.chen_f32(job, begin, end);
     } else {
-      const ChenJob<double> job{
-          left.const_data_ptr<double>(), right.const_data_ptr<double>(), out.mutable_data_ptr<double>(), left.size(0), channels, depth};
+      const ChenJob<double> job{left.const_data_ptr<double>(),
+                                right.const_data_ptr<double>(),
+                                out.mutable_data_ptr<double>(),
+                                left.size(0),
+                                channels,
+                                depth};
       kernel.chen_f64(job, begin, end);
     }
   });

@@ -19,8 +19,8 @@ constexpr int64_t words_up_to(int64_t channels, int depth) {
 
 // One segment of the path multiplies the signature S by exp(x). Level k of the product, in Horner's form, is
 //   S_k + (S_(k-1) + ... (S_2 + (S_1 + x/k) x/(k-1)) x/(k-2) ...) x.
-// We walk the tree of words and carry, at a word of length j, the factors of all levels k > j that pass through it: t[r] is the
-// one of level j+1+r. Each coordinate is then read and written once. scaled[r] holds x/(r+1).
+// We walk the tree of words and carry, at a word of length j, the factors of all levels k > j that pass through it:
+// t[r] is the one of level j+1+r. Each coordinate is then read and written once. scaled[r] holds x/(r+1).
 
 // Below the word number Word of length J in a tree of R levels that is kept in registers.
 template <int D, int R, int J, int Word, class V>
@@ -37,7 +37,8 @@ HTFM_INLINE void visit_registers(V* tree, const V* t, const V (*scaled)[D]) {
 
 // The same in memory; `below` is the level of the word's children, R levels are below the word.
 template <int R, class V>
-HTFM_INLINE void visit_memory(V* below, int64_t level_words, int64_t word, const V* t, const V (*scaled)[kMaxChannels], int channels) {
+HTFM_INLINE void visit_memory(V* below, int64_t level_words, int64_t word, const V* t, const V (*scaled)[kMaxChannels],
+                              int channels) {
   for (int i = 0; i < channels; ++i) {
     const int64_t child = word * channels + i;
     const V s = below[child];
@@ -50,8 +51,8 @@ HTFM_INLINE void visit_memory(V* below, int64_t level_words, int64_t word, const
   }
 }
 
-// The words below a prefix depend on the rest of the tree only through the beginnings of the prefix. So a large tree is done
-// prefix by prefix, each part small enough for the registers or the cache. This walks along a prefix of Q letters.
+// The words below a prefix depend on the rest of the tree only through the beginnings of the prefix. So a large tree is
+// done prefix by prefix, each part small enough for the registers or the cache. This walks along a prefix of Q letters.
 template <class T, int Q>
 struct Prefix {
   Vector<T> value[Q + 1];
@@ -125,8 +126,8 @@ void advance_memory(Vector<T>* state, int prefix, const Vector<T>* points, int c
   }
 }
 
-// A tree of M levels: at most R of them below each prefix, then the prefixes themselves. These come last since the words below
-// start from their old values. D = 0 stands for any number of channels.
+// A tree of M levels: at most R of them below each prefix, then the prefixes themselves. These come last since the
+// words below start from their old values. D = 0 stands for any number of channels.
 template <class T, int D, int M, int R>
 void advance_tree(Vector<T>* state, const Vector<T>* points, int count, int channels) {
   constexpr int r = M < R ? M : R, q = M - r;
@@ -210,8 +211,8 @@ void signature_lanes(const SignatureJob<T>& job, const T* const* rows, Vector<T>
   }
 }
 
-// The coefficients of the Lyndon words in log S = S t_1, where t_n = 1/n - S t_(n+1) and S is without its 1. Only levels up to
-// depth - n of t_n are needed, so this is cheap; t takes words_up_to(channels, depth - 1) + 1 vectors.
+// The coefficients of the Lyndon words in log S = S t_1, where t_n = 1/n - S t_(n+1) and S is without its 1. Only
+// levels up to depth - n of t_n are needed, so this is cheap; t takes words_up_to(channels, depth - 1) + 1 vectors.
 template <class T>
 void log_words(const LogPlan& plan, const Vector<T>* state, int channels, int depth, Vector<T>* t, Vector<T>* words) {
   using V = Vector<T>;
@@ -248,7 +249,8 @@ void log_words(const LogPlan& plan, const Vector<T>* state, int channels, int de
   }
   if (plan.row_begin == nullptr) return;
   for (int64_t w = 0; w < plan.words; ++w) {
-    for (int32_t e = plan.row_begin[w]; e < plan.row_begin[w + 1]; ++e) words[w] -= T(plan.value[e]) * words[plan.column[e]];
+    for (int32_t e = plan.row_begin[w]; e < plan.row_begin[w + 1]; ++e)
+      words[w] -= T(plan.value[e]) * words[plan.column[e]];
   }
 }
 
@@ -260,7 +262,8 @@ void block(const SignatureJob<T>& job, int64_t first, void* work) {
   const int count = job.n - first < lanes ? static_cast<int>(job.n - first) : lanes;
   const T* rows[lanes];
   for (int lane = 0; lane < lanes; ++lane) {
-    rows[lane] = job.paths + (first + (lane < count ? lane : count - 1)) * job.points * job.channels;  // spare lanes repeat the last path
+    rows[lane] = job.paths + (first + (lane < count ? lane : count - 1)) * job.points *
+                                 job.channels;  // spare lanes repeat the last path
   }
   for (int64_t w = 0; w < size; ++w) state[w] = Vector<T>{};
   signature_lanes<T>(job, rows, state);
@@ -300,7 +303,7 @@ void chen(const ChenJob<T>& job, int64_t begin, int64_t end) {
 
 }  // namespace
 
-HTFM_DEFINE_KERNELS(SignatureKernels, kLanesOf<float>, kLanesOf<double>, &work_bytes, &block<float>, &block<double>, &chen<float>,
-                    &chen<double>)
+HTFM_DEFINE_KERNELS(SignatureKernels, kLanesOf<float>, kLanesOf<double>, &work_bytes, &block<float>, &block<double>,
+                    &chen<float>, &chen<double>)
 
 }  // namespace htfm

@@ -7,8 +7,8 @@
 
 namespace htfm {
 
-/// The Lyndon words to read off a tensor logarithm (see LyndonBasis); `row_begin` null leaves the coefficients of the words,
-/// otherwise they are changed to coordinates of the brackets.
+/// The Lyndon words to read off a tensor logarithm (see LyndonBasis); `row_begin` null leaves the coefficients of the
+/// words, otherwise they are changed to coordinates of the brackets.
 struct LogPlan {
   int64_t words;
   const int32_t *length, *place;

@@ -15,11 +15,11 @@ constexpr double kRounding = 1e-12;
 
 at::Tensor checked_features(const char* where, const at::Tensor& features, int64_t size) {
   const bool right = features.defined() && features.device().is_cpu() &&
-                     (features.scalar_type() == at::kFloat || features.scalar_type() == at::kDouble) && features.dim() == 2 &&
-                     (size < 0 || features.size(1) == size);
+                     (features.scalar_type() == at::kFloat || features.scalar_type() == at::kDouble) &&
+                     features.dim() == 2 && (size < 0 || features.size(1) == size);
   if (!right) {
-    throw InputError("[{}] expected float32 or float64 features n x {} on the CPU, got {}", where, size < 0 ? "p" : std::to_string(size),
-                     describe(features));
+    throw InputError("[{}] expected float32 or float64 features n x {} on the CPU, got {}", where,
+                     size < 0 ? "p" : std::to_string(size), describe(features));
   }
   return features.contiguous();
 }
@@ -69,7 +69,9 @@ at::Tensor standardise_along_time(const at::Tensor& paths) {
 }
 
 RunningStandardiser::RunningStandardiser(int64_t size) {
-  if (size < 0) throw InputError("[RunningStandardiser] expected at least 0 coordinates, got {}", size);  // 0: a clock without a feature
+  if (size < 0)
+    throw InputError("[RunningStandardiser] expected at least 0 coordinates, got {}",
+                     size);  // 0: a clock without a feature
   mean_.assign(size, 0.0);
   m2_.assign(size, 0.0);
 }
@@ -81,7 +83,8 @@ void RunningStandardiser::update(const at::Tensor& features) {
   const double* values = batch.const_data_ptr<double>();
   for (int64_t i = 0; i < n * p; ++i) {
     if (!std::isfinite(values[i])) {
-      throw Error("[RunningStandardiser] expected finite features, got {} in row {}, coordinate {}", values[i], i / p, i % p);
+      throw Error("[RunningStandardiser] expected finite features, got {} in row {}, coordinate {}", values[i], i / p,
+                  i % p);
     }
   }
   const auto old_count = static_cast<double>(count_), share = static_cast<double>(n) / static_cast<double>(count_ + n);
@@ -109,7 +112,8 @@ at::Tensor RunningStandardiser::apply(const at::Tensor& features) const {
   float* to = result.mutable_data_ptr<float>();
   for (int64_t c = 0; c < p; ++c) {
     const double scale = inverse_spread(mean_[c], m2_[c], count_);
-    for (int64_t i = 0; i < n; ++i) to[i * p + c] = scale == 0.0 ? 0.0f : static_cast<float>((from[i * p + c] - mean_[c]) * scale);
+    for (int64_t i = 0; i < n; ++i)
+      to[i * p + c] = scale == 0.0 ? 0.0f : static_cast<float>((from[i * p + c] - mean_[c]) * scale);
   }
   return result;
 }
@@ -126,19 +130,21 @@ void RunningStandardiser::load(const State& state) {
   const auto fits = [&](const at::Tensor& values) {
     return values.defined() && values.scalar_type() == at::kDouble && values.dim() == 1 && values.size(0) == size();
   };
-  if (!state.count.defined() || state.count.scalar_type() != at::kLong || state.count.numel() != 1 || !fits(state.mean) ||
-      !fits(state.m2)) {
-    throw InputError("[RunningStandardiser] expected count int64, mean and m2 float64 of {} values, got {}, {}, {}", size(),
-                     describe(state.count), describe(state.mean), describe(state.m2));
+  if (!state.count.defined() || state.count.scalar_type() != at::kLong || state.count.numel() != 1 ||
+      !fits(state.mean) || !fits(state.m2)) {
+    throw InputError("[RunningStandardiser] expected count int64, mean and m2 float64 of {} values, got {}, {}, {}",
+                     size(), describe(state.count), describe(state.mean), describe(state.m2));
   }
-  const at::Tensor count = state.count.cpu().contiguous(), mean = state.mean.cpu().contiguous(), m2 = state.m2.cpu().contiguous();
+  const at::Tensor count = state.count.cpu().contiguous(), mean = state.mean.cpu().contiguous(),
+                   m2 = state.m2.cpu().contiguous();
   const double* means = mean.const_data_ptr<double>();
   const double* squares = m2.const_data_ptr<double>();
   const int64_t seen = *count.const_data_ptr<int64_t>();
   if (seen < 0) throw InputError("[RunningStandardiser] expected a count of at least 0, got {}", seen);
   for (int64_t c = 0; c < size(); ++c) {
     if (!std::isfinite(means[c]) || !std::isfinite(squares[c]) || squares[c] < 0) {
-      throw InputError("[RunningStandardiser] expected a finite mean and m2 >= 0, got {} and {} at coordinate {}", means[c], squares[c], c);
+      throw InputError("[RunningStandardiser] expected a finite mean and m2 >= 0, got {} and {} at coordinate {}",
+                       means[c], squares[c], c);
     }
   }
   count_ = seen;

@@ -7,13 +7,16 @@
 #include <span>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// sign(x) log(1 + |x|) on the chosen coordinates (columns) of n x p features; a copy, in the same type.
 at::Tensor signed_log1p(const at::Tensor& features, std::span<const int64_t> coordinates);
 
-/// Each channel of each path minus its mean along time, over its standard deviation along time; a constant channel gives 0.
-/// This is the literal "per-path" reading: it removes the scale of the clock. n x points or n x points x channels.
+/// Each channel of each path minus its mean along time, over its standard deviation along time; a constant channel
+/// gives 0. This is the literal "per-path" reading: it removes the scale of the clock. n x points or n x points x
+/// channels.
 at::Tensor standardise_along_time(const at::Tensor& paths);
 
 /// Mean and variance of every coordinate, collected in double while training and frozen in evaluation.
@@ -41,4 +44,4 @@ class RunningStandardiser {
   std::vector<double> mean_, m2_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

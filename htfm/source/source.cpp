@@ -6,7 +6,8 @@
 namespace htfm {
 
 void SourceBatch::reorder(const std::vector<int64_t>& order) {
-  const at::Tensor index = at::from_blob(const_cast<int64_t*>(order.data()), {static_cast<int64_t>(order.size())}, at::kLong);
+  const at::Tensor index =
+      at::from_blob(const_cast<int64_t*>(order.data()), {static_cast<int64_t>(order.size())}, at::kLong);
   area = area.index_select(0, index);
   if (feature.defined()) feature = feature.index_select(0, index);
   if (coordinates.defined()) coordinates = coordinates.index_select(0, index);
@@ -14,8 +15,8 @@ void SourceBatch::reorder(const std::vector<int64_t>& order) {
 }
 
 SourceBatch SourceSampler::clocks(Key key, int64_t n) const {
-  const ClockSample drawn =
-      clock_.sample(key.child("clock"), {.count = n, .paths = feature_.needs_paths() || (schedule_ && schedule_->needs_paths())});
+  const ClockSample drawn = clock_.sample(
+      key.child("clock"), {.count = n, .paths = feature_.needs_paths() || (schedule_ && schedule_->needs_paths())});
   SourceBatch out;
   out.area = drawn.area;
   if (feature_.size() > 0) out.feature = feature_(drawn);

@@ -1,18 +1,20 @@
 // Draws of the source for training: clocks, their features, and points x_0 given the clocks.
 #pragma once
 
+#include "htfm/base/api.h"
 #include "htfm/clock/feature.h"
 #include "htfm/schedule/schedule_feature.h"
 #include "htfm/source/source_covariance.h"
 #include "htfm/source/source_mean.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// n draws of the source.
 struct SourceBatch {
   at::Tensor area;         ///< n, float64
   at::Tensor feature;      ///< n x size, float64, before standardisation; undefined where the network sees none
-  at::Tensor coordinates;  ///< n x words, float64: what the schedule is told of the clock; undefined where it does not look at it
+  at::Tensor coordinates;  ///< n x words, float64: what the schedule is told of the clock; undefined where it does not
+                           ///< look at it
   at::Tensor source;       ///< n x dim, float64: x_0 = m(T) + sqrt(2A) R z, R the root of the covariance
 
   /// Row i becomes row order[i].
@@ -23,7 +25,8 @@ struct SourceBatch {
 class SourceSampler {
  public:
   /// The references must live as long as it does.
-  SourceSampler(const Clock& clock, const PathFeature& feature, const ScheduleFeature* schedule = nullptr, SourceMean mean = {})
+  SourceSampler(const Clock& clock, const PathFeature& feature, const ScheduleFeature* schedule = nullptr,
+                SourceMean mean = {})
       : clock_(clock), feature_(feature), schedule_(schedule), mean_(std::move(mean)) {}
   const Clock& clock() const { return clock_; }
   const PathFeature& feature() const { return feature_; }
@@ -50,4 +53,4 @@ class SourceSampler {
   SourceCovariance covariance_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

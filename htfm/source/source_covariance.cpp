@@ -11,18 +11,19 @@
 #include <vector>
 
 #include "htfm/base/error.h"
-#include "htfm/base/single_thread_guard.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
+#include "htfm/base/single_thread_guard.h"
 #include "htfm/stat/scatter.h"
 
 namespace htfm {
 
 namespace {
 
-constexpr int64_t kMostColumns = 1024;      // of a fitted matrix
-constexpr int kRounds = 200;                // of the principal factors
-constexpr double kLeastUniqueness = 0.005;  // of a column's variance that is no factor's, as is usual against Heywood cases
+constexpr int64_t kMostColumns = 1024;  // of a fitted matrix
+constexpr int kRounds = 200;            // of the principal factors
+constexpr double kLeastUniqueness =
+    0.005;  // of a column's variance that is no factor's, as is usual against Heywood cases
 
 const char* const kRoot = "source.covariance.root";
 const char* const kDiagonal = "source.covariance.diagonal";
@@ -40,7 +41,8 @@ at::Tensor of_trace_dim(const at::Tensor& matrix) {
 const at::Tensor& find_tensor(const std::map<std::string, at::Tensor>& in, const char* name, at::IntArrayRef shape,
                               const std::string& path) {
   const auto found = in.find(name);
-  if (found == in.end() || found->second.scalar_type() != at::kDouble || (!shape.empty() && found->second.sizes() != shape))
+  if (found == in.end() || found->second.scalar_type() != at::kDouble ||
+      (!shape.empty() && found->second.sizes() != shape))
     throw InputError("[checkpoint] {}: expected the tensor '{}' in float64, got none or another", path, name);
   return found->second;
 }
@@ -50,7 +52,8 @@ const at::Tensor& find_tensor(const std::map<std::string, at::Tensor>& in, const
 std::span<const SourceCovarianceInfo> source_covariances() {
   static const std::vector<SourceCovarianceInfo> list{
       {"identity", "all directions alike", {}},
-      {"full", "a matrix fitted to the data", [](const at::Tensor& scatter, int64_t) { return SourceCovariance::full(scatter); }},
+      {"full", "a matrix fitted to the data",
+       [](const at::Tensor& scatter, int64_t) { return SourceCovariance::full(scatter); }},
       {"low-rank", "a diagonal and source.rank factors, fitted to the data", SourceCovariance::low_rank},
   };
   return list;
@@ -77,7 +80,8 @@ SourceCovariance SourceCovariance::low_rank(const at::Tensor& matrix, int64_t ra
   const int64_t dim = matrix.size(0);
   if (rank >= dim) throw InputError("[source.rank] expected fewer factors than columns, {}, got {}", dim, rank);
   const at::Tensor s = of_trace_dim(matrix), variances = s.diagonal().clone();
-  // Principal factors: the leading eigenvectors of s without the diagonal that they leave over, until that does not change.
+  // Principal factors: the leading eigenvectors of s without the diagonal that they leave over, until that does not
+  // change.
   at::Tensor left = variances.div(2), loadings;
   for (int round = 0; round < kRounds; ++round) {
     const auto [values, vectors] = at::linalg_eigh(s.sub(at::diag(left)));
@@ -99,7 +103,9 @@ SourceCovariance SourceCovariance::low_rank(const at::Tensor& matrix, int64_t ra
   return out;
 }
 
-int64_t SourceCovariance::dim() const { return root_.defined() ? root_.size(0) : diagonal_.defined() ? diagonal_.size(0) : 0; }
+int64_t SourceCovariance::dim() const {
+  return root_.defined() ? root_.size(0) : diagonal_.defined() ? diagonal_.size(0) : 0;
+}
 
 void SourceCovariance::apply(at::Tensor& x) const {
   if (identity()) return;
@@ -151,8 +157,8 @@ void SourceCovariance::save_state(std::map<std::string, at::Tensor>& out) const 
   if (diagonal_.defined()) out[kDiagonal] = diagonal_, out[kBasis] = basis_, out[kGain] = gain_;
 }
 
-SourceCovariance SourceCovariance::load_state(const SourceCovarianceSpec& spec, const std::map<std::string, at::Tensor>& in,
-                                        const std::string& path) {
+SourceCovariance SourceCovariance::load_state(const SourceCovarianceSpec& spec,
+                                              const std::map<std::string, at::Tensor>& in, const std::string& path) {
   SourceCovariance out;
   if (spec.identity()) return out;
   if (in.contains(kRoot)) {

@@ -31,9 +31,11 @@ std::vector<double> numbers(const char* key, const std::string& text) {
 
 }  // namespace
 
-SourceMean::SourceMean(const SourceMeanSpec& spec) : skew_(numbers("source.skew", spec.skew)), shift_(numbers("source.shift", spec.shift)) {
+SourceMean::SourceMean(const SourceMeanSpec& spec)
+    : skew_(numbers("source.skew", spec.skew)), shift_(numbers("source.shift", spec.shift)) {
   if (skew_.size() > 1 && shift_.size() > 1 && skew_.size() != shift_.size())
-    throw InputError("[source.shift] expected as many numbers as source.skew has, {}, got {}", skew_.size(), shift_.size());
+    throw InputError("[source.shift] expected as many numbers as source.skew has, {}, got {}", skew_.size(),
+                     shift_.size());
 }
 
 void SourceMean::check(int64_t dim) const {

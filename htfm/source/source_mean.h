@@ -1,5 +1,5 @@
-// Gaussian mean-variance mixtures (eq. clock-gmvm): given the clock the source is N(m(T), 2A(T) Sigma) with m affine in the area, m =
-// shift + skew 2A. Over the clock it is skewed: variance-gamma, normal-inverse-Gaussian, ...
+// Gaussian mean-variance mixtures (eq. clock-gmvm): given the clock the source is N(m(T), 2A(T) Sigma) with m affine in
+// the area, m = shift + skew 2A. Over the clock it is skewed: variance-gamma, normal-inverse-Gaussian, ...
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
 
-/// Where a source lies, as a config states it: numbers with commas between, one for each coordinate or one for all; empty: 0.
+namespace htfm HTFM_PUBLIC {
+
+/// Where a source lies, as a config states it: numbers with commas between, one for each coordinate or one for all;
+/// empty: 0.
 struct SourceMeanSpec {
   std::string skew = {}, shift = {};
 };
@@ -27,14 +30,17 @@ class SourceMean {
   void add(const at::Tensor& area, at::Tensor& x) const;
   /// The mean over coordinates of m^2.
   double square(double area) const;
-  /// Tail exponent of the source, where that of sqrt(2A) z is `exponent`: half of it with a skew, since skew 2A grows like its square.
+  /// Tail exponent of the source, where that of sqrt(2A) z is `exponent`: half of it with a skew, since skew 2A grows
+  /// like its square.
   double tail_exponent(double exponent) const { return skew_.empty() ? exponent : exponent / 2; }
-  /// That of one coordinate above (sign > 0) or below: half on the side of its skew; infinite on the other, where the mean draws back and
-  /// P(X < -x) <= exp(-2 |skew| x / Sigma_kk) / 2 for a shift of 0.
+  /// That of one coordinate above (sign > 0) or below: half on the side of its skew; infinite on the other, where the
+  /// mean draws back and P(X < -x) <= exp(-2 |skew| x / Sigma_kk) / 2 for a shift of 0.
   double tail_exponent(double exponent, int64_t column, double sign) const;
 
  private:
-  double at(const std::vector<double>& list, size_t k) const { return list.empty() ? 0 : list.size() == 1 ? list[0] : list[k]; }
+  double at(const std::vector<double>& list, size_t k) const {
+    return list.empty() ? 0 : list.size() == 1 ? list[0] : list[k];
+  }
   std::vector<double> skew_, shift_;
 };
 
@@ -44,4 +50,4 @@ struct SkewedSource {
 };
 std::span<const SkewedSource> skewed_sources();
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

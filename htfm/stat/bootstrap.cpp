@@ -13,7 +13,8 @@
 namespace htfm {
 void check_options(const BootstrapOptions& options) {
   if (options.rounds < 0) throw InputError("[bootstrap] expected a number of rounds, got {}", options.rounds);
-  if (!(options.level > 0 && options.level < 1)) throw InputError("[bootstrap] expected a level in (0, 1), got {}", options.level);
+  if (!(options.level > 0 && options.level < 1))
+    throw InputError("[bootstrap] expected a level in (0, 1), got {}", options.level);
 }
 
 Scored::Scored() : Scored(kNan, kNan, kNan) {}
@@ -70,7 +71,10 @@ int64_t binomial_quantile(int64_t n, double p, double z) {
 }
 
 TopDraws::TopDraws(int64_t n, int64_t top, int64_t rounds, Key key)
-    : top_(std::clamp<int64_t>(top, 1, n)), rounds_(rounds), reach_(top_), ranks_(static_cast<size_t>(top_ * (rounds + 1))) {
+    : top_(std::clamp<int64_t>(top, 1, n)),
+      rounds_(rounds),
+      reach_(top_),
+      ranks_(static_cast<size_t>(top_ * (rounds + 1))) {
   std::iota(ranks_.end() - top_, ranks_.end(), 0);
   parallel_for(rounds_, [&](int64_t r) {
     const Key own = key.child(static_cast<uint64_t>(r));

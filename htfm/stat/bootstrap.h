@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "htfm/base/api.h"
 #include "htfm/base/random.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct BootstrapOptions {
   int64_t rounds = 200;  // 0: no intervals
@@ -29,21 +30,24 @@ struct Scored {
 /// Percentiles of the rounds' values, those that are not finite left out; none where these are half of them or more.
 Scored percentile_interval(double value, std::vector<double> rounds, double level);
 
-/// For scores that are distances: rounds add their noise to that of the sample, so percentiles lie too high. Reaches as far below the value
-/// as the upper percentile is above it, but not below 0; too wide rather than too narrow.
+/// For scores that are distances: rounds add their noise to that of the sample, so percentiles lie too high. Reaches as
+/// far below the value as the upper percentile is above it, but not below 0; too wide rather than too narrow.
 Scored reflected_interval(double value, std::vector<double> rounds, double level);
 
 /// The absolute value of a signed score.
 Scored magnitude(const Scored& score);
 
-/// Mean of scores and of their ends, as if their errors were the same: never too narrow. Those that are NaN are left out.
+/// Mean of scores and of their ends, as if their errors were the same: never too narrow. Those that are NaN are left
+/// out.
 Scored mean_of(std::span<const Scored> scores);
 
-/// The number that a Binomial(n, p) variable takes where a standard normal one takes z: exact for small means, Cornish-Fisher above.
+/// The number that a Binomial(n, p) variable takes where a standard normal one takes z: exact for small means,
+/// Cornish-Fisher above.
 int64_t binomial_quantile(int64_t n, double p, double z);
 
-/// The largest rows of resamples of n rows: in each round the ranks, from the top, of its `top` largest in the sample, ascending. Exact:
-/// the order statistics of n uniform numbers are partial sums of exponential ones. One object serves every statistic of the rows.
+/// The largest rows of resamples of n rows: in each round the ranks, from the top, of its `top` largest in the sample,
+/// ascending. Exact: the order statistics of n uniform numbers are partial sums of exponential ones. One object serves
+/// every statistic of the rows.
 class TopDraws {
  public:
   TopDraws(int64_t n, int64_t top, int64_t rounds, Key key);
@@ -61,4 +65,4 @@ class TopDraws {
   std::vector<int32_t> ranks_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -74,7 +74,8 @@ TailEstimate moment_estimate(std::span<const double> sorted, int64_t k, double l
   if (!(spread > 0)) return estimate;
   const double g = first + 1 - 0.5 / spread;
   // Asymptotic variance (Dekkers, Einmahl, de Haan 1989).
-  const double variance = g >= 0 ? 1 + g * g : (1 - g) * (1 - g) * (1 - 2 * g) * (1 - g + 6 * g * g) / ((1 - 3 * g) * (1 - 4 * g));
+  const double variance =
+      g >= 0 ? 1 + g * g : (1 - g) * (1 - g) * (1 - 2 * g) * (1 - g + 6 * g * g) / ((1 - 3 * g) * (1 - 4 * g));
   estimate.gamma = g;
   estimate.standard_error = std::sqrt(variance / count);
   estimate.gamma_interval = around(g, estimate.standard_error, level);

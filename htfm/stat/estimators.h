@@ -1,11 +1,14 @@
-// Estimates of the extreme value index gamma = 1 / tail index from the k largest of a sample: Hill, moment and generalised Pareto.
+// Estimates of the extreme value index gamma = 1 / tail index from the k largest of a sample: Hill, moment and
+// generalised Pareto.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 struct Interval {
   double lower = 0, upper = 0;
@@ -15,7 +18,8 @@ struct Interval {
 /// Quantile of the standard normal law; `level` in (0, 1).
 double normal_quantile(double level);
 
-/// An estimate of gamma, and what it says of the tail index 1 / gamma. NaN where the tail is too short or without spread.
+/// An estimate of gamma, and what it says of the tail index 1 / gamma. NaN where the tail is too short or without
+/// spread.
 struct TailEstimate {
   double gamma = 0, standard_error = 0;
   Interval gamma_interval;
@@ -31,13 +35,14 @@ struct TailEstimate {
 /// The interval of 1 / gamma for an interval of gamma: infinite where gamma reaches 0.
 Interval index_interval(const Interval& gamma);
 
-/// All of them look at the k largest of ascending values relative to the next one, the threshold; intervals have the stated level.
-/// Hill's estimate, for positive gamma alone.
+/// All of them look at the k largest of ascending values relative to the next one, the threshold; intervals have the
+/// stated level. Hill's estimate, for positive gamma alone.
 TailEstimate hill_estimate(std::span<const double> sorted, int64_t k, double level = 0.95);
 /// Dekkers, Einmahl and de Haan's moment estimate, for any gamma. The threshold must be positive.
 TailEstimate moment_estimate(std::span<const double> sorted, int64_t k, double level = 0.95);
 
-/// The generalised Pareto law of the excesses over a threshold, P(Y > y) = (1 + shape y / scale)^(-1/shape), fitted by maximum likelihood.
+/// The generalised Pareto law of the excesses over a threshold, P(Y > y) = (1 + shape y / scale)^(-1/shape), fitted by
+/// maximum likelihood.
 struct GpdFit {
   double shape = 0, scale = 0, threshold = 0;
   double log_likelihood = 0;
@@ -59,13 +64,15 @@ struct GpdFit {
 
 inline constexpr double kSmallestShape = -0.5;  // below it the likelihood is not regular
 
-/// Fits the excesses of the k largest of ascending values over the next one; shape in [-0.5, 10]. NaN where k < 5 or they are all equal.
+/// Fits the excesses of the k largest of ascending values over the next one; shape in [-0.5, 10]. NaN where k < 5 or
+/// they are all equal.
 GpdFit fit_gpd(std::span<const double> sorted, int64_t k);
 
 /// The same with a given positive shape: only the scale is fitted.
 GpdFit fit_gpd_scale(std::span<const double> sorted, int64_t k, double shape);
 
-/// The shapes that the likelihood ratio does not reject, the scale being fitted to each: asymmetric, and better than Wald's for small k.
+/// The shapes that the likelihood ratio does not reject, the scale being fitted to each: asymmetric, and better than
+/// Wald's for small k.
 Interval gpd_profile_interval(std::span<const double> sorted, const GpdFit& fit, double level = 0.95);
 
 /// The same for the value that is exceeded with probability p.
@@ -74,4 +81,4 @@ Interval gpd_quantile_interval(std::span<const double> sorted, const GpdFit& fit
 /// Twice the log-likelihood lost by fixing the shape, with the sign of fit.shape - shape.
 double gpd_signed_deviance(std::span<const double> sorted, const GpdFit& fit, double shape);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -1,5 +1,5 @@
-// Maximum likelihood of the generalised Pareto law. With theta = shape / scale the likelihood is maximal in the shape at the mean of
-// log(1 + theta y), which leaves one unknown (Grimshaw 1993).
+// Maximum likelihood of the generalised Pareto law. With theta = shape / scale the likelihood is maximal in the shape
+// at the mean of log(1 + theta y), which leaves one unknown (Grimshaw 1993).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,18 +32,21 @@ GpdFit fit_gpd(std::span<const double> sorted, int64_t k) {
   if (!(e.unit > 0) || !std::isfinite(e.unit) || sorted.back() == sorted[static_cast<size_t>(n - k)]) return fit;
   const auto shape_at = [&](double s) { return std::expm1(s) * e.mean_log_over(std::expm1(s)); };  // grows with s
   const double lowest = gpd::bisect([&](double s) { return shape_at(s) - kSmallestShape; }, -40, 0, 1e-9);
-  const double highest = shape_at(kLargestLog) < gpd::kLargestShape
-                             ? kLargestLog
-                             : gpd::bisect([&](double s) { return shape_at(s) - gpd::kLargestShape; }, 0, kLargestLog, 1e-6);
+  const double highest =
+      shape_at(kLargestLog) < gpd::kLargestShape
+          ? kLargestLog
+          : gpd::bisect([&](double s) { return shape_at(s) - gpd::kLargestShape; }, 0, kLargestLog, 1e-6);
   // The profile may have a second maximum at small shapes: a coarse grid finds the right one.
   constexpr int points = 24;
-  const auto at = [&](int i) { return lowest + (highest - lowest) * std::pow(static_cast<double>(i) / (points - 1), 2); };
+  const auto at = [&](int i) {
+    return lowest + (highest - lowest) * std::pow(static_cast<double>(i) / (points - 1), 2);
+  };
   int best = 0;
   double value = -std::numeric_limits<double>::infinity();
   for (int i = 0; i < points; ++i)
     if (const double l = profile(e, at(i)); l > value) value = l, best = i;
-  const double s =
-      gpd::maximise([&](double x) { return profile(e, x); }, at(std::max(best - 1, 0)), at(std::min(best + 1, points - 1)), 1e-8);
+  const double s = gpd::maximise([&](double x) { return profile(e, x); }, at(std::max(best - 1, 0)),
+                                 at(std::min(best + 1, points - 1)), 1e-8);
   const double theta = std::expm1(s), scale = e.mean_log_over(theta);
   fit.shape = theta * scale;
   double log_scale = std::log(scale), best_value = profile(e, s);
@@ -102,12 +105,13 @@ Interval GpdFit::quantile_interval(double p, double level) const {
   const double m = k / (count * p), l = std::log(m), power = std::pow(m, shape);
   // Derivatives of the excess in shape, scale and the share k / n of exceedances.
   const double x = shape * l;
-  const double in_shape = std::abs(x) < 1e-4 ? scale * l * l * (0.5 + x / 3) : scale * (power * l - (power - 1) / shape) / shape;
+  const double in_shape =
+      std::abs(x) < 1e-4 ? scale * l * l * (0.5 + x / 3) : scale * (power * l - (power - 1) / shape) / shape;
   const double in_scale = excess / scale, in_share = scale * power * count / k;
   const std::array<double, 3> c = covariance();
   const double share_variance = k / count * (1 - k / count) / count;
-  const double variance =
-      in_shape * in_shape * c[0] + 2 * in_shape * in_scale * c[1] + in_scale * in_scale * c[2] + in_share * in_share * share_variance;
+  const double variance = in_shape * in_shape * c[0] + 2 * in_shape * in_scale * c[1] + in_scale * in_scale * c[2] +
+                          in_share * in_share * share_variance;
   const double half = normal_quantile(0.5 + level / 2) * std::sqrt(variance) / excess;
   return {threshold + excess * std::exp(-half), threshold + excess * std::exp(half)};
 }

@@ -34,7 +34,9 @@ Interval gpd_profile_interval(std::span<const double> sorted, const GpdFit& fit,
   const gpd::Excesses e(sorted, fit.exceedances);
   const double lowest_value = top_of(fit, e) - slack(e, level), at_fit = std::log(fit.scale / e.unit);
   double log_scale = at_fit;
-  const auto inside = [&](double shape) { return e.best_for_shape(shape, log_scale) - lowest_value; };  // >= 0 in the interval
+  const auto inside = [&](double shape) {
+    return e.best_for_shape(shape, log_scale) - lowest_value;
+  };  // >= 0 in the interval
   const double step = (1 + fit.shape) / std::sqrt(e.count());
   double lower = fit.shape, upper = fit.shape;
   do lower -= step;

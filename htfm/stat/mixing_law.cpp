@@ -13,7 +13,8 @@ namespace {
 /// Density of log chi^2_dim.
 struct LogChiSquare {
   double half, norm;
-  explicit LogChiSquare(int64_t dim) : half(0.5 * static_cast<double>(dim)), norm(-half * std::log(2.0) - std::lgamma(half)) {}
+  explicit LogChiSquare(int64_t dim)
+      : half(0.5 * static_cast<double>(dim)), norm(-half * std::log(2.0) - std::lgamma(half)) {}
   double operator()(double s) const { return std::exp(half * s - 0.5 * std::exp(s) + norm); }
   /// Its standard deviation, sqrt(trigamma(dim / 2)).
   double deviation() const {
@@ -26,7 +27,8 @@ struct LogChiSquare {
   double log_breiman(double a) const { return std::log(2.0) + (std::lgamma(half + a) - std::lgamma(half)) / a; }
 };
 
-/// Where the fitted law of the radius is a power law to within a tenth of its local index, with at least 30 values beyond.
+/// Where the fitted law of the radius is a power law to within a tenth of its local index, with at least 30 values
+/// beyond.
 double join_radius(std::span<const double> sorted, const TailChoice& tail) {
   const GpdFit& f = tail.fit;
   double join = f.threshold;
@@ -43,7 +45,8 @@ class Mixture {
   std::vector<double> far;     // density in bin b given the tail; empty where there is none
   int64_t cells = 0;
 
-  /// One step of expectation and maximisation, then a little smoothing over neighbours; returns the log-likelihood before it.
+  /// One step of expectation and maximisation, then a little smoothing over neighbours; returns the log-likelihood
+  /// before it.
   double step(std::vector<double>& weight, double smoothing) {
     const auto bins = static_cast<int64_t>(seen.size());
     next_.assign(weight.size(), 0.0);
@@ -67,8 +70,8 @@ class Mixture {
     return value;
   }
 
-  /// Steps until the log-likelihood (of all observations, n of them) hardly grows; every third step goes as far as the last two suggest
-  /// (Varadhan and Roland's squared extrapolation). Returns the mean log-likelihood.
+  /// Steps until the log-likelihood (of all observations, n of them) hardly grows; every third step goes as far as the
+  /// last two suggest (Varadhan and Roland's squared extrapolation). Returns the mean log-likelihood.
   double climb(std::vector<double>& weight, double smoothing, double n, int64_t steps) {
     find_support();
     double value = 0, before = -std::numeric_limits<double>::infinity();
@@ -89,7 +92,8 @@ class Mixture {
       std::vector<double> ahead(weight.size());
       double sum = 0;
       for (size_t j = 0; j < weight.size(); ++j) {
-        const double x = zero[j] + 2 * length * (one[j] - zero[j]) + length * length * (weight[j] - 2 * one[j] + zero[j]);
+        const double x =
+            zero[j] + 2 * length * (one[j] - zero[j]) + length * length * (weight[j] - 2 * one[j] + zero[j]);
         sum += ahead[j] = std::max(x, 0.1 * weight[j]);
       }
       for (double& x : ahead) x /= sum;
@@ -125,11 +129,13 @@ class Mixture {
 
 }  // namespace
 
-MixingLaw fit_mixing_law(std::span<const double> sorted, int64_t dim, const TailChoice& tail, bool heavy, const MixingOptions& options) {
+MixingLaw fit_mixing_law(std::span<const double> sorted, int64_t dim, const TailChoice& tail, bool heavy,
+                         const MixingOptions& options) {
   const auto first = std::upper_bound(sorted.begin(), sorted.end(), 0.0);
   const auto positive = sorted.subspan(static_cast<size_t>(first - sorted.begin()));
   if (positive.size() < 10)
-    throw InputError("[clock.family] expected at least 10 rows away from their centre to fit a clock to, got {}", positive.size());
+    throw InputError("[clock.family] expected at least 10 rows away from their centre to fit a clock to, got {}",
+                     positive.size());
   const LogChiSquare noise(dim);
   const double deviation = noise.deviation(), step = deviation / 8;
   const auto log_square = [](double r) { return 2 * std::log(r); };
@@ -142,8 +148,8 @@ MixingLaw fit_mixing_law(std::span<const double> sorted, int64_t dim, const Tail
   const double lowest = log_square(quantile_of_sorted(positive, 0.002));
   const double end = heavy ? log_square(out.join) - noise.log_breiman(exponent)
                            : log_square(positive.back()) - std::log(static_cast<double>(dim)) + deviation;
-  const double begin =
-      std::min(log_square(quantile_of_sorted(positive, 0.02)) - std::log(static_cast<double>(dim)) - deviation, end - 4 * step);
+  const double begin = std::min(
+      log_square(quantile_of_sorted(positive, 0.02)) - std::log(static_cast<double>(dim)) - deviation, end - 4 * step);
   const auto cells = static_cast<int64_t>(std::ceil((end - begin) / step));
   const double start = end - static_cast<double>(cells) * step;  // of the first cell
 
@@ -179,7 +185,8 @@ MixingLaw fit_mixing_law(std::span<const double> sorted, int64_t dim, const Tail
     mixture.far.assign(static_cast<size_t>(bins), 0.0);
     for (int64_t b = 0; b < bins; ++b) {
       const double y = static_cast<double>(b - shift - cells) * step + 0.5 * step;  // relative to the join
-      for (double t = 0.125 * step; t < y + 4 * deviation + 40 * deviation / noise.half && t < 40 / exponent; t += 0.25 * step)
+      for (double t = 0.125 * step; t < y + 4 * deviation + 40 * deviation / noise.half && t < 40 / exponent;
+           t += 0.25 * step)
         mixture.far[static_cast<size_t>(b)] += exponent * std::exp(-exponent * t) * noise(y - t) * 0.25 * step;
     }
   }

@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 struct HillIndex {
   double index = 0;           // NaN where the tail is too short: fewer than 2 points, or no spread
@@ -19,11 +21,12 @@ HillIndex hill_index(std::span<const double> sorted, int64_t points);
 /// Quantile of ascending values, linear between order statistics.
 double quantile_of_sorted(std::span<const double> sorted, double level);
 
-/// Share of the values that are at least as large, at up to `points` order statistics evenly spaced on the log of their rank.
+/// Share of the values that are at least as large, at up to `points` order statistics evenly spaced on the log of their
+/// rank.
 struct SurvivalCurve {
   std::vector<double> value;     // ascending
   std::vector<double> survival;  // of n values: from about 1 down to 1/n
 };
 SurvivalCurve survival_curve(std::span<const double> sorted, int64_t points);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

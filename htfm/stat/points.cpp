@@ -14,7 +14,8 @@ Points copy_rows(const at::Tensor& tensor, std::string_view what) {
   if (!tensor.defined() || tensor.dim() < 1) throw InputError("[{}] expected an array of points, got a scalar", what);
   if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble)
     throw InputError("[{}] expected float32 or float64, got {}", what, c10::toString(tensor.scalar_type()));
-  if (tensor.numel() == 0) throw InputError("[{}] expected at least one point with one coordinate, got an empty array", what);
+  if (tensor.numel() == 0)
+    throw InputError("[{}] expected at least one point with one coordinate, got an empty array", what);
   const at::Tensor rows = tensor.detach().to(at::kCPU, at::kDouble).contiguous();
   Points points;
   points.n = rows.size(0);
@@ -36,7 +37,8 @@ Points to_points(const at::Tensor& tensor, std::string_view what) {
   Points points = copy_rows(tensor, what);
   for (int64_t i = 0; i < points.n; ++i)
     if (!usable(points.row(i), points.dim))
-      throw InputError("[{}] expected finite coordinates of at most {} in magnitude, got another in row {}", what, kLargestCoordinate, i);
+      throw InputError("[{}] expected finite coordinates of at most {} in magnitude, got another in row {}", what,
+                       kLargestCoordinate, i);
   return points;
 }
 
@@ -55,7 +57,8 @@ Points to_finite_points(const at::Tensor& tensor, std::string_view what, int64_t
 }
 
 void check_same_dimension(const Points& real, const Points& fake, std::string_view where) {
-  if (real.dim != fake.dim) throw InputError("[{}] expected sets of one dimension, got {} (real) and {} (fake)", where, real.dim, fake.dim);
+  if (real.dim != fake.dim)
+    throw InputError("[{}] expected sets of one dimension, got {} (real) and {} (fake)", where, real.dim, fake.dim);
 }
 
 Points first_points(const Points& points, int64_t n) {
@@ -73,7 +76,8 @@ std::vector<double> coordinate_medians(const Points& points) {
     for (int64_t i = 0; i < points.n; ++i) values[static_cast<size_t>(i)] = points.row(i)[d];
     const auto upper = values.begin() + points.n / 2;
     std::nth_element(values.begin(), upper, values.end());
-    center[static_cast<size_t>(d)] = points.n % 2 ? *upper : std::midpoint(*std::max_element(values.begin(), upper), *upper);
+    center[static_cast<size_t>(d)] =
+        points.n % 2 ? *upper : std::midpoint(*std::max_element(values.begin(), upper), *upper);
   });
   return center;
 }

@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
 
-/// Points row by row. Every coordinate is finite and below kLargestCoordinate, so that squared distances cannot overflow.
+namespace htfm HTFM_PUBLIC {
+
+/// Points row by row. Every coordinate is finite and below kLargestCoordinate, so that squared distances cannot
+/// overflow.
 struct Points {
   int64_t n = 0;
   int64_t dim = 0;
@@ -21,8 +24,8 @@ struct Points {
 
 inline constexpr double kLargestCoordinate = 1e150;
 
-/// Reads a float32 or float64 tensor, first axis points, other axes flattened. A bad coordinate is an InputError that names `what` and its
-/// row.
+/// Reads a float32 or float64 tensor, first axis points, other axes flattened. A bad coordinate is an InputError that
+/// names `what` and its row.
 Points to_points(const at::Tensor& tensor, std::string_view what);
 
 /// The same, but leaves out rows with a coordinate that is not finite (or beyond kLargestCoordinate) and counts them.
@@ -47,4 +50,4 @@ double distance(const T* x, const std::vector<double>& centre) {
 /// Distances of the points from a centre.
 std::vector<double> distances_from(const Points& points, const std::vector<double>& center);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

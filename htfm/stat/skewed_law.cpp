@@ -24,12 +24,14 @@ struct Whitened {
   std::vector<double> skew;
   double skew_square = 0;
 
-  explicit Whitened(const SkewedLaw& law) : skew(law.skew) { skew_square = solve_lower(law.root, law.dim(), skew.data(), skew.data()); }
+  explicit Whitened(const SkewedLaw& law) : skew(law.skew) {
+    skew_square = solve_lower(law.root, law.dim(), skew.data(), skew.data());
+  }
 };
 
 // Log-density of a row and the moments of V given it; scratch holds dim numbers.
-double row_moments(const SkewedLaw& law, const MixingPrior& prior, const Whitened& w, const double* row, double* scratch,
-                   GigMoments& given) {
+double row_moments(const SkewedLaw& law, const MixingPrior& prior, const Whitened& w, const double* row,
+                   double* scratch, GigMoments& given) {
   const int64_t dim = law.dim();
   for (int64_t k = 0; k < dim; ++k) scratch[k] = row[k] - law.location[k];
   const double square = solve_lower(law.root, dim, scratch, scratch);
@@ -58,8 +60,8 @@ SkewedLaw first_guess(const SkewedFamily& family, const at::Tensor& x) {
 }  // namespace
 
 GigMoments gig_moments(double lambda, double chi, double psi) {
-  // About the mode of log V the integrand is exp(h(s)), h(s) = lambda s - a (e^-s - 1) - b (e^s - 1); the trapezoidal rule is as good as
-  // exact for it, its error being that of a strip of analyticity.
+  // About the mode of log V the integrand is exp(h(s)), h(s) = lambda s - a (e^-s - 1) - b (e^s - 1); the trapezoidal
+  // rule is as good as exact for it, its error being that of a strip of analyticity.
   const double w = std::sqrt(lambda * lambda + chi * psi), mode = lambda < 0 ? chi / (w - lambda) : (w + lambda) / psi;
   const double a = chi / (2 * mode), b = psi * mode / 2, step = 0.4 / std::sqrt(std::max(w, 1.0));
   constexpr double kFar = 60, kSmall = -34;
@@ -75,7 +77,8 @@ GigMoments gig_moments(double lambda, double chi, double psi) {
       sum += value, up += value * power, down += value / power, log += sign * s * value;
     }
   }
-  return {mode * up / sum, down / sum / mode, std::log(mode) + log / sum, lambda * std::log(mode) - a - b + std::log(step * sum)};
+  return {mode * up / sum, down / sum / mode, std::log(mode) + log / sum,
+          lambda * std::log(mode) - a - b + std::log(step * sum)};
 }
 
 std::span<const SkewedFamily> skewed_families() {
@@ -95,7 +98,9 @@ std::span<const SkewedFamily> skewed_families() {
        [](double k) {
          return MixingPrior{-0.5, k, k, std::log(k / (2 * M_PI)) / 2 + k};
        },
-       [](const MixingMoments& m) { return std::clamp(1 / std::max(m.v + m.inverse - 2, 1e-12), kLeastShape, kMostShape); }},
+       [](const MixingMoments& m) {
+         return std::clamp(1 / std::max(m.v + m.inverse - 2, 1e-12), kLeastShape, kMostShape);
+       }},
   };
   return list;
 }
@@ -118,7 +123,8 @@ double SkewedLaw::log_density(const double* row) const {
 
 SkewedLaw fit_skewed_law(const SkewedFamily& family, const at::Tensor& rows, bool symmetric, const SkewedLaw* start) {
   if (rows.dim() != 2 || rows.size(0) <= rows.size(1) + 1)
-    throw InputError("[skewed law] expected more rows than columns, got {} x {}", rows.size(0), rows.dim() > 1 ? rows.size(1) : 1);
+    throw InputError("[skewed law] expected more rows than columns, got {} x {}", rows.size(0),
+                     rows.dim() > 1 ? rows.size(1) : 1);
   const at::Tensor held = thinned(rows);
   const double* x = held.const_data_ptr<double>();
   const int64_t n = held.size(0), dim = held.size(1);
@@ -135,7 +141,8 @@ SkewedLaw fit_skewed_law(const SkewedFamily& family, const at::Tensor& rows, boo
     const Whitened whitened(law);
     parallel_ranges(n, 512, [&](int64_t first, int64_t last) {
       std::vector<double> scratch(static_cast<size_t>(dim));
-      for (int64_t i = first; i < last; ++i) density[i] = row_moments(law, prior, whitened, x + i * dim, scratch.data(), given[i]);
+      for (int64_t i = first; i < last; ++i)
+        density[i] = row_moments(law, prior, whitened, x + i * dim, scratch.data(), given[i]);
     });
     law.log_likelihood = 0;
     for (const double l : density) law.log_likelihood += l;

@@ -1,5 +1,5 @@
-// Skewed laws of a table by maximum likelihood: X = location + skew V + sqrt(V) root z, normal given V, with V of a named law. They are the
-// sources of the same names (htfm/source/source_mean.h).
+// Skewed laws of a table by maximum likelihood: X = location + skew V + sqrt(V) root z, normal given V, with V of a
+// named law. They are the sources of the same names (htfm/source/source_mean.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,8 @@
 
 namespace htfm {
 
-/// The density v^(lambda-1) exp(-(chi/v + psi v)/2) times exp(log_constant): the laws of V that stay of this form given a row.
+/// The density v^(lambda-1) exp(-(chi/v + psi v)/2) times exp(log_constant): the laws of V that stay of this form given
+/// a row.
 struct MixingPrior {
   double lambda, chi, psi, log_constant;
 };
@@ -46,9 +47,10 @@ struct SkewedLaw {
   double log_density(const double* row) const;
 };
 
-/// Fits a family to rows n x dim (float32 or float64, n > dim + 1) by EM; where `symmetric` the skew stays 0. A fit that begins at the
-/// symmetric one is never less likely: `start` may be that.
-SkewedLaw fit_skewed_law(const SkewedFamily& family, const at::Tensor& rows, bool symmetric = false, const SkewedLaw* start = nullptr);
+/// Fits a family to rows n x dim (float32 or float64, n > dim + 1) by EM; where `symmetric` the skew stays 0. A fit
+/// that begins at the symmetric one is never less likely: `start` may be that.
+SkewedLaw fit_skewed_law(const SkewedFamily& family, const at::Tensor& rows, bool symmetric = false,
+                         const SkewedLaw* start = nullptr);
 
 /// Mean of V, 1/V and log V, and the logarithm of the integral, for the density v^(lambda-1) exp(-(chi/v + psi v)/2).
 struct GigMoments {

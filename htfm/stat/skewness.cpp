@@ -24,7 +24,8 @@ struct ThreeQuantiles {
   std::array<double, 3> slope;
   double n;
 
-  // The standard error of a function of the three with this gradient: the levels have covariance a (1 - b) / n for a <= b.
+  // The standard error of a function of the three with this gradient: the levels have covariance a (1 - b) / n for a <=
+  // b.
   double standard_error(const std::array<double, 3>& gradient) const {
     const std::array<double, 3> at{p, 0.5, 1 - p};
     double variance = 0;
@@ -58,7 +59,8 @@ const char* skew_verdict_name(SkewVerdict verdict) {
   }
 }
 
-Skewness find_skewness(std::span<const double> sorted, const TailChoice& above, const TailChoice& below, double level, double chance) {
+Skewness find_skewness(std::span<const double> sorted, const TailChoice& above, const TailChoice& below, double level,
+                       double chance) {
   Skewness out;
   const auto n = static_cast<double>(sorted.size());
   if (static_cast<int64_t>(sorted.size()) < kFewestRows) {
@@ -98,10 +100,11 @@ Skewness find_skewness(std::span<const double> sorted, const TailChoice& above, 
   const bool upward = by_ratio <= by_index ? log_ratio > 0 : out.gamma_difference > 0;
   out.verdict = out.p_value >= chance ? SkewVerdict::symmetric : upward ? SkewVerdict::above : SkewVerdict::below;
   const std::string figures = fmt::format(
-      "a share of {:.2g} lies beyond distances whose ratio, above over below, is {:.3g} ({:.3g} to {:.3g}); gamma differs by {:+.2g} "
+      "a share of {:.2g} lies beyond distances whose ratio, above over below, is {:.3g} ({:.3g} to {:.3g}); gamma "
+      "differs by {:+.2g} "
       "({:+.2g} to {:+.2g}); p = {:.2g}",
-      out.share, out.ratio, out.ratio_interval.lower, out.ratio_interval.upper, out.gamma_difference, out.gamma_interval.lower,
-      out.gamma_interval.upper, out.p_value);
+      out.share, out.ratio, out.ratio_interval.lower, out.ratio_interval.upper, out.gamma_difference,
+      out.gamma_interval.lower, out.gamma_interval.upper, out.p_value);
   out.sentence = out.skewed() ? fmt::format("skewed, {}: {}", skew_verdict_name(out.verdict), figures)
                               : fmt::format("nothing speaks against tails that are alike: {}", figures);
   return out;

@@ -5,9 +5,10 @@
 #include <span>
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/stat/threshold.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 enum class SkewVerdict { symmetric, above, below, unclear };
 const char* skew_verdict_name(SkewVerdict verdict);
@@ -29,8 +30,9 @@ struct Skewness {
   bool skewed() const { return verdict == SkewVerdict::above || verdict == SkewVerdict::below; }
 };
 
-/// Compares the sides of ascending values. `above`, `below`: the thresholds chosen for their distances from the median. `chance`: how often
-/// a symmetric column may be called skewed.
-Skewness find_skewness(std::span<const double> sorted, const TailChoice& above, const TailChoice& below, double level, double chance);
+/// Compares the sides of ascending values. `above`, `below`: the thresholds chosen for their distances from the median.
+/// `chance`: how often a symmetric column may be called skewed.
+Skewness find_skewness(std::span<const double> sorted, const TailChoice& above, const TailChoice& below, double level,
+                       double chance);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -18,7 +18,8 @@ constexpr int64_t kMostStudentRows = 50000;
 constexpr int64_t kMostRounds = 500;
 
 // |root^-1 (x - centre)|^2.
-double squared_distance(const double* x, const std::vector<double>& centre, const std::vector<double>& root, double* scratch) {
+double squared_distance(const double* x, const std::vector<double>& centre, const std::vector<double>& root,
+                        double* scratch) {
   const auto dim = static_cast<int64_t>(centre.size());
   for (int64_t i = 0; i < dim; ++i) scratch[i] = x[i] - centre[i];
   return solve_lower(root, dim, scratch, scratch);
@@ -34,8 +35,8 @@ double log_likelihood(double nu, const std::vector<double>& squares, int64_t dim
 
 // The freedom with the largest likelihood.
 double best_freedom(const std::vector<double>& squares, int64_t dim) {
-  return std::exp(maximise([&](double log_nu) { return log_likelihood(std::exp(log_nu), squares, dim); }, std::log(StudentT::kLeastFreedom),
-                           std::log(StudentT::kMostFreedom), 1e-7));
+  return std::exp(maximise([&](double log_nu) { return log_likelihood(std::exp(log_nu), squares, dim); },
+                           std::log(StudentT::kLeastFreedom), std::log(StudentT::kMostFreedom), 1e-7));
 }
 
 double median_of(std::vector<double>& v) {
@@ -43,7 +44,8 @@ double median_of(std::vector<double>& v) {
   return v[v.size() / 2];
 }
 
-// Rows in units of each column's median and median distance, so that the iteration starts near its end and columns weigh alike.
+// Rows in units of each column's median and median distance, so that the iteration starts near its end and columns
+// weigh alike.
 struct Standardised {
   std::vector<double> x, centre, scale;
   int64_t n, dim;
@@ -84,7 +86,9 @@ double StudentT::squared_distance(const double* row) const {
   return htfm::squared_distance(row, location, root, scratch.data());
 }
 
-double StudentT::whiten(const double* row, double* out) const { return htfm::squared_distance(row, location, root, out); }
+double StudentT::whiten(const double* row, double* out) const {
+  return htfm::squared_distance(row, location, root, out);
+}
 
 double StudentT::log_density(const double* row) const {
   return htfm::log_likelihood(nu, {squared_distance(row)}, dim()) - log_determinant(root, dim());
@@ -124,7 +128,8 @@ StudentT fit_student_t(const at::Tensor& rows) {
   std::vector<double> squares(static_cast<size_t>(n)), scratch(static_cast<size_t>(dim)), scatter;
   double before = -std::numeric_limits<double>::infinity();
   for (; law.rounds < kMostRounds; ++law.rounds) {
-    for (int64_t i = 0; i < n; ++i) squares[i] = squared_distance(s.x.data() + i * dim, law.location, law.root, scratch.data());
+    for (int64_t i = 0; i < n; ++i)
+      squares[i] = squared_distance(s.x.data() + i * dim, law.location, law.root, scratch.data());
     if (law.rounds > 0) law.nu = best_freedom(squares, dim);
     law.log_likelihood = log_likelihood(law.nu, squares, dim) - static_cast<double>(n) * log_determinant(law.root, dim);
     if (std::abs(law.log_likelihood - before) < 1e-9 * (1 + std::abs(law.log_likelihood))) {

@@ -33,9 +33,9 @@ struct StudentT {
   at::Tensor sample(Key key, int64_t n) const;
 };
 
-/// Fits location, scatter and degrees of freedom to n x dim rows (float64, finite, n > dim) by the ECME iteration of Liu and Rubin:
-/// weighted mean and scatter, then the freedom that maximises the likelihood itself. A direction without spread gets a scatter of 1e-8 of
-/// the columns' own. More than 50,000 rows are thinned.
+/// Fits location, scatter and degrees of freedom to n x dim rows (float64, finite, n > dim) by the ECME iteration of
+/// Liu and Rubin: weighted mean and scatter, then the freedom that maximises the likelihood itself. A direction without
+/// spread gets a scatter of 1e-8 of the columns' own. More than 50,000 rows are thinned.
 StudentT fit_student_t(const at::Tensor& rows);
 
 }  // namespace htfm

@@ -12,10 +12,11 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// log P(statistic > a) = -rate (a - 0.093), the rate depending on the shape. Fitted to 4,000 draws of 300 excesses for each shape; the
-/// law is within a percent of it between p = 0.5 and p = 0.01 for 30 excesses as well.
+/// log P(statistic > a) = -rate (a - 0.093), the rate depending on the shape. Fitted to 4,000 draws of 300 excesses for
+/// each shape; the law is within a percent of it between p = 0.5 and p = 0.01 for 30 excesses as well.
 double rate_of_statistic(double shape) {
-  constexpr std::array<double, 9> at{-0.4, -0.2, 0, 0.2, 0.4, 0.7, 1, 1.5, 2.5}, rate{8.15, 9.7, 10.7, 11.6, 12.3, 12.4, 12, 11.7, 11.2};
+  constexpr std::array<double, 9> at{-0.4, -0.2, 0, 0.2, 0.4, 0.7, 1, 1.5, 2.5},
+      rate{8.15, 9.7, 10.7, 11.6, 12.3, 12.4, 12, 11.7, 11.2};
   if (shape <= at.front()) return rate.front();
   for (size_t i = 1; i < at.size(); ++i)
     if (shape < at[i]) return std::lerp(rate[i - 1], rate[i], (shape - at[i - 1]) / (at[i] - at[i - 1]));
@@ -41,7 +42,8 @@ std::vector<int64_t> candidates(int64_t n, const ThresholdOptions& options) {
   const auto count = static_cast<double>(n);
   const double largest = std::max(options.largest_share * count, std::min(count / 3, 150.0));
   std::vector<int64_t> ks;
-  for (auto k = static_cast<double>(options.smallest); k <= largest && k < count; k = std::max(k + 1, std::floor(k * options.growth)))
+  for (auto k = static_cast<double>(options.smallest); k <= largest && k < count;
+       k = std::max(k + 1, std::floor(k * options.growth)))
     ks.push_back(static_cast<int64_t>(k));
   return ks;
 }
@@ -52,7 +54,8 @@ void check(const ThresholdOptions& o) {
     throw InputError("[tail.largest_share] expected a share in (0, 1), got {}", o.largest_share);
   if (o.smallest < 5) throw InputError("[tail.smallest] expected at least 5 exceedances, got {}", o.smallest);
   if (!(o.growth > 1)) throw InputError("[tail.growth] expected a ratio over 1, got {}", o.growth);
-  if (!(o.p_value >= 0 && o.p_value < 1)) throw InputError("[tail.p_value] expected a probability in [0, 1), got {}", o.p_value);
+  if (!(o.p_value >= 0 && o.p_value < 1))
+    throw InputError("[tail.p_value] expected a probability in [0, 1), got {}", o.p_value);
   if (!(o.allowance >= 0)) throw InputError("[tail.allowance] expected at least 0, got {}", o.allowance);
 }
 
@@ -83,8 +86,9 @@ TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptio
   for (const int64_t k : candidates(choice.n, options)) {
     const GpdFit fit = fit_gpd(sorted, k);
     if (std::isnan(fit.shape)) continue;
-    choice.path.push_back({k, fit.threshold, hill_estimate(sorted, k, options.level), moment_estimate(sorted, k, options.level),
-                           fit.estimate(options.level), gpd_p_value(sorted, fit)});
+    choice.path.push_back({k, fit.threshold, hill_estimate(sorted, k, options.level),
+                           moment_estimate(sorted, k, options.level), fit.estimate(options.level),
+                           gpd_p_value(sorted, fit)});
   }
   if (choice.path.empty()) {
     choice.explanation = fmt::format("{} values leave no tail of at least {} that differ.", choice.n, options.smallest);
@@ -113,7 +117,8 @@ TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptio
   choice.gamma_interval = gpd_profile_interval(sorted, choice.fit, wide);
   if (with_moment) widen(choice.gamma_interval, moment_estimate(sorted, choice.k, wide).gamma_interval);
   const int64_t half = std::max(choice.k / 2, options.smallest);
-  const TailEstimate moment = moment_estimate(sorted, half, options.level), hill = hill_estimate(sorted, half, options.level);
+  const TailEstimate moment = moment_estimate(sorted, half, options.level),
+                     hill = hill_estimate(sorted, half, options.level);
   Interval inner = gpd_profile_interval(sorted, fit_gpd(sorted, half), options.level);
   widen(inner, moment.gamma_interval);
   choice.hill_agrees = inner.lower > 0 && agree(hill, moment);
@@ -121,15 +126,17 @@ TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptio
   widen(choice.gamma_interval, inner);
 
   if (!choice.fits)
-    choice.explanation =
-        fmt::format("No generalised Pareto law fits even the {} largest of {} values (p = {:.2g}).", choice.k, choice.n, choice.p_value);
-  else if (last == choice.path.rbegin())
-    choice.explanation = fmt::format("A generalised Pareto law fits the {} largest of {} values (p = {:.2g}), the most that are looked at.",
+    choice.explanation = fmt::format("No generalised Pareto law fits even the {} largest of {} values (p = {:.2g}).",
                                      choice.k, choice.n, choice.p_value);
+  else if (last == choice.path.rbegin())
+    choice.explanation = fmt::format(
+        "A generalised Pareto law fits the {} largest of {} values (p = {:.2g}), the most that are looked at.",
+        choice.k, choice.n, choice.p_value);
   else
-    choice.explanation =
-        fmt::format("A generalised Pareto law fits the {} largest of {} values (p = {:.2g}) and no longer the {} largest (p = {:.2g}).",
-                    choice.k, choice.n, choice.p_value, std::prev(last)->k, std::prev(last)->p_value);
+    choice.explanation = fmt::format(
+        "A generalised Pareto law fits the {} largest of {} values (p = {:.2g}) and no longer the {} largest (p = "
+        "{:.2g}).",
+        choice.k, choice.n, choice.p_value, std::prev(last)->k, std::prev(last)->p_value);
   return choice;
 }
 

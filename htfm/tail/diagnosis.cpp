@@ -10,10 +10,10 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
-#include "htfm/stat/points.h"
-#include "htfm/stat/sort.h"
 #include "htfm/stat/order.h"
+#include "htfm/stat/points.h"
 #include "htfm/stat/scatter.h"
+#include "htfm/stat/sort.h"
 
 namespace htfm {
 namespace {
@@ -51,16 +51,19 @@ void judge(TailReport& report, const DiagnosisOptions& options) {
   }
   if (c.sampling.upper < options.light_gamma) {
     report.verdict = TailVerdict::light;
-    report.sentence = fmt::format("light: gamma at most {:.2g}, an index over {:.2g} if any ({:g} %). {}", c.sampling.upper,
-                                  1 / options.light_gamma, percent, c.explanation);
+    report.sentence = fmt::format("light: gamma at most {:.2g}, an index over {:.2g} if any ({:g} %). {}",
+                                  c.sampling.upper, 1 / options.light_gamma, percent, c.explanation);
   } else if (c.sampling.lower > 0) {
     report.verdict = TailVerdict::heavy;
-    report.sentence = fmt::format("heavy: tail index {:.3g} ({}). {}", c.index(), index_text(c.index_interval()), c.explanation);
+    report.sentence =
+        fmt::format("heavy: tail index {:.3g} ({}). {}", c.index(), index_text(c.index_interval()), c.explanation);
   } else {
     const double needed = exceedances_needed(c, options);
     report.sentence = fmt::format(
-        "too small to tell: gamma lies between {:.2g} and {:.2g} with {} exceedances; about {:.0f} would tell, from {:.2g} rows. {}",
-        c.sampling.lower, c.sampling.upper, c.k, needed, needed * static_cast<double>(c.n) / static_cast<double>(c.k), c.explanation);
+        "too small to tell: gamma lies between {:.2g} and {:.2g} with {} exceedances; about {:.0f} would tell, from "
+        "{:.2g} rows. {}",
+        c.sampling.lower, c.sampling.upper, c.k, needed, needed * static_cast<double>(c.n) / static_cast<double>(c.k),
+        c.explanation);
   }
 }
 
@@ -126,7 +129,8 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
   if (options.directions < 0) throw InputError("[tails] expected at least 0 directions, got {}", options.directions);
   if (!(options.skew_chance > 0 && options.skew_chance < 1))
     throw InputError("[tails] expected a chance of skewness between 0 and 1, got {}", options.skew_chance);
-  if (!(options.light_gamma > 0)) throw InputError("[tails] expected a positive gamma of light tails, got {}", options.light_gamma);
+  if (!(options.light_gamma > 0))
+    throw InputError("[tails] expected a positive gamma of light tails, got {}", options.light_gamma);
   const auto n = static_cast<size_t>(points.n), dim = static_cast<size_t>(points.dim);
   Diagnosis out;
   out.rows = points.n;
@@ -153,8 +157,8 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
       report.column = column;
       out.sides[2 * d + (sign > 0 ? 0 : 1)] = std::move(report);
     }
-    out.skewness[d] = find_skewness(ascending, out.sides[2 * d].choice, out.sides[2 * d + 1].choice, options.threshold.level,
-                                    options.skew_chance / static_cast<double>(dim));
+    out.skewness[d] = find_skewness(ascending, out.sides[2 * d].choice, out.sides[2 * d + 1].choice,
+                                    options.threshold.level, options.skew_chance / static_cast<double>(dim));
     out.skewness[d].name = name_of(d);
   });
   std::vector<size_t> used;
@@ -169,7 +173,8 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
   const size_t m = used.size();
   std::vector<double> z(n * m);
   for (size_t i = 0; i < n; ++i)
-    for (size_t j = 0; j < m; ++j) z[i * m + j] = (points.row(static_cast<int64_t>(i))[used[j]] - out.centre[used[j]]) / out.scale[used[j]];
+    for (size_t j = 0; j < m; ++j)
+      z[i * m + j] = (points.row(static_cast<int64_t>(i))[used[j]] - out.centre[used[j]]) / out.scale[used[j]];
   std::vector<double> radii(n);
   at::Tensor whitened;
   if (options.radius == RadiusKind::mahalanobis && m > 0) {
@@ -190,7 +195,8 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
     out.directions.resize(static_cast<size_t>(options.directions));
     parallel_for(options.directions, [&](int64_t k) {
       std::vector<double> u(m), side(n), scratch;
-      fill_normal(Key(options.seed).child("direction"), static_cast<uint64_t>(k) * m, static_cast<int64_t>(m), u.data());
+      fill_normal(Key(options.seed).child("direction"), static_cast<uint64_t>(k) * m, static_cast<int64_t>(m),
+                  u.data());
       double norm = 0;
       for (const double c : u) norm += c * c;
       for (double& c : u) c /= std::sqrt(norm);

@@ -14,10 +14,12 @@ constexpr int64_t kMostTested = 2000;  // rows that the test looks at: more woul
 constexpr int64_t kDraws = 59;
 
 double radial_likelihood(double nu, double log_scale, const std::vector<double>& squares, int64_t dim) {
-  const double d = static_cast<double>(dim), n = static_cast<double>(squares.size()), inverse = std::exp(-log_scale) / nu;
+  const double d = static_cast<double>(dim), n = static_cast<double>(squares.size()),
+               inverse = std::exp(-log_scale) / nu;
   double sum = 0;
   for (const double s : squares) sum += std::log1p(s * inverse);
-  return n * (std::lgamma((nu + d) / 2) - std::lgamma(nu / 2) - d / 2 * (std::log(nu) + log_scale)) - (nu + d) / 2 * sum;
+  return n * (std::lgamma((nu + d) / 2) - std::lgamma(nu / 2) - d / 2 * (std::log(nu) + log_scale)) -
+         (nu + d) / 2 * sum;
 }
 
 double best_log_scale(double nu, const std::vector<double>& squares, int64_t dim, double tolerance) {
@@ -33,7 +35,8 @@ Radial fit_radial(const std::vector<double>& squares, int64_t dim, double tolera
     const double nu = std::exp(log_nu);
     return radial_likelihood(nu, best_log_scale(nu, squares, dim, tolerance), squares, dim);
   };
-  const double nu = std::exp(maximise(profile, std::log(StudentT::kLeastFreedom), std::log(StudentT::kMostFreedom), tolerance));
+  const double nu =
+      std::exp(maximise(profile, std::log(StudentT::kLeastFreedom), std::log(StudentT::kMostFreedom), tolerance));
   return {nu, best_log_scale(nu, squares, dim, tolerance)};
 }
 
@@ -111,7 +114,8 @@ double beta_distribution(double x, double a, double b) {
   if (!(x < 1)) return 1;
   // The fraction converges fast below the mean.
   if (x > (a + 1) / (a + b + 2)) return 1 - beta_distribution(1 - x, b, a);
-  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x)) / a;
+  const double front =
+      std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x)) / a;
   constexpr double tiny = 1e-300;
   double c = 1, d = 1 - (a + b) * x / (a + 1);
   d = 1 / (std::abs(d) < tiny ? tiny : d);
@@ -139,9 +143,11 @@ StudentCheck check_student_t(const at::Tensor& rows, Key key) {
   out.law = fit_student_t(all);
   out.even = evenly_spread(far_directions(all.const_data_ptr<double>(), rows.size(0), out.law), dim);
   std::vector<double> squares;
-  for (int64_t i = 0; i < n; ++i) squares.push_back(out.law.squared_distance(all.const_data_ptr<double>() + i * rows.size(0) / n * dim));
+  for (int64_t i = 0; i < n; ++i)
+    squares.push_back(out.law.squared_distance(all.const_data_ptr<double>() + i * rows.size(0) / n * dim));
   const Radial best = fit_radial(squares, dim, 1e-3);
-  out.freedom = {interval_end(squares, dim, best, StudentT::kLeastFreedom), interval_end(squares, dim, best, StudentT::kMostFreedom)};
+  out.freedom = {interval_end(squares, dim, best, StudentT::kLeastFreedom),
+                 interval_end(squares, dim, best, StudentT::kMostFreedom)};
   const double statistic = anderson_darling(squares, best, dim);
   std::vector<char> larger(kDraws, 0);
   parallel_for(kDraws, [&](int64_t draw) {
@@ -152,7 +158,8 @@ StudentCheck check_student_t(const at::Tensor& rows, Key key) {
     for (int64_t i = 0; i < n; ++i) own[i] = best.nu * std::exp(chi[i] - mixing[i]);
     larger[draw] = anderson_darling(own, fit_radial(own, dim, 0.02), dim) >= statistic;
   });
-  out.p_value = (1 + static_cast<double>(std::count(larger.begin(), larger.end(), 1))) / static_cast<double>(kDraws + 1);
+  out.p_value =
+      (1 + static_cast<double>(std::count(larger.begin(), larger.end(), 1))) / static_cast<double>(kDraws + 1);
   return out;
 }
 

@@ -57,8 +57,9 @@ class CpuBackend final : public TrainingBackend {
     if (curves_) model_.use_curves(false);
     const PairPlan plan = model_.method().plan_pairs(key, {rows, batch.index, batch.position}, model_.standardiser);
     std::vector<double> errors(curves_ ? plan.rows.size() : 0);
-    const double loss = batch_gradient(model_.method().loss(), model_.network(), state_.network.parameters.const_data_ptr<float>(),
-                                       Method::pairs(plan), gradient_.data(), errors);
+    const double loss =
+        batch_gradient(model_.method().loss(), model_.network(), state_.network.parameters.const_data_ptr<float>(),
+                       Method::pairs(plan), gradient_.data(), errors);
     gradient_norm_ = optimiser_.norm(gradient_.data());
     if (std::isfinite(loss) && std::isfinite(gradient_norm_)) {
       optimiser_.update(model_.step, gradient_.data(), gradient_norm_, state_.network);
@@ -94,7 +95,9 @@ DeviceTraffic traffic_of(const Model& model, const TrainingData& set) {
   const PairPlan plan = model.method().plan_pairs(Key(0), {set.rows.narrow(0, 0, rows), index, 0}, standardiser);
   const bool points = plan.source.source.defined();
   // A coupling that looks at the points must see the rows as the network does.
-  return {.noise = points, .rows = plan.data_changed || (points && model.config().data.flip), .errors = model.config().path.learn};
+  return {.noise = points,
+          .rows = plan.data_changed || (points && model.config().data.flip),
+          .errors = model.config().path.learn};
 }
 
 class CudaBackend final : public TrainingBackend {
@@ -106,11 +109,12 @@ class CudaBackend final : public TrainingBackend {
         optimiser_(model_.network().layout(), model_.config().train),
         traffic_(traffic_of(model_, set)) {
     StepState counters;
-    counters.updates = state_.network.updates, counters.skipped = model_.skipped, counters.bad_in_a_row = state_.bad_in_a_row;
+    counters.updates = state_.network.updates, counters.skipped = model_.skipped,
+    counters.bad_in_a_row = state_.bad_in_a_row;
     counters.loss_sum = state_.loss_sum, counters.loss_count = state_.loss_count;
     if (model_.config().path.learn) curves_.emplace(model_);
-    trainer_ = std::make_unique<DeviceTrainer>(model_.network(), state_.network, counters, set.rows, model_.config().train,
-                                               model_.method().loss(), traffic_);
+    trainer_ = std::make_unique<DeviceTrainer>(model_.network(), state_.network, counters, set.rows,
+                                               model_.config().train, model_.method().loss(), traffic_);
   }
   void step(Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
     at::Tensor rows = batch.rows;
@@ -121,12 +125,14 @@ class CudaBackend final : public TrainingBackend {
     if (!curves_) return;
     // The next plan needs the curves of this step, so the host does not run ahead.
     const std::vector<double> errors = trainer_->row_errors();
-    if (trainer_->counters().bad_in_a_row == 0) curves_->step(training_, plan, std::span(errors).first(plan.rows.size()));
+    if (trainer_->counters().bad_in_a_row == 0)
+      curves_->step(training_, plan, std::span(errors).first(plan.rows.size()));
     model_.use_curves(true);
   }
   void sync_counters() override {
     const StepState s = trainer_->counters();
-    model_.skipped = s.skipped, state_.bad_in_a_row = s.bad_in_a_row, state_.loss_sum = s.loss_sum, state_.loss_count = s.loss_count;
+    model_.skipped = s.skipped, state_.bad_in_a_row = s.bad_in_a_row, state_.loss_sum = s.loss_sum,
+    state_.loss_count = s.loss_count;
     gradient_norm_ = s.norm;
   }
   void sync_weights() override { trainer_->download(state_.network); }

@@ -8,8 +8,8 @@ namespace htfm {
 class TrainingBackend {
  public:
   virtual ~TrainingBackend() = default;
-  /// Step model.step on these rows; flip[i] says whether row i is mirrored (empty: none). A step whose loss or gradient is not finite
-  /// changes no weights and is counted. May return before the step is done.
+  /// Step model.step on these rows; flip[i] says whether row i is mirrored (empty: none). A step whose loss or gradient
+  /// is not finite changes no weights and is counted. May return before the step is done.
   virtual void step(Key key, const DataBatch& batch, std::span<const uint8_t> flip) = 0;
   /// Brings counters and sums of the model and the state up to the last step.
   virtual void sync_counters() = 0;
@@ -26,8 +26,8 @@ class TrainingBackend {
   double gradient_norm_ = 0;
 };
 
-/// A backend that trains this model and state, which must outlive it. `set`: the whole training set as the model sees it. InputError where the
-/// device cannot train this model.
+/// A backend that trains this model and state, which must outlive it. `set`: the whole training set as the model sees
+/// it. InputError where the device cannot train this model.
 std::unique_ptr<TrainingBackend> make_backend(Training& training, const TrainingData& set, at::Device device);
 
 }  // namespace htfm

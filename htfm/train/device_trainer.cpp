@@ -26,8 +26,9 @@ struct DeviceTrainer::Slot {
   at::Tensor bytes, noise, rows;
 };
 
-DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
-                             const TrainConfig& config, const LossSpec& loss, DeviceTraffic traffic)
+DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters,
+                             const at::Tensor& rows, const TrainConfig& config, const LossSpec& loss,
+                             DeviceTraffic traffic)
     : layers_(*network.unet()),
       layout_(network.layout()),
       device_(image_device()),
@@ -48,7 +49,8 @@ DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state
     data_ = traffic.rows ? at::zeros({batch_, rows.size(1)}, options.dtype(at::kFloat)) : rows.to(where);
     step_ = at::zeros({bytes}, options.dtype(at::kByte));
     step_tensors_ = {step_.narrow(0, 0, kHeaderBytes), step_.narrow(0, kHeaderBytes, row_bytes)};
-    if (features > 0) feature_ = step_.narrow(0, kHeaderBytes + row_bytes, feature_bytes).view(at::kFloat).view({batch_, features});
+    if (features > 0)
+      feature_ = step_.narrow(0, kHeaderBytes + row_bytes, feature_bytes).view(at::kFloat).view({batch_, features});
     if (traffic.noise) noise_ = at::zeros({batch_, rows.size(1)}, options.dtype(at::kFloat));
     if (traffic.errors) errors_ = at::zeros({batch_}, options.dtype(at::kDouble));
     parameters_ = state.parameters.to(where), ema_ = state.ema.to(where);
@@ -116,13 +118,14 @@ void DeviceTrainer::find_places() {
   const UNetGradient g = gradient();
   const at::Tensor totals = device_.column_totals(g.sums);
   std::map<int64_t, float> decays;
-  for (const ParameterInfo& p : layout_.list()) decays[p.offset] = p.decay ? static_cast<float>(config_.weight_decay) : 0.0f;
+  for (const ParameterInfo& p : layout_.list())
+    decays[p.offset] = p.decay ? static_cast<float>(config_.weight_decay) : 0.0f;
   places_.clear();
   kept_ = {totals};
   for (const ParameterGradient& p : g.parameters) {
     kept_.push_back(p.value);
-    places_.push_back(
-        {p.value.const_data_ptr(), p.parameter, p.value.numel(), p.value.scalar_type() == at::kBFloat16, decays.at(p.parameter)});
+    places_.push_back({p.value.const_data_ptr(), p.parameter, p.value.numel(), p.value.scalar_type() == at::kBFloat16,
+                       decays.at(p.parameter)});
   }
   for (const UNetLayers::Column& c : layers_.columns)
     places_.push_back({totals.const_data_ptr<float>() + c.column, c.parameter, c.count, false, decays.at(c.parameter)});
@@ -133,7 +136,8 @@ void DeviceTrainer::check_places() const {
   for (const ParameterInfo& p : layout_.list()) sizes[p.offset] = p.size;
   if (places_.size() != sizes.size()) throw Error("[unet] expected {} gradients, got {}", sizes.size(), places_.size());
   for (const GradientPlace& p : places_)
-    if (sizes.at(p.offset) != p.count) throw Error("[unet] expected a gradient of {} values, got {}", sizes.at(p.offset), p.count);
+    if (sizes.at(p.offset) != p.count)
+      throw Error("[unet] expected a gradient of {} values, got {}", sizes.at(p.offset), p.count);
 }
 
 void DeviceTrainer::update() {
@@ -141,11 +145,13 @@ void DeviceTrainer::update() {
   constants.beta1 = static_cast<float>(config_.beta1), constants.beta2 = static_cast<float>(config_.beta2);
   constants.epsilon = static_cast<float>(config_.epsilon), constants.clip = static_cast<float>(config_.clip);
   constants.ema = static_cast<float>(config_.ema), constants.ema_warmup = config_.ema_warmup ? 1 : 0;
-  device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_, ema_, bf16_parameters_},
+  device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_,
+                  ema_, bf16_parameters_},
                  constants);
 }
 
-void DeviceTrainer::fill(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot) {
+void DeviceTrainer::fill(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr,
+                         Slot& slot) {
   auto* bytes = static_cast<char*>(slot.bytes.mutable_data_ptr());
   const auto count = static_cast<int64_t>(plan.rows.size()), dim = data_.size(1), each = loss_.outer * loss_.inner;
   StepHeader header;
@@ -158,11 +164,13 @@ void DeviceTrainer::fill(const PairPlan& plan, std::span<const int64_t> index, s
     if (i < count) {
       const PairCoefficients& r = plan.rows[i];
       const double scale = std::sqrt(2 * area[i]);
-      row.index = static_cast<int32_t>(traffic_.rows ? i : index[i / each]), row.flip = flip.empty() ? 0 : flip[i / each];
+      row.index = static_cast<int32_t>(traffic_.rows ? i : index[i / each]),
+      row.flip = flip.empty() ? 0 : flip[i / each];
       row.time = static_cast<float>(r.time), row.data_in = static_cast<float>(r.data_in),
       row.noise_in = static_cast<float>(r.source_in * scale);
       if (std::isfinite(plan.bound)) row.noise_bound = static_cast<float>(plan.bound / scale);
-      row.data_target = static_cast<float>(r.data_target), row.noise_target = static_cast<float>(r.source_target * scale);
+      row.data_target = static_cast<float>(r.data_target),
+      row.noise_target = static_cast<float>(r.source_target * scale);
     }
     std::memcpy(bytes + kHeaderBytes + i * static_cast<int64_t>(sizeof row), &row, sizeof row);
   }
@@ -178,7 +186,8 @@ void DeviceTrainer::fill(const PairPlan& plan, std::span<const int64_t> index, s
   for (int64_t k = 0; k < count * dim; ++k) z[k] = static_cast<float>(x0[k] / std::sqrt(2 * area[k / dim]));
 }
 
-void DeviceTrainer::step(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr) {
+void DeviceTrainer::step(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip,
+                         double lr) {
   if (static_cast<int64_t>(plan.rows.size()) > batch_)
     throw Error("[train] expected a batch of at most {} rows, got {}", batch_, plan.rows.size());
   const auto k = static_cast<size_t>(steps_++) % kSlots;
@@ -215,7 +224,8 @@ at::Tensor DeviceTrainer::predict(const TrainingPairs& pairs) {
       const auto part = [&](const at::Tensor& all) { return all.narrow(0, first, rows).to(where); };
       const at::Tensor input = ops_->empty({rows, height, width, ops_->padded(channels)}).zero_();
       input.narrow(3, 0, channels).copy_(part(pairs.x).view({rows, channels, height, width}).permute({0, 2, 3, 1}));
-      const at::Tensor out = pass.forward(input, part(pairs.t), pairs.feature.defined() ? part(pairs.feature) : at::Tensor());
+      const at::Tensor out =
+          pass.forward(input, part(pairs.t), pairs.feature.defined() ? part(pairs.feature) : at::Tensor());
       result.narrow(0, first, rows).copy_(out.permute({0, 3, 1, 2}).reshape({rows, -1}));
     }
   });
@@ -264,8 +274,8 @@ double DeviceTrainer::peak_bytes() const { return device_.memory().peak_bytes; }
 
 void DeviceTrainer::wait() { queue_->wait(); }
 
-double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds,
-                       bool profile) {
+double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows,
+                       int64_t rounds, bool profile) {
   const ImageDevice& device = image_device();
   const DevicePrecision p = precision_by_name(precision);
   device.configure(p.tf32, false);
@@ -292,7 +302,8 @@ double time_evaluation(const Network& network, const OptimiserState& state, cons
   for (int64_t k = 0; k < rounds; ++k) queue->replay(recording);
   queue->wait();
   if (profile) device.profile(false);
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count() / static_cast<double>(rounds);
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count() /
+         static_cast<double>(rounds);
 }
 
 }  // namespace htfm

@@ -1,9 +1,9 @@
 // Training on a device: the whole step is recorded once and replayed; the host only says which rows meet which clocks.
 #pragma once
 
-#include "htfm/net/unet_pass.h"
-#include "htfm/method/flow_matching.h"
 #include "htfm/device/device.h"
+#include "htfm/method/flow_matching.h"
+#include "htfm/net/unet_pass.h"
 #include "htfm/train/optimiser.h"
 
 namespace htfm {
@@ -24,7 +24,8 @@ class DeviceTrainer {
 
   /// Starts one step on these rows: flip[i] says whether row i is mirrored (empty: none). Returns before it is done.
   void step(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr);
-  /// The mean squared error of each row of the last step, padding rows included; waits for it. Needs DeviceTraffic::errors.
+  /// The mean squared error of each row of the last step, padding rows included; waits for it. Needs
+  /// DeviceTraffic::errors.
   std::vector<double> row_errors();
   /// What the network with the averaged weights gives for these pairs, n x dim on the host.
   at::Tensor predict(const TrainingPairs& pairs);
@@ -61,8 +62,8 @@ class DeviceTrainer {
   std::unique_ptr<ImageOps> ops_;
   std::unique_ptr<DeviceQueue> queue_;
   DeviceTraffic traffic_;
-  at::Tensor data_, step_, noise_, errors_, parameters_, ema_, first_, second_, bf16_parameters_, state_, loss_partial_, norm_partial_, table_,
-      host_table_;
+  at::Tensor data_, step_, noise_, errors_, parameters_, ema_, first_, second_, bf16_parameters_, state_, loss_partial_,
+      norm_partial_, table_, host_table_;
   StepTensors step_tensors_;
   at::Tensor feature_;
   std::vector<GradientPlace> places_;
@@ -73,7 +74,7 @@ class DeviceTrainer {
 };
 
 /// Milliseconds of one evaluation of a recorded forward pass.
-double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows, int64_t rounds,
-                       bool profile = false);
+double time_evaluation(const Network& network, const OptimiserState& state, const std::string& precision, int64_t rows,
+                       int64_t rounds, bool profile = false);
 
 }  // namespace htfm

@@ -13,7 +13,9 @@ namespace {
 class TargetLoss : public SampleLoss {
  public:
   explicit TargetLoss(const at::Tensor& target)
-      : dim_(target.size(1)), inverse_(1 / static_cast<double>(target.numel())), target_(target.const_data_ptr<float>()) {}
+      : dim_(target.size(1)),
+        inverse_(1 / static_cast<double>(target.numel())),
+        target_(target.const_data_ptr<float>()) {}
 
  protected:
   const float* target(int64_t row) const { return target_ + row * dim_; }
@@ -49,10 +51,12 @@ class RootError final : public TargetLoss {
       const float* t = target(first + r);
       const float* o = output + r * dim_;
       double squares = 0;
-      for (int64_t k = 0; k < dim_; ++k) squares += (static_cast<double>(o[k]) - t[k]) * (static_cast<double>(o[k]) - t[k]);
+      for (int64_t k = 0; k < dim_; ++k)
+        squares += (static_cast<double>(o[k]) - t[k]) * (static_cast<double>(o[k]) - t[k]);
       const double root = std::sqrt(squares / dim + 1e-12);  // its gradient would be infinite at zero
       sum += root;
-      for (int64_t k = 0; k < dim_; ++k) gradient[r * dim_ + k] = static_cast<float>((static_cast<double>(o[k]) - t[k]) / root * inverse_);
+      for (int64_t k = 0; k < dim_; ++k)
+        gradient[r * dim_ + k] = static_cast<float>((static_cast<double>(o[k]) - t[k]) / root * inverse_);
     }
     return sum * dim * inverse_;
   }
@@ -112,7 +116,8 @@ std::vector<int64_t> median_rows(const LossSpec& spec, const at::Tensor& output,
     for (int64_t g = 0; g < spec.outer; ++g) {
       const int64_t at = first + g * spec.inner;
       double sum = 0;
-      for (int64_t k = at * dim; k < at * dim + size; ++k) sum += (static_cast<double>(o[k]) - t[k]) * (static_cast<double>(o[k]) - t[k]);
+      for (int64_t k = at * dim; k < at * dim + size; ++k)
+        sum += (static_cast<double>(o[k]) - t[k]) * (static_cast<double>(o[k]) - t[k]);
       group[g] = {std::isnan(sum) ? HUGE_VAL : sum, at};
     }
     const auto middle = group.begin() + (spec.outer - 1) / 2;
@@ -134,15 +139,18 @@ double batch_loss(const LossSpec& spec, const at::Tensor& output, const at::Tens
     return batch_loss({LossKind::squared}, selected(output, rows), selected(target, rows));
   }
   at::Tensor gradient = at::empty_like(output);
-  return (*make_loss(spec.kind, target))(0, output.size(0), output.const_data_ptr<float>(), gradient.mutable_data_ptr<float>());
+  return (*make_loss(spec.kind, target))(0, output.size(0), output.const_data_ptr<float>(),
+                                         gradient.mutable_data_ptr<float>());
 }
 
-double batch_gradient(const LossSpec& spec, const Network& network, const float* parameters, const TrainingPairs& pairs, float* gradient,
-                      std::span<double> errors) {
+double batch_gradient(const LossSpec& spec, const Network& network, const float* parameters, const TrainingPairs& pairs,
+                      float* gradient, std::span<double> errors) {
   if (spec.kind == LossKind::median) {
-    std::vector<int64_t> rows = median_rows(spec, network.forward(parameters, {pairs.x, pairs.t, pairs.feature}), pairs.target);
+    std::vector<int64_t> rows =
+        median_rows(spec, network.forward(parameters, {pairs.x, pairs.t, pairs.feature}), pairs.target);
     const TrainingPairs chosen{selected(pairs.x, rows), selected(pairs.t, rows),
-                               pairs.feature.defined() ? selected(pairs.feature, rows) : at::Tensor(), selected(pairs.target, rows)};
+                               pairs.feature.defined() ? selected(pairs.feature, rows) : at::Tensor(),
+                               selected(pairs.target, rows)};
     return batch_gradient({LossKind::squared}, network, parameters, chosen, gradient);
   }
   const std::unique_ptr<SampleLoss> loss = make_loss(spec.kind, pairs.target);

@@ -23,14 +23,17 @@ Optimiser::Optimiser(const ParameterLayout& layout, const TrainConfig& config)
 }
 
 double Optimiser::learning_rate(int64_t step) const {
-  const double warm = config_.warmup > 0 ? std::min(1.0, static_cast<double>(step + 1) / static_cast<double>(config_.warmup)) : 1;
+  const double warm =
+      config_.warmup > 0 ? std::min(1.0, static_cast<double>(step + 1) / static_cast<double>(config_.warmup)) : 1;
   return config_.lr * warm * std::pow(config_.lr_decay, static_cast<double>(step / config_.lr_decay_steps));
 }
 
 double Optimiser::norm(const float* gradient) const {
   const int64_t n = layout_.size(), parts = (n + kGrain - 1) / kGrain;
   std::vector<double> sums(static_cast<size_t>(parts));
-  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) { sums[a / kGrain] = kernels<OptimiserKernels>().square_sum(b - a, gradient + a); });
+  parallel_ranges(n, kGrain, [&](int64_t a, int64_t b) {
+    sums[a / kGrain] = kernels<OptimiserKernels>().square_sum(b - a, gradient + a);
+  });
   double total = 0;
   for (const double s : sums) total += s;
   return std::sqrt(total);

@@ -3,10 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "htfm/net/parameters.h"
+#include "htfm/base/api.h"
 #include "htfm/model/config.h"
+#include "htfm/net/parameters.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// The trained state: flat float32 buffers laid out as the network's parameters.
 struct OptimiserState {
@@ -33,4 +34,4 @@ class Optimiser {
   std::vector<float> decay_;
 };
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

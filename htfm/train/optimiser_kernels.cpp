@@ -12,8 +12,8 @@ double square_sum(int64_t n, const float* x) {
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-void adamw_ema(int64_t n, const AdamStep& s, const float* __restrict gradient, const float* __restrict decay, float* __restrict p,
-               float* __restrict m, float* __restrict v, float* __restrict ema) {
+void adamw_ema(int64_t n, const AdamStep& s, const float* __restrict gradient, const float* __restrict decay,
+               float* __restrict p, float* __restrict m, float* __restrict v, float* __restrict ema) {
   const AdamStep c = s;
   for (int64_t i = 0; i < n; ++i) {
     const float g = gradient[i] * c.gradient_scale;

@@ -21,7 +21,8 @@ struct AdamStep {
 struct OptimiserKernels {
   /// Sum of squares in double, in fixed order.
   double (*square_sum)(int64_t n, const float* x);
-  void (*adamw_ema)(int64_t n, const AdamStep& step, const float* gradient, const float* decay, float* p, float* m, float* v, float* ema);
+  void (*adamw_ema)(int64_t n, const AdamStep& step, const float* gradient, const float* decay, float* p, float* m,
+                    float* v, float* ema);
 };
 HTFM_DECLARE_KERNELS(OptimiserKernels)
 

@@ -33,7 +33,8 @@ at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index) {
 
 int64_t validation_rows(const RunConfig& config, int64_t rows) {
   return config.train.validation > 0
-             ? std::clamp<int64_t>(std::llround(config.train.validation * static_cast<double>(rows)), 1, std::max<int64_t>(1, rows - 1))
+             ? std::clamp<int64_t>(std::llround(config.train.validation * static_cast<double>(rows)), 1,
+                                   std::max<int64_t>(1, rows - 1))
              : 0;
 }
 
@@ -60,7 +61,7 @@ class Validation {
 
  private:
   static constexpr size_t kPairs = 8192, kValues = 1 << 22;  // fewer pairs of long rows
-  std::unique_ptr<Method> method_;                           // its own, so that pools of the training are not drawn again and again
+  std::unique_ptr<Method> method_;  // its own, so that pools of the training are not drawn again and again
   Key key_;
   std::vector<int64_t> index_;
   at::Tensor rows_;
@@ -162,7 +163,8 @@ Started create_or_resume(const RunConfig& config, const Dataset& data, const Run
     if (!may_change_on_resume(key))
       throw InputError("[{}] expected the value of the run in {} on --resume, got another", key, folder.path());
   if (model.data_hash() != data.hash)
-    throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(), data.origin);
+    throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(),
+                     data.origin);
   model.set_config(config);
   TrainingData set = model.fit_to_data(data);
   return {std::move(training), std::move(set)};
@@ -197,7 +199,8 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
 
   const Key key = Key(static_cast<uint64_t>(config.seed)).child("train");
   const int64_t rows = data.rows.size(0), held_back = validation_rows(config, rows);
-  if (held_back >= rows) throw InputError("[train.validation] expected at least two rows to set some apart, got {}", rows);
+  if (held_back >= rows)
+    throw InputError("[train.validation] expected at least two rows to set some apart, got {}", rows);
   std::vector<int64_t> places(static_cast<size_t>(rows));
   std::iota(places.begin(), places.end(), int64_t{0});
   if (held_back > 0) fill_permutation(key.child("apart"), rows, places.data());
@@ -225,26 +228,29 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
         model.trained.best = model.trained.ema.clone(), model.best_loss = *validated, model.best_step = model.step;
       }
     }
-    const bool last = model.step == steps || out_of_patience(model), report = last || model.step % config.train.log_steps == 0,
+    const bool last = model.step == steps || out_of_patience(model),
+               report = last || model.step % config.train.log_steps == 0,
                save = on_disk && (last || model.step % config.train.checkpoint_steps == 0);
     if (report || save || options.device.is_cpu()) {
       backend->sync_counters();
       if (state.bad_in_a_row >= config.train.max_bad_steps)
-        throw Error("[train] step {}: loss or gradient not finite in {} steps in a row; the last good checkpoint is {}", model.step,
-                    state.bad_in_a_row, on_disk && !folder.list().empty() ? folder.list().back().path : "none");
+        throw Error("[train] step {}: loss or gradient not finite in {} steps in a row; the last good checkpoint is {}",
+                    model.step, state.bad_in_a_row,
+                    on_disk && !folder.list().empty() ? folder.list().back().path : "none");
     }
     if (validated || report) {
       const double seconds = std::chrono::duration<double>(Stopwatch::now() - started).count();
-      const TrainProgress progress{model.step,
-                                   steps,
-                                   state.loss_count > 0 ? state.loss_sum / static_cast<double>(state.loss_count) : std::nan(""),
-                                   backend->gradient_norm(),
-                                   optimiser.learning_rate(step),
-                                   model.skipped,
-                                   seconds,
-                                   static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
-                                   last,
-                                   validated};
+      const TrainProgress progress{
+          model.step,
+          steps,
+          state.loss_count > 0 ? state.loss_sum / static_cast<double>(state.loss_count) : std::nan(""),
+          backend->gradient_norm(),
+          optimiser.learning_rate(step),
+          model.skipped,
+          seconds,
+          static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
+          last,
+          validated};
       backend->reset_loss();
       if (log) log->write(progress);
       if (options.report) options.report(progress);
@@ -261,7 +267,9 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
 
 }  // namespace
 
-Model train(const RunConfig& config, const TrainOptions& options) { return train(config, load_dataset(config), options); }
+Model train(const RunConfig& config, const TrainOptions& options) {
+  return train(config, load_dataset(config), options);
+}
 
 Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
   return run_training(config, data, options).model;

@@ -5,10 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/model/run_folder.h"
 #include "htfm/train/training_state.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 /// Where training stands, for a status line.
 struct TrainProgress {
@@ -23,23 +24,23 @@ struct TrainProgress {
 };
 
 struct TrainOptions {
-  std::string folder = {};                                ///< empty: nothing is written
-  at::Device device = at::kCPU;                           ///< where the steps are taken
-  bool resume = false;                                    ///< go on from the newest checkpoint in the folder, or start where there is none
+  std::string folder = {};       ///< empty: nothing is written
+  at::Device device = at::kCPU;  ///< where the steps are taken
+  bool resume = false;           ///< go on from the newest checkpoint in the folder, or start where there is none
   std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
   std::function<void(const Model&)> started = {};         ///< called once before the first step
 };
 
-/// Steps of the whole training on a set of so many rows: epochs times batches, the last batch of an epoch possibly smaller. Validation may
-/// end it before.
+/// Steps of the whole training on a set of so many rows: epochs times batches, the last batch of an epoch possibly
+/// smaller. Validation may end it before.
 int64_t total_steps(const RunConfig& config, int64_t rows);
 
-/// Trains a model as configured and returns it. The result is a function of configuration and data: a run that was killed
-/// and resumed ends with the same bits. Error after max_bad_steps non-finite steps in a row.
+/// Trains a model as configured and returns it. The result is a function of configuration and data: a run that was
+/// killed and resumed ends with the same bits. Error after max_bad_steps non-finite steps in a row.
 Model train(const RunConfig& config, const TrainOptions& options = {});
 /// The same on a data set that is at hand.
 Model train(const RunConfig& config, const Dataset& data, const TrainOptions& options = {});
 /// The same with the state that training ended in.
 Training run_training(const RunConfig& config, const Dataset& data, const TrainOptions& options = {});
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

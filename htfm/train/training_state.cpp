@@ -7,13 +7,14 @@ namespace htfm {
 
 namespace {
 
-void save_moments(const ParameterLayout& layout, const OptimiserState& state, const std::string& prefix, Checkpoint& file) {
+void save_moments(const ParameterLayout& layout, const OptimiserState& state, const std::string& prefix,
+                  Checkpoint& file) {
   save_parameters(layout, state.first_moment, prefix + "adam.m.", file);
   save_parameters(layout, state.second_moment, prefix + "adam.v.", file);
 }
 
-OptimiserState load_moments(const ParameterLayout& layout, const TrainedWeights& weights, const std::string& prefix, int64_t updates,
-                            const Checkpoint& file) {
+OptimiserState load_moments(const ParameterLayout& layout, const TrainedWeights& weights, const std::string& prefix,
+                            int64_t updates, const Checkpoint& file) {
   return {weights.parameters, weights.ema, load_parameters(layout, prefix + "adam.m.", file),
           load_parameters(layout, prefix + "adam.v.", file), updates};
 }
@@ -56,7 +57,8 @@ Training load_checkpoint(const std::string& path) {
     throw InputError("[checkpoint] {}: expected the counters of a training in its metadata, got: {}", path, e.what());
   }
   out.state.network = load_moments(out.model.network().layout(), out.model.trained, "", updates, file);
-  if (learn) out.state.curves = load_moments(out.model.curve_layout(), out.model.curves, "schedule.", curve_updates, file);
+  if (learn)
+    out.state.curves = load_moments(out.model.curve_layout(), out.model.curves, "schedule.", curve_updates, file);
   return out;
 }
 

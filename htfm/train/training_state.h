@@ -1,13 +1,14 @@
-// What training keeps beside the model: the optimiser's moments, counters and sums since the last log line. With both a run goes on as if it
-// had never stopped.
+// What training keeps beside the model: the optimiser's moments, counters and sums since the last log line. With both a
+// run goes on as if it had never stopped.
 #pragma once
 
 #include <string>
 
+#include "htfm/base/api.h"
 #include "htfm/model/model.h"
 #include "htfm/train/optimiser.h"
 
-namespace htfm {
+namespace htfm HTFM_PUBLIC {
 
 struct TrainingState {
   OptimiserState network;
@@ -29,4 +30,4 @@ struct Training {
 void save_checkpoint(const std::string& path, const Model& model, const TrainingState& state);
 Training load_checkpoint(const std::string& path);
 
-}  // namespace htfm
+}  // namespace HTFM_PUBLIC

@@ -18,16 +18,24 @@ class Fields : public testing::Test {
  protected:
   Fields() {
     for (long frame = 0; frame < 8; ++frame) {
-      test::GribSpec s{.grid = "regular_ll", .width = 48, .height = 32, .discipline = 209, .category = 6, .number = 1, .surface = 102};
+      test::GribSpec s{.grid = "regular_ll",
+                       .width = 48,
+                       .height = 32,
+                       .discipline = 209,
+                       .category = 6,
+                       .number = 1,
+                       .surface = 102};
       s.packing = "grid_png", s.decimals = 1, s.time = 6 * frame;
       s.value = [frame](long j, long i) {
-        const double wave = std::sin(0.7 * static_cast<double>(i + frame)) * std::cos(0.5 * static_cast<double>(j - frame));
+        const double wave =
+            std::sin(0.7 * static_cast<double>(i + frame)) * std::cos(0.5 * static_cast<double>(j - frame));
         return i < 3 ? -3.0 : std::round(10 * std::max(0.0, std::exp(3 * wave) - 4)) / 10;
       };
       test::write_grib(place_ / ("frame" + std::to_string(frame) + ".grib2"), s);
     }
   }
-  void expect_refusal(const std::string& arguments, const std::string& part, const std::string& environment = "") const {
+  void expect_refusal(const std::string& arguments, const std::string& part,
+                      const std::string& environment = "") const {
     const Outcome r = place_.run(arguments, environment);
     EXPECT_EQ(r.code, 2) << arguments << "\n" << r.err;
     EXPECT_NE(r.err.find(part), std::string::npos) << r.err;
@@ -48,7 +56,9 @@ TEST_F(Fields, ArePreparedTrainedSampledAndScored) {
   EXPECT_EQ(j.at("train"), 6 * 20);
   EXPECT_EQ(j.at("test"), 2 * 20);
 
-  place_.write("c.toml", "[data]\nkind = \"fields\"\npath = \"rain.fields\"\n[net]\nwidth = 16\n[train]\nepochs = 2\nbatch = 60\n");
+  place_.write(
+      "c.toml",
+      "[data]\nkind = \"fields\"\npath = \"rain.fields\"\n[net]\nwidth = 16\n[train]\nepochs = 2\nbatch = 60\n");
   r = place_.run("train c.toml -o run");
   ASSERT_EQ(r.code, 0) << r.err;
   r = place_.run("sample run -n 50 --nfe 4 --solver euler -o s.npy --area a.npy --json");
@@ -62,7 +72,8 @@ TEST_F(Fields, ArePreparedTrainedSampledAndScored) {
   j = json::parse(r.out);
   EXPECT_EQ(j.at("n_real"), 40);
   EXPECT_EQ(j.at("n_fake"), 50);
-  for (const char* key : {"kr", "sr", "tail_share", "wet_real", "wet_fake", "spectrum_distance", "return_level_10_real", "wet_fake_high"})
+  for (const char* key :
+       {"kr", "sr", "tail_share", "wet_real", "wet_fake", "spectrum_distance", "return_level_10_real", "wet_fake_high"})
     EXPECT_TRUE(j.contains(key)) << key;
   EXPECT_DOUBLE_EQ(j.at("wet_threshold"), 0.1);
   EXPECT_EQ(read_png(place_ / "m.png").size(0), 3);
@@ -77,7 +88,8 @@ TEST_F(Fields, ArePreparedTrainedSampledAndScored) {
   EXPECT_FALSE(std::filesystem::exists(place_ / "r.html.samples.npy"));
   expect_refusal("train c.toml --set data.holdout=0.1 -o other", "[data.holdout]");
   write_npy(place_ / "small.npy", samples.narrow(2, 0, 4));
-  expect_refusal("eval --real rain.fields --fake small.npy", "small.npy: expected fields of 1 x 8 x 8 = 64 numbers, got 32");
+  expect_refusal("eval --real rain.fields --fake small.npy",
+                 "small.npy: expected fields of 1 x 8 x 8 = 64 numbers, got 32");
 }
 
 TEST_F(Fields, OptionsMayStandInAFile) {
@@ -95,7 +107,8 @@ TEST_F(Fields, OptionsMayStandInAFile) {
 TEST_F(Fields, AMissingLibraryIsSaidInOneLine) {
   test::write_netcdf(place_ / "a.bin");
   for (const std::string& arguments : {prepare_, std::string("prepare a.bin --variable rain -o rain.fields")}) {
-    expect_refusal(arguments, "expected the library that reads GRIB2 and NetCDF, got no libhtfm_fields.so in ", "HTFM_MODULE_PATH=none");
+    expect_refusal(arguments, "expected the library that reads GRIB2 and NetCDF, got no libhtfm_fields.so in ",
+                   "HTFM_MODULE_PATH=none");
     expect_refusal(arguments, "none, which HTFM_MODULE_PATH names", "HTFM_MODULE_PATH=none");
     place_.write("libhtfm_fields.so", "not a library");
     expect_refusal(arguments, "libhtfm_fields.so: ", "HTFM_MODULE_PATH=.");
@@ -116,18 +129,22 @@ TEST_F(Fields, WhatIsWrongIsSaidInOneLineAndNothingIsLeft) {
   expect_refusal("prepare old.bin" + mrms, "old.bin: message 1: expected GRIB edition 2, got edition 1");
   expect_refusal("prepare frame0.grib2 --recipe hrrr-vil -o bad.fields",
                  "frame0.grib2: expected 0/15/3, level type 10, step 0, got unknown (209/6/1)");
-  expect_refusal("prepare frame0.grib2 --variable tp -o bad.fields", "frame0.grib2: expected tp, got unknown (209/6/1)");
-  test::write_grib(place_ / "grid.bin",
-                   {.grid = "regular_ll", .width = 40, .height = 32, .discipline = 209, .category = 6, .number = 1, .time = 2300});
+  expect_refusal("prepare frame0.grib2 --variable tp -o bad.fields",
+                 "frame0.grib2: expected tp, got unknown (209/6/1)");
+  test::write_grib(
+      place_ / "grid.bin",
+      {.grid = "regular_ll", .width = 40, .height = 32, .discipline = 209, .category = 6, .number = 1, .time = 2300});
   expect_refusal("prepare frame0.grib2 grid.bin" + mrms,
                  "grid.bin: expected the grid of frame0.grib2 (regular_ll, 32 x 48), got regular_ll, 32 x 40");
   test::write_netcdf(place_ / "a.nc");
-  expect_refusal("prepare a.nc --variable snow -o bad.fields", "a.nc: expected the variable 'snow', got rain(time 4, lat 6, lon 8)");
+  expect_refusal("prepare a.nc --variable snow -o bad.fields",
+                 "a.nc: expected the variable 'snow', got rain(time 4, lat 6, lon 8)");
   expect_refusal("prepare frame0.grib2 --train 1999" + mrms,
                  "expected fields to train on (1999), got none: times run from 2019-06-10 00:00");
   expect_refusal("prepare frame0.grib2 -o bad.fields", "[variable]");
   expect_refusal("prepare frame0.grib2 --code 1/2 -o bad.fields", "[code] expected discipline/category/number");
-  expect_refusal("prepare frame0.grib2 --recipe none -o bad.fields", "[recipe] expected one of hrrr-vil, mrms; got 'none'");
+  expect_refusal("prepare frame0.grib2 --recipe none -o bad.fields",
+                 "[recipe] expected one of hrrr-vil, mrms; got 'none'");
   expect_refusal("prepare absent --recipe mrms -o bad.fields", "absent");
   expect_refusal("prepare frame0.grib2 -o nowhere/bad.fields" + std::string(" --recipe mrms --size 8"), "nowhere");
   EXPECT_FALSE(std::filesystem::exists(place_ / "bad.fields"));

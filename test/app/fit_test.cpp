@@ -5,9 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "test/app/support.h"
 #include "htfm/base/random.h"
 #include "htfm/io/csv.h"
+#include "test/app/support.h"
 
 namespace htfm {
 namespace {
@@ -35,8 +35,9 @@ TEST(FitCommand, SamplesAreOfTheTablesKind) {
       "id,\"net, gain\",claims,\"gr\xf6\xdf"
       "e\",constant,rain,rate,code,\n";
   for (int i = 1; i <= 400; ++i)
-    text += fmt::format("{},{:.8f},{},{:.2f},7.5,{:.1f},{:.6f},{},\n", i, u.pareto(2) - u.pareto(2), std::floor(u.pareto(1.5)),
-                        1e6 + u.uniform(), u.uniform() < 0.7 ? 0.0 : u.pareto(3), u.uniform(), u.uniform() < 0.5 ? 10 : 1000);
+    text += fmt::format("{},{:.8f},{},{:.2f},7.5,{:.1f},{:.6f},{},\n", i, u.pareto(2) - u.pareto(2),
+                        std::floor(u.pareto(1.5)), 1e6 + u.uniform(), u.uniform() < 0.7 ? 0.0 : u.pareto(3),
+                        u.uniform(), u.uniform() < 0.5 ? 10 : 1000);
   w.write("t.csv", text);
   const Outcome fit = w.run(std::string("fit t.csv") + kQuick);
   ASSERT_EQ(fit.code, 0) << fit.err;
@@ -112,7 +113,8 @@ TEST(FitCommand, TablesThatCannotBeFittedLeaveNothing) {
     EXPECT_EQ(std::count(fit.err.begin(), fit.err.end(), '\n'), 1) << fit.err;
     EXPECT_FALSE(std::filesystem::exists(w / "run")) << part;
   }
-  for (const char* arguments : {"none.csv", "t.xlsx", "t.csv --missing perhaps", "t.csv --minutes 0", "t.csv --columns z"})
+  for (const char* arguments :
+       {"none.csv", "t.xlsx", "t.csv --missing perhaps", "t.csv --minutes 0", "t.csv --columns z"})
     EXPECT_EQ(w.run(fmt::format("fit {} -o run2", arguments)).code, 2) << arguments;
 }
 

@@ -6,11 +6,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "test/app/support.h"
 #include "htfm/base/random.h"
 #include "htfm/data/image_set.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/png.h"
+#include "test/app/support.h"
 #include "test/data.h"
 
 namespace htfm {
@@ -18,7 +18,8 @@ namespace {
 
 using nlohmann::json;
 
-/// A folder with 60 records in data_batch_1.bin, one colour a class plus noise, and the same images as samples in s.npy.
+/// A folder with 60 records in data_batch_1.bin, one colour a class plus noise, and the same images as samples in
+/// s.npy.
 class Images : public testing::Test {
  protected:
   Images() {
@@ -26,13 +27,16 @@ class Images : public testing::Test {
     for (int64_t i = 0; i < kCount; ++i) {
       records_.push_back(static_cast<char>(i % 3));
       for (int64_t k = 0; k < 3072; ++k)
-        records_.push_back(static_cast<char>(60 * (i % 3) + static_cast<int64_t>(key.below(60, static_cast<uint64_t>(i * 3072 + k)))));
+        records_.push_back(
+            static_cast<char>(60 * (i % 3) + static_cast<int64_t>(key.below(60, static_cast<uint64_t>(i * 3072 + k)))));
     }
     place_.write("a.bin", records_);
     samples_ = at::empty({kCount, 3072}, at::kFloat);
     for (int64_t i = 0; i < kCount * 3072; ++i)
-      samples_.mutable_data_ptr<float>()[i] =
-          static_cast<float>(static_cast<unsigned char>(records_[static_cast<size_t>(i / 3072 * 3073 + 1 + i % 3072)])) / 127.5F - 1;
+      samples_.mutable_data_ptr<float>()[i] = static_cast<float>(static_cast<unsigned char>(
+                                                  records_[static_cast<size_t>(i / 3072 * 3073 + 1 + i % 3072)])) /
+                                                  127.5F -
+                                              1;
     write_npy(place_ / "s.npy", samples_);
   }
   static std::string network(const char* name) { return "'" + test::golden_file("metric/") + name + "'"; }
@@ -50,7 +54,8 @@ class Images : public testing::Test {
 };
 
 TEST_F(Images, EvalScoresSamplesAndKeepsTheReference) {
-  const std::string command = "eval --real a.bin --fake s.npy --features " + network("patches.pt") + " --reference-cache r.safetensors";
+  const std::string command =
+      "eval --real a.bin --fake s.npy --features " + network("patches.pt") + " --reference-cache r.safetensors";
   for (int round = 0; round < 2; ++round) {
     const Outcome r = place_.run(command + " --json");
     ASSERT_EQ(r.code, 0) << r.err;
@@ -70,7 +75,8 @@ TEST_F(Images, EvalScoresSamplesAndKeepsTheReference) {
   place_.write("about.json", R"({"solver": "euler", "nfe": 20})");
   const Outcome text = place_.run(command + " --about about.json -k 5");
   ASSERT_EQ(text.code, 0) << text.err;
-  for (const char* part : {"FD[patches]", "features_sha256", "n_real", "split", "train", "euler", "real     20  fake     20"})
+  for (const char* part :
+       {"FD[patches]", "features_sha256", "n_real", "split", "train", "euler", "real     20  fake     20"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
 }
 
@@ -106,7 +112,8 @@ TEST_F(Images, GridDrawsSamplesAndClasses) {
   ASSERT_EQ(place_.run("grid s.npy -o g.png --columns 8 --rows 2").code, 0);
   const at::Tensor grid = read_png(place_ / "g.png");
   ASSERT_EQ(grid.sizes(), at::IntArrayRef({3, 2 * 34 + 2, 8 * 34 + 2}));
-  EXPECT_TRUE(grid.narrow(1, 36, 32).narrow(2, 2 + 34, 32).equal(to_bytes(samples_).pixels.select(0, 9).view({3, 32, 32})));
+  EXPECT_TRUE(
+      grid.narrow(1, 36, 32).narrow(2, 2 + 34, 32).equal(to_bytes(samples_).pixels.select(0, 9).view({3, 32, 32})));
   const Outcome r = place_.run("grid s.npy -o c.png --rows 4 --real a.bin --features " + network("patches.pt"));
   ASSERT_EQ(r.code, 0) << r.err;
   const at::Tensor classes = read_png(place_ / "c.png");
@@ -126,7 +133,8 @@ TEST_F(Images, AreDataToTrainOn) {
   const Outcome r = place_.run("train c.toml -o run");
   ASSERT_EQ(r.code, 0) << r.err;
   expect_refusal("train c.toml --set data.kind=png -o other", "a.bin: expected a folder of PNG files");
-  expect_refusal("train c.toml --set data.subset=long-tail -o other", "expected at least 5000 images of class 0 (airplane)");
+  expect_refusal("train c.toml --set data.subset=long-tail -o other",
+                 "expected at least 5000 images of class 0 (airplane)");
 }
 
 }  // namespace

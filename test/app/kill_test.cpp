@@ -8,10 +8,10 @@
 #include <csignal>
 #include <thread>
 
-#include "test/app/support.h"
 #include "htfm/base/random.h"
 #include "htfm/model/model.h"
 #include "htfm/model/run_folder.h"
+#include "test/app/support.h"
 
 namespace htfm {
 namespace {
@@ -50,13 +50,14 @@ class TrainingProcess {
   pid_t child_;
 };
 
-// The moments are counted in steps of the run and in shares of the time that these took, so they are as random on a slow machine as on a
-// fast one; and the run has no end that could come first.
+// The moments are counted in steps of the run and in shares of the time that these took, so they are as random on a
+// slow machine as on a fast one; and the run has no end that could come first.
 TEST(Kill, TwentyRandomMoments) {
   const Workplace w;
   // A checkpoint after every step: writing takes most of the time, so most kills strike while one is being written.
   const std::string config =
-      "[data]\nn = 1024\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 50\n[train]\nbatch = 256\ncheckpoint_steps = 1\nlog_steps = 1\n";
+      "[data]\nn = 1024\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 50\n[train]\nbatch = 256\ncheckpoint_steps "
+      "= 1\nlog_steps = 1\n";
   constexpr int64_t kStepsOfEpoch = 4;
   w.write("endless.toml", config + "epochs = 100000000\n");
 
@@ -81,11 +82,13 @@ TEST(Kill, TwentyRandomMoments) {
   w.write("c.toml", config + "epochs = " + std::to_string(newest_step(w / "run") / kStepsOfEpoch + 2) + "\n");
   ASSERT_EQ(w.run("train c.toml -o run --resume").code, 0);
   ASSERT_EQ(w.run("train c.toml -o whole").code, 0);
-  const Model whole = Model::load(RunFolder(w / "whole").newest().path), resumed = Model::load(RunFolder(w / "run").newest().path);
+  const Model whole = Model::load(RunFolder(w / "whole").newest().path),
+              resumed = Model::load(RunFolder(w / "run").newest().path);
   EXPECT_EQ(resumed.step, whole.step);
   EXPECT_TRUE(resumed.trained.parameters.equal(whole.trained.parameters));
   EXPECT_TRUE(resumed.trained.ema.equal(whole.trained.ema));
-  EXPECT_EQ(slurp(RunFolder(w / "run").newest().path), slurp(RunFolder(w / "whole").newest().path)) << "the whole file, to the byte";
+  EXPECT_EQ(slurp(RunFolder(w / "run").newest().path), slurp(RunFolder(w / "whole").newest().path))
+      << "the whole file, to the byte";
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace htfm {
 namespace {
 
 const char* const kTiny =
-    "[data]\nn = 600\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 10\n[train]\nbatch = 128\nepochs = 2\ncheckpoint_steps = "
+    "[data]\nn = 600\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 10\n[train]\nbatch = 128\nepochs = "
+    "2\ncheckpoint_steps = "
     "4\n[sample]\nn = 500\n";
 
 // Exit 2, exactly one line, and it names what is wrong.
@@ -33,8 +34,8 @@ TEST(Program, HelpOfEveryCommandHasAnExample) {
   const Workplace w;
   const Outcome top = w.run("--help");
   EXPECT_EQ(top.code, 0);
-  for (const char* command : {"demo", "clock", "source", "signature", "data", "train", "sample", "fit", "eval", "grid", "tails", "report",
-                              "reproduce", "info", "bench"}) {
+  for (const char* command : {"demo", "clock", "source", "signature", "data", "train", "sample", "fit", "eval", "grid",
+                              "tails", "report", "reproduce", "info", "bench"}) {
     EXPECT_NE(top.out.find(command), std::string::npos) << command;
     const Outcome o = w.run(std::string(command) + " --help");
     EXPECT_EQ(o.code, 0) << command;
@@ -44,7 +45,8 @@ TEST(Program, HelpOfEveryCommandHasAnExample) {
   }
 }
 
-// What reads fields is loaded when a field is read: it would bring dozens of libraries, of which nearly nobody needs one.
+// What reads fields is loaded when a field is read: it would bring dozens of libraries, of which nearly nobody needs
+// one.
 TEST(Program, LinksNoLibraryOfFieldFiles) {
   const Workplace w;
   ASSERT_EQ(std::system(("ldd '" HTFM_PROGRAM "' >'" + (w / "libraries") + "'").c_str()), 0);
@@ -63,7 +65,8 @@ TEST(Program, UsageErrorsExitWithTwo) {
   expect_refused(w, "clock --family stable --alpha 1.5 --nu 3 -n 10 -o p.npy", "clock.nu");
   expect_refused(w, "clock --family sable --alpha 1.5 -n 10 -o p.npy", "--family");
   expect_refused(w, "clock --family stable --alpha 1.5 -n -3 -o p.npy", "--count");
-  expect_refused(w, "source --family deterministic --dim 0 -n 10 -o p.npy", "--dim: expected a number above 0, got '0'");
+  expect_refused(w, "source --family deterministic --dim 0 -n 10 -o p.npy",
+                 "--dim: expected a number above 0, got '0'");
   expect_refused(w, "signature p.npy --depth 9 -o f.npy", "--depth: expected a number from 1 to 6, got '9'");
   expect_refused(w, "data mixture2d -n 10 -o p.txt", ".npy");
   expect_refused(w, "data mixture2d -n 10 --device cuda -o p.npy", "--device");
@@ -81,9 +84,11 @@ TEST(Program, ArraysAreWhatTheySay) {
   w.write("sigma.csv", "2,1\n1,1\n");
   ASSERT_EQ(w.run("source --family inverse-gamma --nu 3 --dim 2 -n 20 --covariance sigma.csv -o x.npy").code, 0);
   EXPECT_EQ(read_npy(w / "x.npy").sizes(), (at::IntArrayRef{20, 2}));
-  expect_refused(w, "source --family inverse-gamma --nu 3 --dim 3 -n 20 --covariance sigma.csv -o y.npy", "--covariance");
+  expect_refused(w, "source --family inverse-gamma --nu 3 --dim 3 -n 20 --covariance sigma.csv -o y.npy",
+                 "--covariance");
   w.write("sigma.csv", "1,2\n2,1\n");
-  expect_refused(w, "source --family inverse-gamma --nu 3 --dim 2 -n 20 --covariance sigma.csv -o y.npy", "positive definite");
+  expect_refused(w, "source --family inverse-gamma --nu 3 --dim 2 -n 20 --covariance sigma.csv -o y.npy",
+                 "positive definite");
   ASSERT_EQ(w.run("signature p.npy --depth 3 --log words --augment time -o f.npy").code, 0);
   EXPECT_EQ(read_npy(w / "f.npy").sizes(), (at::IntArrayRef{30, 5}));
   ASSERT_EQ(w.run("signature p.npy --depth 3 --augment time --convention leadlag -o f.npy").code, 0);
@@ -170,7 +175,8 @@ TEST(Program, TrainSampleEvalReportInfo) {
   EXPECT_EQ(dry.code, 0);
   EXPECT_NE(dry.out.find("seed = 5"), std::string::npos);
   ASSERT_EQ(w.run("train c.toml -o run").code, 0);
-  for (const char* file : {"run/config.toml", "run/log.jsonl", "run/events", "run/checkpoints/step-00000010.safetensors"})
+  for (const char* file :
+       {"run/config.toml", "run/log.jsonl", "run/events", "run/checkpoints/step-00000010.safetensors"})
     EXPECT_TRUE(fs::exists(w / file)) << file;
   expect_refused(w, "train c.toml -o run", "--resume");
 
@@ -186,11 +192,13 @@ TEST(Program, TrainSampleEvalReportInfo) {
 
   ASSERT_EQ(w.run("data mixture2d -n 300 -o r.npy").code, 0);
   const auto scores = nlohmann::json::parse(w.run("eval --real r.npy --fake s.npy --json").out);
-  for (const char* name : {"f1_knn", "f1_prd", "w1_pooled", "w1_sliced", "mmd", "hill_real"}) EXPECT_TRUE(scores.contains(name)) << name;
+  for (const char* name : {"f1_knn", "f1_prd", "w1_pooled", "w1_sliced", "mmd", "hill_real"})
+    EXPECT_TRUE(scores.contains(name)) << name;
   const auto some = nlohmann::json::parse(w.run("eval --real r.npy --fake s.npy --metrics w1_pooled --json").out);
   EXPECT_TRUE(some.contains("w1_pooled") && !some.contains("f1_prd"));
   const std::string tail_scores = "eval --real r.npy --fake s.npy --metrics tail_quantiles,moments --json --bootstrap ";
-  const auto with = nlohmann::json::parse(w.run(tail_scores + "50").out), without = nlohmann::json::parse(w.run(tail_scores + "0").out);
+  const auto with = nlohmann::json::parse(w.run(tail_scores + "50").out),
+             without = nlohmann::json::parse(w.run(tail_scores + "0").out);
   EXPECT_LE(with["kr_low"], with["kr"]);
   EXPECT_LE(with["kr"], with["kr_high"]);
   EXPECT_EQ(with["kr"], without["kr"]);
@@ -202,8 +210,10 @@ TEST(Program, TrainSampleEvalReportInfo) {
   // The page is whole by itself: its only addresses are the names of XML namespaces.
   for (size_t at = page.find("://"); at != std::string::npos; at = page.find("://", at + 1))
     EXPECT_EQ(page.substr(at - 11, 11), "xmlns=\"http") << page.substr(at - 20, 80);
-  for (const char* fetch : {"src=\"//", "href=\"//", "url(//", "@import"}) EXPECT_EQ(page.find(fetch), std::string::npos) << fetch;
-  for (const char* part : {"<svg", "HTFM-α 1.7", "f1_prd", "prefers-color-scheme"}) EXPECT_NE(page.find(part), std::string::npos) << part;
+  for (const char* fetch : {"src=\"//", "href=\"//", "url(//", "@import"})
+    EXPECT_EQ(page.find(fetch), std::string::npos) << fetch;
+  for (const char* part : {"<svg", "HTFM-α 1.7", "f1_prd", "prefers-color-scheme"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
 
   const auto info = nlohmann::json::parse(w.run("info run --json").out);
   EXPECT_EQ(info["step"], 10);
@@ -232,7 +242,8 @@ TEST(Program, FullDiskExitsWithOneAndKeepsTheLastCheckpoint) {
   const Workplace w;
   fs::create_directories(w / "disk");
   // A checkpoint has about 2.2 MB: the disk takes two, not three.
-  if (::mount("tmpfs", (w / "disk").c_str(), "tmpfs", 0, "size=5m") != 0) GTEST_SKIP() << "needs the right to mount a small file system";
+  if (::mount("tmpfs", (w / "disk").c_str(), "tmpfs", 0, "size=5m") != 0)
+    GTEST_SKIP() << "needs the right to mount a small file system";
   w.write("c.toml", kTiny);
   const Outcome o = w.run("train c.toml --set train.checkpoint_steps=1 --set train.keep=9 -o disk/run");
   EXPECT_EQ(o.code, 1) << o.err;
@@ -265,21 +276,24 @@ TEST(Program, ReproduceRefusesWhatItCannotDo) {
   expect_refused(w, "reproduce 2d --set clock.grid=0 -o out", "clock.grid");
   expect_refused(w, "reproduce nfe --data . -o out", "--features");
   EXPECT_FALSE(fs::exists(w / "out"));
-  const Outcome one = w.run("reproduce 2d --only 'HTFM-t 3.0' --seeds 1 --budget 1 --set data.n=1000 --set sample.n=500 -o out --json");
+  const Outcome one =
+      w.run("reproduce 2d --only 'HTFM-t 3.0' --seeds 1 --budget 1 --set data.n=1000 --set sample.n=500 -o out --json");
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(nlohmann::json::parse(one.out)["rows"].size(), 1u);
 }
 
 TEST(Program, ReproduceGoesOnWhereItWas) {
   const Workplace w;
-  const std::string command = "reproduce 2d --seeds 1 --budget 1 --set data.n=1000 --set sample.n=500 --set clock.grid=10 -o out --json";
+  const std::string command =
+      "reproduce 2d --seeds 1 --budget 1 --set data.n=1000 --set sample.n=500 --set clock.grid=10 -o out --json";
   const Outcome first = w.run(command);
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(nlohmann::json::parse(first.out)["rows"].size(), 7u);
   fs::remove(*fs::directory_iterator(w / "out/cells"));
   const Outcome second = w.run(command);
   EXPECT_EQ(first.out, second.out);
-  // A kept cell is read and not made again, also when its program did not know one of today's keys; with another setting it is made anew.
+  // A kept cell is read and not made again, also when its program did not know one of today's keys; with another
+  // setting it is made anew.
   const fs::path path = fs::directory_iterator(w / "out/cells")->path();
   auto cell = nlohmann::json::parse(read_file(path));
   const auto with_config = [&](const std::string& from, const std::string& to) {

@@ -1,4 +1,6 @@
 // The functions behind the kernels, against long double, as each instruction set compiles them.
+#include "htfm/base/math.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,7 +9,6 @@
 #include <numbers>
 
 #include "htfm/base/dispatch.h"
-#include "htfm/base/math.h"
 #include "htfm/base/random.h"
 
 namespace htfm {
@@ -91,7 +92,8 @@ TEST(Math, LogIsAccurateOnAllNormalNumbers) {
     for (uint64_t k = 0; k < 100; ++k) x.push_back(from_bits((e << 52) | (key.bits(100 * e + k) >> 12)));
   // Where the exponent or the sign of the result changes: powers of 2, sqrt(1/2), 1 from both sides.
   for (int e = -1022; e <= 1023; ++e)
-    for (const double v : {1.0, std::nextafter(2.0, 0.0), M_SQRT2, std::nextafter(M_SQRT2, 2.0), std::nextafter(M_SQRT2, 0.0)})
+    for (const double v :
+         {1.0, std::nextafter(2.0, 0.0), M_SQRT2, std::nextafter(M_SQRT2, 2.0), std::nextafter(M_SQRT2, 0.0)})
       x.push_back(std::ldexp(v, e));
   for (int e = 1; e <= 53; ++e)
     for (const double sign : {-1.0, 1.0}) x.push_back(1 + sign * std::ldexp(1.0, -e));
@@ -112,7 +114,8 @@ TEST(Math, ExpIsAccurateOnItsRangeAndSaturatesOutside) {
     for (const double sign : {-1.0, 1.0}) x.push_back(sign * std::ldexp(1.0, -e));
   x.insert(x.end(), {-708, 709, 0});
   const double inf = std::numeric_limits<double>::infinity();
-  const std::array outside{-inf, -1e308, std::nextafter(-708.0, -inf), std::nextafter(709.0, inf), 1e308, inf, std::nan("")};
+  const std::array outside{-inf, -1e308,      std::nextafter(-708.0, -inf), std::nextafter(709.0, inf), 1e308,
+                           inf,  std::nan("")};
   for (const Variant& v : variants()) {
     EXPECT_LE(worst(v.exp, x, [](long double a) { return std::exp(a); }), kUlps) << static_cast<int>(v.isa);
     std::array<double, 7> y;
@@ -127,7 +130,8 @@ TEST(Math, SineAndCosineOfPiKeepTheirRelativeAccuracy) {
   std::vector<double> x = uniforms(0, 1, 200'000, 4);
   for (int e = 1; e <= 53; ++e) x.insert(x.end(), {std::ldexp(1.0, -e), 1 - std::ldexp(1.0, -e)});
   std::vector<double> y = x;  // cos vanishes at 1/2: there 0.5 +- 2^-e
-  for (int e = 2; e <= 53; ++e) y.insert(y.end(), {0.5 - std::ldexp(1.0, -e), 0.5 + std::ldexp(1.0, std::max(-e, -52))});
+  for (int e = 2; e <= 53; ++e)
+    y.insert(y.end(), {0.5 - std::ldexp(1.0, -e), 0.5 + std::ldexp(1.0, std::max(-e, -52))});
   // Exact: the argument of sinl is taken from the nearer zero, where long double keeps 11 bits more than double.
   const long double pi = std::numbers::pi_v<long double>;
   const auto sin_exact = [&](long double a) { return std::sin(pi * std::min(a, 1 - a)); };
@@ -184,10 +188,13 @@ TEST(Math, KanterEqualsTheFormula) {
   for (const double rho : {0.05, 0.25, 0.5, 0.85, 0.999})
     for (size_t i = 0; i < v.size(); ++i) {
       const long double u = pi * (1.0L - v[i]), e = -std::log(static_cast<long double>(w[i])), r = rho;
-      const long double exact = std::sin(r * u) / std::pow(std::sin(pi * v[i]), 1 / r) * std::pow(std::sin((1 - r) * u) / e, (1 - r) / r);
-      const double size = 1 + std::abs(static_cast<double>(std::log(std::sin((1 - r) * u) / (e * std::sin(pi * v[i])))));
+      const long double exact =
+          std::sin(r * u) / std::pow(std::sin(pi * v[i]), 1 / r) * std::pow(std::sin((1 - r) * u) / e, (1 - r) / r);
+      const double size =
+          1 + std::abs(static_cast<double>(std::log(std::sin((1 - r) * u) / (e * std::sin(pi * v[i])))));
       const double bound = 0x1p-52 * (5 * size / rho + 10);
-      ASSERT_NEAR(static_cast<double>(kanter(v[i], w[i], rho, 0) / exact), 1, bound) << rho << ' ' << v[i] << ' ' << w[i];
+      ASSERT_NEAR(static_cast<double>(kanter(v[i], w[i], rho, 0) / exact), 1, bound)
+          << rho << ' ' << v[i] << ' ' << w[i];
     }
 }
 

@@ -24,7 +24,8 @@ TEST(ModuleLibrary, SaysWhereItLooked) {
   const ModuleLibrary library("htfm_absent");
   EXPECT_FALSE(library.loaded());
   const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
-  EXPECT_TRUE(library.reason().starts_with("no libhtfm_absent.so in " + own.string() + ", " + (own.parent_path() / "lib/htfm").string()))
+  EXPECT_TRUE(library.reason().starts_with("no libhtfm_absent.so in " + own.string() + ", " +
+                                           (own.parent_path() / "lib/htfm").string()))
       << library.reason();
   EXPECT_TRUE(library.reason().ends_with(", or where the loader looks")) << library.reason();
 }
@@ -32,7 +33,8 @@ TEST(ModuleLibrary, SaysWhereItLooked) {
 TEST(ModuleLibrary, LooksInTheChosenFolderAlone) {
   const test::TemporaryFolder folder;
   const Variable variable(folder.path());
-  EXPECT_EQ(ModuleLibrary("htfm_absent").reason(), "no libhtfm_absent.so in " + folder.path() + ", which HTFM_MODULE_PATH names");
+  EXPECT_EQ(ModuleLibrary("htfm_absent").reason(),
+            "no libhtfm_absent.so in " + folder.path() + ", which HTFM_MODULE_PATH names");
   // One that is there decides, also where it does not load.
   test::spill(folder / "libhtfm_absent.so", "not a library");
   const ModuleLibrary damaged("htfm_absent");

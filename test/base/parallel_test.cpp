@@ -1,4 +1,6 @@
 // Promises of the thread pool.
+#include "htfm/base/parallel.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -6,7 +8,6 @@
 #include <thread>
 
 #include "htfm/base/error.h"
-#include "htfm/base/parallel.h"
 
 namespace htfm {
 namespace {

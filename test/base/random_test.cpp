@@ -1,4 +1,6 @@
 // Random numbers: known answers, kernels against the scalar definition, independence of layout and threads, laws.
+#include "htfm/base/random.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,7 +10,6 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
-#include "htfm/base/random.h"
 #include "htfm/base/random_kernels.h"
 #include "test/statistics.h"
 
@@ -36,7 +37,8 @@ TEST(Philox, KnownAnswers) {
   using Words = std::array<uint32_t, 4>;
   EXPECT_EQ(philox(0, 0, 0), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox(~0ull, ~0ull, ~0ull), (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-  EXPECT_EQ(philox(0x299f31d0a4093822, 0x85a308d3243f6a88, 0x0370734413198a2e), (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  EXPECT_EQ(philox(0x299f31d0a4093822, 0x85a308d3243f6a88, 0x0370734413198a2e),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 TEST(Key, ElementsAreWordsOfPhilox) {
@@ -104,13 +106,15 @@ TEST(Kernels, NormalEqualsTheFormulaOnEveryInstructionSet) {
       const auto w = philox(11, index / 2);
       const long double r = std::sqrt(-2 * std::log(static_cast<long double>(open_uniform(w[0], w[1]))));
       const long double angle = 2 * std::numbers::pi_v<long double> * open_uniform(w[2], w[3]);
-      ASSERT_NEAR(x[i], static_cast<double>(r * (index % 2 ? std::cos(angle) : std::sin(angle))), 86 * 0x1p-53) << static_cast<int>(isa);
+      ASSERT_NEAR(x[i], static_cast<double>(r * (index % 2 ? std::cos(angle) : std::sin(angle))), 86 * 0x1p-53)
+          << static_cast<int>(isa);
       ASSERT_EQ(y[i], static_cast<float>(x[i]));
     }
   }
 }
 
-// Kanter's formula itself is checked in base_math_test; here its inputs. The bound is the one derived there, at rho = 0.25.
+// Kanter's formula itself is checked in base_math_test; here its inputs. The bound is the one derived there, at rho =
+// 0.25.
 TEST(Kernels, StableEqualsTheFormulaOnEveryInstructionSet) {
   constexpr int64_t n = 4001;
   const long double pi = std::numbers::pi_v<long double>, rho = 0.25L;
@@ -119,7 +123,8 @@ TEST(Kernels, StableEqualsTheFormulaOnEveryInstructionSet) {
     kernel->positive_stable(13, 0.25, std::log(3.0), 5, n, x.data());
     for (int64_t i = 0; i < n; ++i) {
       const auto w = philox(13, static_cast<uint64_t>(i) + 5);
-      const long double u = 1.0L - open_uniform(w[0], w[1]), e = -std::log(static_cast<long double>(open_uniform(w[2], w[3])));
+      const long double u = 1.0L - open_uniform(w[0], w[1]),
+                        e = -std::log(static_cast<long double>(open_uniform(w[2], w[3])));
       const long double a = std::sin(pi * rho * u), b = std::sin(pi * (1 - u)), c = std::sin(pi * (1 - rho) * u);
       const long double exact = 3 * a / std::pow(b, 1 / rho) * std::pow(c / e, (1 - rho) / rho);
       const double bound = 0x1p-52 * (20 * (1 + std::abs(static_cast<double>(std::log(c / (e * b))))) + 12);
@@ -153,7 +158,8 @@ TEST(Kernels, AnElementDoesNotDependOnWhereAFillStarts) {
       for (const int64_t count : {0, 1, 2, 5, 8, 17, 256, 257, 400}) {
         std::fill(part.begin(), part.end(), T(-1));
         fill(1000 + static_cast<uint64_t>(start), count, part.data());
-        for (int64_t i = 0; i < count; ++i) ASSERT_EQ(part[i], whole[start + i]) << what << ' ' << start << ' ' << count << ' ' << i;
+        for (int64_t i = 0; i < count; ++i)
+          ASSERT_EQ(part[i], whole[start + i]) << what << ' ' << start << ' ' << count << ' ' << i;
         ASSERT_EQ(part[count], T(-1)) << what << " wrote past the end";
       }
   };
@@ -162,7 +168,8 @@ TEST(Kernels, AnElementDoesNotDependOnWhereAFillStarts) {
     check([&](uint64_t first, int64_t m, double* out) { k.uniform(23, first, m, out); }, 0.0, "uniform");
     check([&](uint64_t first, int64_t m, double* out) { k.normal64(23, first, m, out); }, 0.0, "normal64");
     check([&](uint64_t first, int64_t m, float* out) { k.normal32(23, first, m, out); }, 0.0f, "normal32");
-    check([&](uint64_t first, int64_t m, double* out) { k.positive_stable(23, 0.8, 0.1, first, m, out); }, 0.0, "stable");
+    check([&](uint64_t first, int64_t m, double* out) { k.positive_stable(23, 0.8, 0.1, first, m, out); }, 0.0,
+          "stable");
     check([&](uint64_t first, int64_t m, double* out) { k.log_gamma(23, 0.4, first, m, out); }, 0.0, "gamma");
     check([&](uint64_t first, int64_t m, double* out) { k.log_gamma(23, 1.4, first, m, out); }, 0.0, "gamma");
   }
@@ -206,7 +213,8 @@ TEST(Law, Normal) {
   double mean = 0, square = 0, fourth = 0, pair = 0, pair_of_squares = 0;
   for (int64_t i = 0; i < n; ++i) mean += x[i], square += x[i] * x[i], fourth += std::pow(x[i], 4);
   // The two normals of one block share their radius: products and products of squares would show it.
-  for (int64_t i = 0; i < n; i += 2) pair += x[i] * x[i + 1], pair_of_squares += (x[i] * x[i] - 1) * (x[i + 1] * x[i + 1] - 1);
+  for (int64_t i = 0; i < n; i += 2)
+    pair += x[i] * x[i + 1], pair_of_squares += (x[i] * x[i] - 1) * (x[i + 1] * x[i + 1] - 1);
   EXPECT_NEAR(mean / n, 0, 4 / std::sqrt(n));
   EXPECT_NEAR(square / n, 1, 4 * std::sqrt(2.0 / n));
   EXPECT_NEAR(fourth / n, 3, 4 * std::sqrt(96.0 / n));
@@ -241,7 +249,8 @@ TEST(Law, StableOfOrderOneIsItsScale) {
   std::vector<double> x(100);
   fill_positive_stable(Key(1), 1, 2.5, 0, 100, x.data());
   EXPECT_TRUE(std::all_of(x.begin(), x.end(), [](double v) { return v == 2.5; }));
-  for (const double rho : {0.0, -0.5, 1.5, std::nan("")}) EXPECT_THROW(fill_positive_stable(Key(1), rho, 1, 0, 100, x.data()), InputError);
+  for (const double rho : {0.0, -0.5, 1.5, std::nan("")})
+    EXPECT_THROW(fill_positive_stable(Key(1), rho, 1, 0, 100, x.data()), InputError);
 }
 
 TEST(Law, AHundredMillionStableDrawsAreFinite) {
@@ -250,7 +259,8 @@ TEST(Law, AHundredMillionStableDrawsAreFinite) {
   parallel_ranges(n, 1 << 14, [&](int64_t begin, int64_t end) {
     std::vector<double> x(static_cast<size_t>(end - begin));
     fill_positive_stable(Key(47), 0.25, 1, static_cast<uint64_t>(begin), end - begin, x.data());
-    bad += std::count_if(x.begin(), x.end(), [](double v) { return !(v > 0 && v < std::numeric_limits<double>::infinity()); });
+    bad += std::count_if(x.begin(), x.end(),
+                         [](double v) { return !(v > 0 && v < std::numeric_limits<double>::infinity()); });
   });
   EXPECT_EQ(bad, 0);
 }
@@ -262,7 +272,8 @@ TEST(Law, Gamma) {
     fill_log_gamma_draw(Key(53), shape, 0, n, x.data());
     const double mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
     EXPECT_NEAR(mean, test::digamma(shape), 4 * std::sqrt(test::trigamma(shape) / n)) << shape;
-    EXPECT_LT(kolmogorov_smirnov(x, [&](double v) { return test::incomplete_gamma(shape, v); }), kKolmogorovBound) << shape;
+    EXPECT_LT(kolmogorov_smirnov(x, [&](double v) { return test::incomplete_gamma(shape, v); }), kKolmogorovBound)
+        << shape;
   }
   for (const double shape : {0.0, -1.0, std::nan(""), HUGE_VAL})
     EXPECT_THROW(fill_log_gamma_draw(Key(1), shape, 0, n, x.data()), InputError);
@@ -278,7 +289,8 @@ TEST(Law, ReferenceFunctions) {
     EXPECT_NEAR(test::incomplete_gamma(0.5, std::log(x)), std::erf(std::sqrt(x)), 1e-13);
     EXPECT_NEAR(test::student_cdf(1, x), 0.5 + std::atan(x) / M_PI, 1e-13);
     EXPECT_NEAR(test::student_cdf(2, x), 0.5 + x / (2 * std::sqrt(2 + x * x)), 1e-13);
-    EXPECT_NEAR(test::student_cdf(3, -x), 0.5 - (x * std::sqrt(3) / (3 + x * x) + std::atan(x / std::sqrt(3))) / M_PI, 1e-13);
+    EXPECT_NEAR(test::student_cdf(3, -x), 0.5 - (x * std::sqrt(3) / (3 + x * x) + std::atan(x / std::sqrt(3))) / M_PI,
+                1e-13);
   }
 }
 

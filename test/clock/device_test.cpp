@@ -38,17 +38,20 @@ TEST_P(ClockDeviceTest, DrawsTheClocksOfTheCpu) {
 TEST_P(ClockDeviceTest, DrawsTheSourceOfTheCpu) {
   const ClockSample clocks = make_clock(GetParam())->sample(Key(5), {.count = 1000, .paths = false});
   for (const int64_t dim : {1, 2, 7}) {
-    const at::Tensor here = sample_source(Key(6), clocks.area, dim, 11), there = sample_source(Key(6), clocks.area.to(device_), dim, 11);
+    const at::Tensor here = sample_source(Key(6), clocks.area, dim, 11),
+                     there = sample_source(Key(6), clocks.area.to(device_), dim, 11);
     ASSERT_TRUE(there.is_cuda());
     // In units of the source's deviation: a normal number near 0 has no relative accuracy.
-    EXPECT_LT(there.cpu().sub(here).div(clocks.area.mul(2).sqrt().unsqueeze(1)).abs().max().item<double>(), 1e-12) << dim;
+    EXPECT_LT(there.cpu().sub(here).div(clocks.area.mul(2).sqrt().unsqueeze(1)).abs().max().item<double>(), 1e-12)
+        << dim;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ClockDeviceTest,
                          testing::Values(ClockSpec{"deterministic", {}, 45}, ClockSpec{"stable", {{"alpha", 1.5}}, 45},
                                          ClockSpec{"stable", {{"alpha", 1.9}}, 200, {}, 2.0},
-                                         ClockSpec{"inverse-gamma", {{"nu", 3.0}}, 45}, ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 200}));
+                                         ClockSpec{"inverse-gamma", {{"nu", 3.0}}, 45},
+                                         ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 200}));
 
 }  // namespace
 }  // namespace htfm

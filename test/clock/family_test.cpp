@@ -32,7 +32,9 @@ void for_families(const std::function<void(const Clock&)>& body) {
     }
 }
 
-bool same(const ClockSample& a, const ClockSample& b) { return a.area.equal(b.area) && a.end.equal(b.end) && a.paths.equal(b.paths); }
+bool same(const ClockSample& a, const ClockSample& b) {
+  return a.area.equal(b.area) && a.end.equal(b.end) && a.paths.equal(b.paths);
+}
 
 TEST(EveryFamily, DrawsNondecreasingPathsFromZero) {
   for_families([](const Clock& clock) {
@@ -55,7 +57,8 @@ TEST(EveryFamily, DrawsNondecreasingPathsFromZero) {
 
 TEST(EveryFamily, DrawsTheSameAreaWithoutPaths) {
   for_families([](const Clock& clock) {
-    const ClockSample with = clock.sample(Key(2), {.count = 300}), without = clock.sample(Key(2), {.count = 300, .paths = false});
+    const ClockSample with = clock.sample(Key(2), {.count = 300}),
+                      without = clock.sample(Key(2), {.count = 300, .paths = false});
     EXPECT_FALSE(without.paths.defined());
     EXPECT_TRUE(with.area.equal(without.area));
     EXPECT_TRUE(with.end.equal(without.end));
@@ -95,7 +98,8 @@ TEST(EveryFamily, GivesTheSourceItsArea) {
     for (const double xi : {0.5, 1.0, 3.0}) {
       double sum = 0, square = 0;
       for (int64_t i = 0; i < n; ++i) {
-        const double difference = std::cos(xi * x.const_data_ptr<double>()[i]) - std::exp(-xi * xi * area.const_data_ptr<double>()[i]);
+        const double difference =
+            std::cos(xi * x.const_data_ptr<double>()[i]) - std::exp(-xi * xi * area.const_data_ptr<double>()[i]);
         sum += difference, square += difference * difference;
       }
       EXPECT_NEAR(sum / n, 0, 4 * std::sqrt(square) / n) << xi;
@@ -134,7 +138,8 @@ TEST(EveryFamily, NamesTheParameterThatIsMissingOrOutOfRange) {
       }
       spec.parameters.erase(p.name);
       const std::string got = message([&] { make_clock(spec); });
-      EXPECT_TRUE(got.starts_with(key) && got.find(family.name) != std::string::npos && got.ends_with("got none")) << got;
+      EXPECT_TRUE(got.starts_with(key) && got.find(family.name) != std::string::npos && got.ends_with("got none"))
+          << got;
     }
 }
 
@@ -162,7 +167,9 @@ TEST(Registry, NamesAnUnknownFamilyAndListsTheKnown) {
 TEST(Registry, NamesAParameterOfAnotherFamily) {
   EXPECT_TRUE(message([] { make_clock({"deterministic", {{"alpha", 1.5}}, 10}); }).starts_with("[clock.alpha]"));
   EXPECT_TRUE(message([] { make_clock({"stable", {{"alpha", 1.5}, {"nu", 2}}, 10}); }).starts_with("[clock.nu]"));
-  EXPECT_TRUE(message([] { make_clock({"inverse-gamma", {{"nu", 2}, {"alhpa", 1}}, 10}); }).starts_with("[clock.alhpa]"));
+  EXPECT_TRUE(message([] {
+                make_clock({"inverse-gamma", {{"nu", 2}, {"alhpa", 1}}, 10});
+              }).starts_with("[clock.alhpa]"));
 }
 
 TEST(Registry, NamesAGridOutOfRange) {

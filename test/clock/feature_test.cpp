@@ -1,8 +1,9 @@
 // What the network is told of a clock.
+#include "htfm/clock/feature.h"
+
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
-#include "htfm/clock/feature.h"
 
 namespace htfm {
 namespace {
@@ -44,7 +45,8 @@ TEST(Feature, OfOrderOneIsTimeAndEnd) {
 // The shortcut of order 1 walks no path; level 1 of a higher order does.
 TEST(Feature, OrderOneIsTheFirstLevelOfHigherOrders) {
   for (const char* kind : {"logsignature", "signature"}) {
-    const at::Tensor one = feature(kStable, {.kind = kind, .order = 1}), three = feature(kStable, {.kind = kind, .order = 3});
+    const at::Tensor one = feature(kStable, {.kind = kind, .order = 1}),
+                     three = feature(kStable, {.kind = kind, .order = 3});
     EXPECT_TRUE(three.slice(1, 0, 2).allclose(one, 1e-12, 1e-12)) << kind;
   }
 }
@@ -52,7 +54,8 @@ TEST(Feature, OrderOneIsTheFirstLevelOfHigherOrders) {
 TEST(Feature, IsTheLogsignatureWithItsClockCoordinatesShrunk) {
   const at::Tensor paths = make_clock(kStable)->sample(Key(1), {.count = 40}).paths;
   for (const char* convention : {"linear", "jump", "leadlag", "constant"}) {
-    const FeatureSpec raw{.order = 3, .transform = "raw", .convention = convention}, shrunk{.order = 3, .convention = convention};
+    const FeatureSpec raw{.order = 3, .transform = "raw", .convention = convention},
+        shrunk{.order = 3, .convention = convention};
     const at::Tensor x = feature(kStable, raw), y = feature(kStable, shrunk);
     ASSERT_EQ(x.sizes(), y.sizes());
     PathOptions options;
@@ -60,7 +63,8 @@ TEST(Feature, IsTheLogsignatureWithItsClockCoordinatesShrunk) {
     options.convention = convention_by_name(convention);
     EXPECT_TRUE(x.equal(logsignature(paths, 3, LogBasis::words, options))) << convention;
     for (int64_t i = 0; i < 40; ++i) {
-      EXPECT_EQ(at(y, i, 0), at(x, i, 0)) << convention;  // the increment of time, the only coordinate without the clock
+      EXPECT_EQ(at(y, i, 0), at(x, i, 0))
+          << convention;  // the increment of time, the only coordinate without the clock
       for (int64_t k = 1; k < x.size(1); ++k)
         EXPECT_DOUBLE_EQ(at(y, i, k), std::copysign(std::log1p(std::abs(at(x, i, k))), at(x, i, k))) << convention;
     }
@@ -80,7 +84,8 @@ TEST(Feature, PerPathForgetsTheScaleOfTheClock) {
 
 TEST(Feature, JoinsEndAndArea) {
   const ClockSample sample = make_clock(kStable)->sample(Key(1), {.count = 40});
-  const at::Tensor x = feature(kStable, {.order = 2, .end = true, .area = true}), without = feature(kStable, {.order = 2});
+  const at::Tensor x = feature(kStable, {.order = 2, .end = true, .area = true}),
+                   without = feature(kStable, {.order = 2});
   ASSERT_EQ(x.size(1), without.size(1) + 2);
   EXPECT_TRUE(x.slice(1, 0, without.size(1)).equal(without));
   for (int64_t i = 0; i < 40; ++i) {

@@ -8,7 +8,8 @@
 namespace htfm {
 namespace {
 
-const std::vector<double> kTable{1.25, 1, -2, 0.7, -0.5, 0.05, 1.5};  // a Pareto tail of exponent 1.25 from e^1.5 on, 5 % of the mass
+const std::vector<double> kTable{1.25, 1,    -2, 0.7,
+                                 -0.5, 0.05, 1.5};  // a Pareto tail of exponent 1.25 from e^1.5 on, 5 % of the mass
 
 double cdf(double v) {
   const double l = std::log(v);
@@ -28,7 +29,8 @@ TEST(FittedClock, HasTheLawOfItsTable) {
   EXPECT_EQ(clock->natural_feature(), NaturalFeature::log_slope);
   // Beyond the table the tail goes on: of 200000 draws 5 % e^-5 = 67 lie a factor e^4 beyond the last knot.
   const double far = 200000 * 0.05 * std::exp(-5.0);
-  EXPECT_NEAR(static_cast<double>(std::count_if(v.begin(), v.end(), [](double x) { return x > std::exp(5.5); })), far, 4 * std::sqrt(far));
+  EXPECT_NEAR(static_cast<double>(std::count_if(v.begin(), v.end(), [](double x) { return x > std::exp(5.5); })), far,
+              4 * std::sqrt(far));
 }
 
 TEST(FittedClock, WithoutATailIsBounded) {

@@ -1,4 +1,5 @@
-// Laws of the clocks: Laplace transforms of the stable subordinator and of its area on several grids, the inverse gamma slope.
+// Laws of the clocks: Laplace transforms of the stable subordinator and of its area on several grids, the inverse gamma
+// slope.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +16,8 @@ namespace {
 constexpr int64_t kDraws = 1'000'000;
 constexpr int64_t kChunk = 4000;
 
-// E exp(-<w, dT>) for weights w of the increments: exp(-kappa), kappa = sum_i (rho+1) h w_i^rho / 2. Doubling the weights
-// multiplies kappa by 2^rho, which gives the variance.
+// E exp(-<w, dT>) for weights w of the increments: exp(-kappa), kappa = sum_i (rho+1) h w_i^rho / 2. Doubling the
+// weights multiplies kappa by 2^rho, which gives the variance.
 struct Functional {
   std::string name;
   double kappa;
@@ -36,13 +37,15 @@ std::vector<Functional> functionals(double rho, int grid) {
     for (const int j : std::set{1, half, grid})
       out.push_back({fmt::format("T_{}/{} at s={}", j, grid, s), rate * j * h * std::pow(s, rho),
                      [=](const double* path, double) { return s * path[j]; }});
-    out.push_back({fmt::format("A at s={}", s), std::pow(s, rho) / 2, [=](const double*, double area) { return s * area; }});
+    out.push_back(
+        {fmt::format("A at s={}", s), std::pow(s, rho) / 2, [=](const double*, double area) { return s * area; }});
   }
   for (const auto& weights : {std::pair{1.0, 1.0}, {0.1, 10.0}, {5.0, 0.2}}) {
     const double s = weights.first, r = weights.second;
     double kappa = 0;
     for (int i = 0; i < grid; ++i) kappa += rate * h * std::pow(s + r * c * weight(i), rho);
-    out.push_back({fmt::format("{} T_1 + {} A", s, r), kappa, [=](const double* path, double area) { return s * path[grid] + r * area; }});
+    out.push_back({fmt::format("{} T_1 + {} A", s, r), kappa,
+                   [=](const double* path, double area) { return s * path[grid] + r * area; }});
     // Independent, stationary increments.
     out.push_back({fmt::format("{} T_{} + {} (T_1 - T_{})", s, half, r, half),
                    rate * (half * h * std::pow(s, rho) + (1 - half * h) * std::pow(r, rho)),
@@ -70,7 +73,8 @@ TEST_P(StableClock, LaplaceTransformsOnAnyGrid) {
       double mean = 0;
       for (size_t at = f; at < sums.size(); at += all.size()) mean += sums[at] / kDraws;
       const double expected = std::exp(-all[f].kappa), square = std::exp(-std::pow(2, rho) * all[f].kappa);
-      EXPECT_NEAR(mean, expected, 4 * std::sqrt((square - expected * expected) / kDraws)) << all[f].name << ", grid " << grid;
+      EXPECT_NEAR(mean, expected, 4 * std::sqrt((square - expected * expected) / kDraws))
+          << all[f].name << ", grid " << grid;
     }
   }
 }
@@ -90,7 +94,8 @@ TEST(StableClockPath, AreaIsTheTrapezoidTimesTheConstantOfTheGrid) {
         double trapezoid = 0;
         for (int j = 0; j < grid; ++j) trapezoid += (path[j] + path[j + 1]) / (2 * grid);
         // All terms are positive: each of the grid's additions costs half a unit at most, in both sums.
-        ASSERT_NEAR(sample.area.const_data_ptr<double>()[i] / (c * trapezoid), 1, (2 * grid + 10) * 0x1p-53) << alpha << ' ' << grid;
+        ASSERT_NEAR(sample.area.const_data_ptr<double>()[i] / (c * trapezoid), 1, (2 * grid + 10) * 0x1p-53)
+            << alpha << ' ' << grid;
       }
     }
 }
@@ -108,7 +113,8 @@ TEST(StableClockPath, ConstantOfTheGridTendsToOne) {
 
 TEST(InverseGammaClock, SlopeIsInverseGamma) {
   for (const double nu : {0.5, 1.7, 3.0, 30.0}) {
-    const ClockSample sample = make_clock({"inverse-gamma", {{"nu", nu}}, 7})->sample(Key(4), {.count = kDraws / 2, .paths = false});
+    const ClockSample sample =
+        make_clock({"inverse-gamma", {{"nu", nu}}, 7})->sample(Key(4), {.count = kDraws / 2, .paths = false});
     const double* end = sample.end.const_data_ptr<double>();
     std::vector<double> slope(end, end + kDraws / 2);
     const auto cdf = [&](double v) { return 1 - test::incomplete_gamma(nu / 2, std::log(nu / 2) - std::log(v)); };

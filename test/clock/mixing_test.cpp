@@ -1,4 +1,5 @@
-// Laws of the mixing families: Laplace transforms of areas and paths, cdfs of slopes, the tail of the compound Poisson source, the scale.
+// Laws of the mixing families: Laplace transforms of areas and paths, cdfs of slopes, the tail of the compound Poisson
+// source, the scale.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -18,10 +19,11 @@ std::vector<double> areas(const ClockSpec& spec, int64_t n, uint64_t seed) {
   return {a.const_data_ptr<double>(), a.const_data_ptr<double>() + n};
 }
 
-// E exp(-s A) = transform(s), so the variance of exp(-s A) is transform(2 s) - transform(s)^2. The source has E cos(xi X) =
-// transform(xi^2).
+// E exp(-s A) = transform(s), so the variance of exp(-s A) is transform(2 s) - transform(s)^2. The source has E cos(xi
+// X) = transform(xi^2).
 void expect_transform(const ClockSpec& spec, const std::function<double(double)>& transform) {
-  const at::Tensor area = make_clock(spec)->sample(Key(21), {.count = kDraws, .paths = false}).area, x = sample_source(Key(22), area, 1);
+  const at::Tensor area = make_clock(spec)->sample(Key(21), {.count = kDraws, .paths = false}).area,
+                   x = sample_source(Key(22), area, 1);
   for (const double s : {0.1, 1.0, 10.0}) {
     double mean = 0, source = 0;
     for (int64_t i = 0; i < kDraws; ++i) {
@@ -29,7 +31,8 @@ void expect_transform(const ClockSpec& spec, const std::function<double(double)>
       source += std::cos(std::sqrt(s) * x.const_data_ptr<double>()[i]) / kDraws;
     }
     const double expected = transform(s);
-    EXPECT_NEAR(mean, expected, 4 * std::sqrt((transform(2 * s) - expected * expected) / kDraws)) << spec.describe() << " s=" << s;
+    EXPECT_NEAR(mean, expected, 4 * std::sqrt((transform(2 * s) - expected * expected) / kDraws))
+        << spec.describe() << " s=" << s;
     EXPECT_NEAR(source, expected, 4 * std::sqrt((0.5 + 0.5 * transform(4 * s) - expected * expected) / kDraws))
         << spec.describe() << " s=" << s;
   }
@@ -37,7 +40,8 @@ void expect_transform(const ClockSpec& spec, const std::function<double(double)>
 
 double inverse_gaussian_cdf(double mean, double shape, double x) {
   const double root = std::sqrt(shape / x);
-  return test::normal_cdf(root * (x / mean - 1)) + std::exp(2 * shape / mean) * test::normal_cdf(-root * (x / mean + 1));
+  return test::normal_cdf(root * (x / mean - 1)) +
+         std::exp(2 * shape / mean) * test::normal_cdf(-root * (x / mean + 1));
 }
 
 // exp(order y - concentration cosh y) on a fine grid of y = log X, where it is not negligible.
@@ -92,7 +96,8 @@ TEST(InverseGaussian, LawOfTheSlope) {
     expect_transform({"inverse-gaussian", {{"shape", shape}}, 7},
                      [shape](double s) { return std::exp(shape * (1 - std::sqrt(1 + s / shape))); });
     std::vector<double> a = areas({"inverse-gaussian", {{"shape", shape}}, 1}, kDraws, 24);
-    EXPECT_LT(test::kolmogorov_smirnov(a, [shape](double x) { return inverse_gaussian_cdf(1, shape, 2 * x); }), test::kKolmogorovBound);
+    EXPECT_LT(test::kolmogorov_smirnov(a, [shape](double x) { return inverse_gaussian_cdf(1, shape, 2 * x); }),
+              test::kKolmogorovBound);
   }
 }
 
@@ -102,14 +107,17 @@ TEST(GeneralisedInverseGaussian, LawForAnyOrderAndConcentration) {
       const GigTable table(order, concentration);
       const ClockSpec spec{"generalised-inverse-gaussian", {{"order", order}, {"concentration", concentration}}, 1};
       std::vector<double> a = areas(spec, 30'000, 25);
-      EXPECT_LT(test::kolmogorov_smirnov(a, [&](double x) { return table.cdf(2 * x * table.mean()); }), test::kKolmogorovBound)
+      EXPECT_LT(test::kolmogorov_smirnov(a, [&](double x) { return table.cdf(2 * x * table.mean()); }),
+                test::kKolmogorovBound)
           << spec.describe();
     }
 }
 
 TEST(GeneralisedInverseGaussian, HoldsTheInverseGaussianAndTheGammaClock) {
-  std::vector<double> a = areas({"generalised-inverse-gaussian", {{"order", -0.5}, {"concentration", 1.3}}, 1}, kDraws, 26);
-  EXPECT_LT(test::kolmogorov_smirnov(a, [](double x) { return inverse_gaussian_cdf(1, 1.3, 2 * x); }), test::kKolmogorovBound);
+  std::vector<double> a =
+      areas({"generalised-inverse-gaussian", {{"order", -0.5}, {"concentration", 1.3}}, 1}, kDraws, 26);
+  EXPECT_LT(test::kolmogorov_smirnov(a, [](double x) { return inverse_gaussian_cdf(1, 1.3, 2 * x); }),
+            test::kKolmogorovBound);
   a = areas({"generalised-inverse-gaussian", {{"order", 2.5}, {"concentration", 1e-5}}, 1}, kDraws, 27);
   EXPECT_LT(test::kolmogorov_smirnov(a, [](double x) { return test::incomplete_gamma(2.5, std::log(2 * x * 2.5)); }),
             test::kKolmogorovBound);
@@ -131,8 +139,9 @@ TEST(TemperedStable, LaplaceTransform) {
 TEST(TemperedStable, InverseGaussianAtAlphaOne) {
   for (const double theta : {0.5, 40.0}) {
     std::vector<double> a = areas({"tempered-stable", {{"alpha", 1}, {"tempering", theta}}, 1}, kDraws, 28);
-    EXPECT_LT(test::kolmogorov_smirnov(a, [=](double x) { return inverse_gaussian_cdf(0.25 / std::sqrt(theta), 0.125, x); }),
-              test::kKolmogorovBound);
+    EXPECT_LT(
+        test::kolmogorov_smirnov(a, [=](double x) { return inverse_gaussian_cdf(0.25 / std::sqrt(theta), 0.125, x); }),
+        test::kKolmogorovBound);
   }
 }
 
@@ -152,12 +161,13 @@ double jump_transform(double c, double x) {
   return sum / points;
 }
 
-// E exp(-s T_1 - r A) = exp(-drift (s + r/2) - rate int_0^1 (1 - phi(s + r w)) dw): a jump at time 1 - w counts w times in the area. T at a
-// grid point t alone: exp(-drift t s - rate t (1 - phi(s))).
+// E exp(-s T_1 - r A) = exp(-drift (s + r/2) - rate int_0^1 (1 - phi(s + r w)) dw): a jump at time 1 - w counts w times
+// in the area. T at a grid point t alone: exp(-drift t s - rate t (1 - phi(s))).
 TEST(CompoundPoisson, LaplaceTransformsOnAnyGrid) {
   for (const auto& [drift, rate, tail] : {std::tuple{0.5, 2.0, 0.75}, {0.1, 6.0, 3.0}, {1.0, 0.3, 1e6}})
     for (const int grid : {1, 7, 200}) {
-      const auto clock = make_clock({"compound-poisson", {{"drift", drift}, {"rate", rate}, {"jump_tail", tail}}, grid});
+      const auto clock =
+          make_clock({"compound-poisson", {{"drift", drift}, {"rate", rate}, {"jump_tail", tail}}, grid});
       const int half = grid / 2;
       const double t = static_cast<double>(half) / grid;
       const auto joint = [&, d = drift, q = rate, c = tail](double s, double r) {
@@ -178,8 +188,10 @@ TEST(CompoundPoisson, LaplaceTransformsOnAnyGrid) {
           at_half += std::exp(-(s + r) * paths[i * (grid + 1) + half]) / kDraws;
         }
         const double expected = joint(s, r), half_expected = middle(s + r);
-        EXPECT_NEAR(both, expected, 4 * std::sqrt((joint(2 * s, 2 * r) - expected * expected) / kDraws) + 1e-5) << clock->spec().describe();
-        EXPECT_NEAR(at_half, half_expected, 4 * std::sqrt((middle(2 * (s + r)) - half_expected * half_expected) / kDraws) + 1e-5)
+        EXPECT_NEAR(both, expected, 4 * std::sqrt((joint(2 * s, 2 * r) - expected * expected) / kDraws) + 1e-5)
+            << clock->spec().describe();
+        EXPECT_NEAR(at_half, half_expected,
+                    4 * std::sqrt((middle(2 * (s + r)) - half_expected * half_expected) / kDraws) + 1e-5)
             << clock->spec().describe();
       }
     }
@@ -202,8 +214,9 @@ TEST(CompoundPoisson, AreaIsThatOfTheContinuum) {
   }
 }
 
-// Index 2 c: Hill's estimate from the 4,000 largest of 2,000,000 radii has 4 standard errors of 6.3 %. There P(A > x) is about 0.92 x^-0.75
-// = 0.002, x = 3,500: what the laws differ by from a power is of order 1/x and P(A > x), below 1 %.
+// Index 2 c: Hill's estimate from the 4,000 largest of 2,000,000 radii has 4 standard errors of 6.3 %. There P(A > x)
+// is about 0.92 x^-0.75 = 0.002, x = 3,500: what the laws differ by from a power is of order 1/x and P(A > x), below 1
+// %.
 TEST(CompoundPoisson, TailIndexByHill) {
   constexpr int64_t n = 2'000'000, k = 4000;
   const auto clock = make_clock({"compound-poisson", {{"drift", 0.5}, {"rate", 2}, {"jump_tail", 0.75}}, 1});
@@ -231,7 +244,8 @@ TEST(Rejection, PartsAgreeWithTheWhole) {
     const auto clock = make_clock(spec);
     const at::Tensor whole = clock->sample(Key(33), {.count = 3000}).area;
     for (const int64_t first : {1, 500, 2999})
-      EXPECT_TRUE(clock->sample(Key(33), {.count = 3000 - first, .first = first}).area.equal(whole.slice(0, first, 3000)))
+      EXPECT_TRUE(
+          clock->sample(Key(33), {.count = 3000 - first, .first = first}).area.equal(whole.slice(0, first, 3000)))
           << spec.describe();
   }
 }

@@ -27,7 +27,8 @@ TEST(PathFeature, EveryCombinationHasItsSize) {
               const at::Tensor x = f(clocks);
               ASSERT_EQ(x.size(0), 70);
               ASSERT_EQ(x.size(1), f.size()) << kind << " " << transform << " " << convention << " " << order;
-              for (int64_t i = 0; i < x.numel(); ++i) ASSERT_TRUE(std::isfinite(x.const_data_ptr<double>()[i])) << kind << " " << transform;
+              for (int64_t i = 0; i < x.numel(); ++i)
+                ASSERT_TRUE(std::isfinite(x.const_data_ptr<double>()[i])) << kind << " " << transform;
             }
 }
 

@@ -1,4 +1,5 @@
-// The source law, marginal over the clock (Theorem "Recovered clock marginals"): normal, isotropic stable, multivariate Student.
+// The source law, marginal over the clock (Theorem "Recovered clock marginals"): normal, isotropic stable, multivariate
+// Student.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -52,7 +53,8 @@ TEST(StableSource, CharacteristicFunction) {
         }
         const double size = std::hypot(xi[0], xi[1], xi[2]);
         const double phi = std::exp(-std::pow(size, alpha) / 2), phi_double = std::exp(-std::pow(2 * size, alpha) / 2);
-        EXPECT_NEAR(cosine, phi, 4 * std::sqrt(((1 + phi_double) / 2 - phi * phi) / kDraws)) << alpha << ' ' << grid << ' ' << size;
+        EXPECT_NEAR(cosine, phi, 4 * std::sqrt(((1 + phi_double) / 2 - phi * phi) / kDraws))
+            << alpha << ' ' << grid << ' ' << size;
         EXPECT_NEAR(sine, 0, 4 * std::sqrt((1 - phi_double) / 2 / kDraws)) << alpha << ' ' << grid << ' ' << size;
       }
     }
@@ -74,11 +76,14 @@ TEST(StudentSource, CoordinatesAndRadius) {
     const at::Tensor x = draw_source({"inverse-gamma", {{"nu", nu}}, 1}, kDraws / 2, 2, 13);
     for (const int64_t k : {0, 1}) {
       std::vector<double> c = coordinate(x, k);
-      EXPECT_LT(kolmogorov_smirnov(c, [&](double v) { return test::student_cdf(nu, v); }), kKolmogorovBound) << nu << ' ' << k;
+      EXPECT_LT(kolmogorov_smirnov(c, [&](double v) { return test::student_cdf(nu, v); }), kKolmogorovBound)
+          << nu << ' ' << k;
     }
     // The coordinates share their clock: P(|X| > r) = (1 + r^2/nu)^(-nu/2) in two dimensions.
     std::vector<double> r = radii(x);
-    EXPECT_LT(kolmogorov_smirnov(r, [&](double v) { return -std::expm1(-nu / 2 * std::log1p(v * v / nu)); }), kKolmogorovBound) << nu;
+    EXPECT_LT(kolmogorov_smirnov(r, [&](double v) { return -std::expm1(-nu / 2 * std::log1p(v * v / nu)); }),
+              kKolmogorovBound)
+        << nu;
   }
 }
 
@@ -100,10 +105,11 @@ double hill(std::vector<double> x, int64_t k) {
   return static_cast<double>(k) / sum;
 }
 
-// Hill's estimate from the k largest of n radii has relative standard error 1/sqrt(k) and a bias that grows with p = k/n. In two
-// dimensions: stable, P(R > r) = C r^-alpha (1 + B r^-alpha ...), relative bias B p / (2 C), that is 1.5 p at alpha = 1.5;
-// Student, P(R > r) = (1 + r^2/nu)^(-nu/2), relative bias nu^2 / ((nu + 2) r^2). With n = 8e6 and k = 16,000 (p = 0.002) 4 standard
-// errors are 3.2 %, the biases 0.3 % (stable 1.5), 0.05 % (Student 1.7) and 1.0 % (Student 3): together below 5 %.
+// Hill's estimate from the k largest of n radii has relative standard error 1/sqrt(k) and a bias that grows with p =
+// k/n. In two dimensions: stable, P(R > r) = C r^-alpha (1 + B r^-alpha ...), relative bias B p / (2 C), that is 1.5 p
+// at alpha = 1.5; Student, P(R > r) = (1 + r^2/nu)^(-nu/2), relative bias nu^2 / ((nu + 2) r^2). With n = 8e6 and k =
+// 16,000 (p = 0.002) 4 standard errors are 3.2 %, the biases 0.3 % (stable 1.5), 0.05 % (Student 1.7) and 1.0 %
+// (Student 3): together below 5 %.
 TEST(TailIndex, ByHill) {
   constexpr int64_t n = 8'000'000, k = 16'000, chunk = 100'000;
   for (const auto& [spec, index] : {std::pair{ClockSpec{"stable", {{"alpha", 1.5}}, 1}, 1.5},
@@ -126,7 +132,8 @@ TEST(Source, IsTheNormalOfTheKeyScaledByTheArea) {
   std::vector<double> z(250);
   fill_normal(Key(2), 0, 250, z.data());
   for (int64_t i = 0; i < 250; ++i)
-    EXPECT_DOUBLE_EQ(x.const_data_ptr<double>()[i], z[static_cast<size_t>(i)] * std::sqrt(2 * clocks.area.const_data_ptr<double>()[i / 5]));
+    EXPECT_DOUBLE_EQ(x.const_data_ptr<double>()[i],
+                     z[static_cast<size_t>(i)] * std::sqrt(2 * clocks.area.const_data_ptr<double>()[i / 5]));
 }
 
 TEST(Source, PartsAgreeWithTheWholeAndThreadsDoNotMatter) {

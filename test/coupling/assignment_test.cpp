@@ -1,4 +1,6 @@
 // The exact assignment against brute force and by its own certificate, and the entropic pairing.
+#include "htfm/coupling/assignment.h"
+
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -7,7 +9,6 @@
 #include "htfm/base/parallel.h"
 #include "htfm/base/random.h"
 #include "htfm/clock/clock.h"
-#include "htfm/coupling/assignment.h"
 #include "htfm/coupling/assignment_kernels.h"
 #include "htfm/coupling/sinkhorn.h"
 
@@ -22,12 +23,14 @@ std::vector<double> normals(Key key, int64_t n, double scale = 1) {
 }
 
 std::vector<double> source(const ClockSpec& spec, int64_t n, int64_t dim, Key key) {
-  const at::Tensor x = sample_source(key.child("z"), make_clock(spec)->sample(key, {.count = n, .paths = false}).area, dim);
+  const at::Tensor x =
+      sample_source(key.child("z"), make_clock(spec)->sample(key, {.count = n, .paths = false}).area, dim);
   return {x.const_data_ptr<double>(), x.const_data_ptr<double>() + n * dim};
 }
 const ClockSpec kHeavy{"inverse-gamma", {{"nu", 1.5}}, 1};
 
-std::vector<double> costs(int64_t n, const std::vector<double>& x0, const std::vector<double>& x1, int64_t dim, double p) {
+std::vector<double> costs(int64_t n, const std::vector<double>& x0, const std::vector<double>& x1, int64_t dim,
+                          double p) {
   std::vector<double> c(static_cast<size_t>(n * n));
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j) {
@@ -86,7 +89,8 @@ TEST(Assignment, CertifiedForPointsOfAnyTailAndPower) {
   for (const ClockSpec& spec : {ClockSpec{}, kHeavy})
     for (const double p : {1.0, 1.3, 1.5, 2.0})
       for (const auto& [n, dim] : {std::pair<int64_t, int64_t>{1024, 2}, {333, 5}}) {
-        const std::vector<double> x0 = source(spec, n, dim, Key(1)), x1 = source(kHeavy, n, dim, Key(2)), c = costs(n, x0, x1, dim, p);
+        const std::vector<double> x0 = source(spec, n, dim, Key(1)), x1 = source(kHeavy, n, dim, Key(2)),
+                                  c = costs(n, x0, x1, dim, p);
         const Assignment a = assign_points(n, x0.data(), x1.data(), dim, p);
         expect_certified(n, c, a);
         EXPECT_EQ(assign(n, x0.data(), x1.data(), dim, p), a.column);
@@ -180,11 +184,13 @@ TEST(Sinkhorn, APermutationBetweenTheCheapestAndChance) {
   for (const ClockSpec& spec : {ClockSpec{}, kHeavy})
     for (const double p : {1.0, 1.5, 2.0})
       for (const auto& [n, dim] : {std::pair<int64_t, int64_t>{1, 2}, {600, 1}, {1500, 2}, {400, 7}}) {
-        const std::vector<double> x0 = source(spec, n, dim, Key(11)), x1 = source(kHeavy, n, dim, Key(12)), c = costs(n, x0, x1, dim, p);
+        const std::vector<double> x0 = source(spec, n, dim, Key(11)), x1 = source(kHeavy, n, dim, Key(12)),
+                                  c = costs(n, x0, x1, dim, p);
         std::vector<int64_t> chance(static_cast<size_t>(n));
         std::iota(chance.begin(), chance.end(), 0);
         const double cheapest = total(n, c, assign(n, x0.data(), x1.data(), dim, p)), by_chance = total(n, c, chance);
-        const std::vector<int64_t> sharp = sinkhorn_coupling(Key(13), n, x0.data(), x1.data(), dim, p, {.epsilon = 0.003}),
+        const std::vector<int64_t> sharp =
+                                       sinkhorn_coupling(Key(13), n, x0.data(), x1.data(), dim, p, {.epsilon = 0.003}),
                                    soft = sinkhorn_coupling(Key(13), n, x0.data(), x1.data(), dim, p, {.epsilon = 0.1});
         EXPECT_TRUE(is_permutation_of_all(sharp));
         EXPECT_TRUE(is_permutation_of_all(soft));
@@ -193,8 +199,8 @@ TEST(Sinkhorn, APermutationBetweenTheCheapestAndChance) {
       }
 }
 
-// With endless entropy every source is as likely as any other. The last n/32 and the dearest n/16 pairs are not left to chance, so
-// the points lie on a circle with the data in its middle: all costs are equal.
+// With endless entropy every source is as likely as any other. The last n/32 and the dearest n/16 pairs are not left to
+// chance, so the points lie on a circle with the data in its middle: all costs are equal.
 TEST(Sinkhorn, UniformWhereCostsAreEqual) {
   const int64_t n = 64, runs = 3200;
   std::vector<double> x0(2 * n), x1(2 * n, 0);
@@ -209,15 +215,18 @@ TEST(Sinkhorn, UniformWhereCostsAreEqual) {
 TEST(Sinkhorn, FollowsThePlansOdds) {
   const int64_t n = 2, runs = 20'000;
   const std::vector<double> x0{0, 1}, x1{0.2, 0.7};
-  // n / 32 = 0 and n / 16 = 0: nothing is assigned exactly. Median of the two costs that are looked at: |x0_i - x1_i|^2 in some order.
+  // n / 32 = 0 and n / 16 = 0: nothing is assigned exactly. Median of the two costs that are looked at: |x0_i - x1_i|^2
+  // in some order.
   const std::vector<double> c = costs(2, x0, x1, 1, 2);
   int64_t straight = 0;
   const double epsilon = 2;
   for (int64_t r = 0; r < runs; ++r)
-    straight += sinkhorn_coupling(Key(15).child(r), n, x0.data(), x1.data(), 1, 2, {.epsilon = epsilon, .tolerance = 1e-4})[0] == 0;
-  // The balanced 2 x 2 plan has diagonal w / (1 + w), w = exp((c01 + c10 - c00 - c11) / (2 e)), e relative to the larger of c_01, c_10
-  // (the entries that the median looks at).
-  const double e = epsilon * std::max(c[1], c[2]), w = std::exp((c[1] + c[2] - c[0] - c[3]) / (2 * e)), diagonal = w / (1 + w);
+    straight += sinkhorn_coupling(Key(15).child(r), n, x0.data(), x1.data(), 1, 2,
+                                  {.epsilon = epsilon, .tolerance = 1e-4})[0] == 0;
+  // The balanced 2 x 2 plan has diagonal w / (1 + w), w = exp((c01 + c10 - c00 - c11) / (2 e)), e relative to the
+  // larger of c_01, c_10 (the entries that the median looks at).
+  const double e = epsilon * std::max(c[1], c[2]), w = std::exp((c[1] + c[2] - c[0] - c[3]) / (2 * e)),
+               diagonal = w / (1 + w);
   // Both rows draw: the first draw that settles is diagonal when row 0 wins its own or row 1 wins its own.
   const double share = static_cast<double>(straight) / runs;
   EXPECT_NEAR(share, diagonal, 4 * std::sqrt(0.25 / runs)) << diagonal;

@@ -1,3 +1,5 @@
+#include "htfm/coupling/coupling.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 
 #include "htfm/base/error.h"
 #include "htfm/clock/feature.h"
-#include "htfm/coupling/coupling.h"
 
 namespace htfm {
 namespace {
@@ -21,7 +22,8 @@ at::Tensor make_data(int64_t n) {
   float* p = x.mutable_data_ptr<float>();
   fill_normal(Key(1), 0, n * kDim, p);
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t k = 0; k < kDim; ++k) p[i * kDim + k] = 5 + p[i * kDim + k] * static_cast<float>(1 / Key(2).uniform(i));
+    for (int64_t k = 0; k < kDim; ++k)
+      p[i * kDim + k] = 5 + p[i * kDim + k] * static_cast<float>(1 / Key(2).uniform(i));
   for (int64_t i = 0; i < n / 50; ++i) std::copy_n(p, kDim, p + (n - 1 - i) * kDim);
   return x;
 }
@@ -33,8 +35,8 @@ double kolmogorov(std::vector<double> a, std::vector<double> b) {
     const double v = std::min(a[i], b[j]);
     while (i < a.size() && a[i] == v) ++i;
     while (j < b.size() && b[j] == v) ++j;
-    most = std::max(
-        most, std::abs(static_cast<double>(i) / static_cast<double>(a.size()) - static_cast<double>(j) / static_cast<double>(b.size())));
+    most = std::max(most, std::abs(static_cast<double>(i) / static_cast<double>(a.size()) -
+                                   static_cast<double>(j) / static_cast<double>(b.size())));
   }
   return most;
 }
@@ -71,7 +73,8 @@ class EveryCoupling : public testing::TestWithParam<std::string> {
         const std::span<const int64_t> index(order.data() + at, static_cast<size_t>(batch));
         DataBatch rows{at::empty({batch, kDim}, at::kFloat), index, epoch * n + at};
         for (int64_t i = 0; i < batch; ++i)
-          std::copy_n(data.const_data_ptr<float>() + index[i] * kDim, kDim, rows.rows.mutable_data_ptr<float>() + i * kDim);
+          std::copy_n(data.const_data_ptr<float>() + index[i] * kDim, kDim,
+                      rows.rows.mutable_data_ptr<float>() + i * kDim);
         const Key key = Key(4).child(static_cast<uint64_t>(rows.position));
         const SourceBatch s = coupling->pair(key, rows, sizes.levels(key.child("level"), rows));
         for (int64_t i = 0; i < batch; ++i) {
@@ -82,7 +85,8 @@ class EveryCoupling : public testing::TestWithParam<std::string> {
           const float* row = rows.rows.const_data_ptr<float>() + i * kDim;
           out.source.push_back({x[0], x[1], x[2]}), out.data.push_back({row[0], row[1], row[2]});
           out.size.push_back(sizes.size()(rows.rows.const_data_ptr<float>() + i * kDim, index[i]));
-          if (s.feature.defined()) out.feature.push_back(s.feature.const_data_ptr<double>()[i * s.feature.size(1) + s.feature.size(1) - 1]);
+          if (s.feature.defined())
+            out.feature.push_back(s.feature.const_data_ptr<double>()[i * s.feature.size(1) + s.feature.size(1) - 1]);
         }
       }
     }
@@ -103,11 +107,12 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return 12 * sum / static_cast<double>(x.size());
 }
 
-// The source of the pairs has the law of the source drawn alone, and clock and source still belong together; the data are
-// every row once an epoch by construction of the batches.
+// The source of the pairs has the law of the source drawn alone, and clock and source still belong together; the data
+// are every row once an epoch by construction of the batches.
 TEST_P(EveryCoupling, KeepsTheMarginals) {
   const at::Tensor data = make_data(8000);
-  for (const ClockSpec& clock : {ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 20}, ClockSpec{"stable", {{"alpha", 1.5}}, 20}}) {
+  for (const ClockSpec& clock :
+       {ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 20}, ClockSpec{"stable", {{"alpha", 1.5}}, 20}}) {
     CouplingSpec spec;
     spec.kind = GetParam();
     spec.pool = 8192;
@@ -119,7 +124,8 @@ TEST_P(EveryCoupling, KeepsTheMarginals) {
     for (size_t i = 0; i < ours.area.size(); ++i) a.push_back(ours.radius[i] / std::sqrt(2 * ours.area[i]));
     for (size_t i = 0; i < plain.area.size(); ++i) b.push_back(plain.radius[i] / std::sqrt(2 * plain.area[i]));
     EXPECT_LT(kolmogorov(a, b), bound(16000)) << clock.family;
-    EXPECT_EQ(std::multiset<double>(ours.size.begin(), ours.size.end()), std::multiset<double>(plain.size.begin(), plain.size.end()));
+    EXPECT_EQ(std::multiset<double>(ours.size.begin(), ours.size.end()),
+              std::multiset<double>(plain.size.begin(), plain.size.end()));
     // The feature belongs to the same clock as the area.
     for (size_t i = 0; i < ours.feature.size(); i += 97)
       EXPECT_NEAR(ours.feature[i], std::log((clock.family == "stable" ? 1 : 2) * ours.area[i]), 1e-9);
@@ -167,12 +173,14 @@ TEST(Transport, EntropicKeepsTheBatch) {
   spec.kind = "ot";
   spec.ot_power = 1;
   const auto cost = [&](const CouplingSpec& own) {
-    const SourceBatch s = make_coupling({own, source, kDim, Key(7)})->pair(Key(1), {data, {}, 0}, std::vector<double>(1000, 0.5));
+    const SourceBatch s =
+        make_coupling({own, source, kDim, Key(7)})->pair(Key(1), {data, {}, 0}, std::vector<double>(1000, 0.5));
     double sum = 0;
     for (int64_t i = 0; i < 1000; ++i) {
       double square = 0;
       for (int64_t k = 0; k < kDim; ++k)
-        square += std::pow(s.source.const_data_ptr<double>()[i * kDim + k] - data.const_data_ptr<float>()[i * kDim + k], 2);
+        square +=
+            std::pow(s.source.const_data_ptr<double>()[i * kDim + k] - data.const_data_ptr<float>()[i * kDim + k], 2);
       sum += std::sqrt(square);
     }
     return sum;
@@ -214,8 +222,9 @@ TEST(MagnitudeLaw, ParetoTail) {
     law.fit_tail(expected);
     ASSERT_LT(law.tail().from, 1);
     EXPECT_NEAR(1 / law.tail().fit.shape, 2, expected == 2 ? 1e-9 : 0.6);
-    // Four standard errors of a quantile that is extrapolated by a factor of k / (n p), k the exceedances: with a known shape xi that of
-    // the log of the scale, whose Fisher information is 1 / (1 + 2 xi) for each; otherwise that of the shape comes on top.
+    // Four standard errors of a quantile that is extrapolated by a factor of k / (n p), k the exceedances: with a known
+    // shape xi that of the log of the scale, whose Fisher information is 1 / (1 + 2 xi) for each; otherwise that of the
+    // shape comes on top.
     const double k = static_cast<double>(law.tail().fit.exceedances),
                  error = 4 * (expected == 2 ? std::sqrt(2.0) : 0.75 * std::log(k / 0.02)) / std::sqrt(k);
     EXPECT_NEAR(std::log(law.quantile(1 - 1e-6) / 1000), 0, error) << law.tail().explanation;
@@ -266,7 +275,8 @@ TEST(MagnitudeLaw, LightTailsAreLeftAlone) {
 // s_d from the law of the radius equals what pairs say.
 TEST(Pool, DataScaleIsThatOfItsPairs) {
   const at::Tensor data = make_data(8000);
-  for (const ClockSpec& spec : {ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 4}, ClockSpec{"stable", {{"alpha", 1.5}}, 4}}) {
+  for (const ClockSpec& spec :
+       {ClockSpec{"inverse-gamma", {{"nu", 1.5}}, 4}, ClockSpec{"stable", {{"alpha", 1.5}}, 4}}) {
     const auto clock = make_clock(spec);
     const PathFeature feature(*clock, {});
     const SourceSampler source(*clock, feature);
@@ -281,7 +291,8 @@ TEST(Pool, DataScaleIsThatOfItsPairs) {
       const DataBatch rows{data, {}, 0};
       const SourceBatch s = pool->pair(Key(round), rows, sizes.levels(Key(100 + round), rows));
       for (int64_t i = 0; i < 8000; ++i)
-        area.push_back(s.area.const_data_ptr<double>()[i]), distance.push_back(sizes.size()(data.const_data_ptr<float>() + i * kDim, i));
+        area.push_back(s.area.const_data_ptr<double>()[i]),
+            distance.push_back(sizes.size()(data.const_data_ptr<float>() + i * kDim, i));
     }
     const DataScale fitted = fit_data_scale(area, distance, kDim);
     std::sort(area.begin(), area.end());

@@ -1,9 +1,9 @@
+#include "htfm/coupling/student_radius.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "htfm/coupling/student_radius.h"
 
 namespace htfm {
 namespace {

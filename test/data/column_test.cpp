@@ -136,7 +136,8 @@ TEST(Column, UpperBoundsByTurning) {
 }
 
 TEST(Column, ScalesOfFewValuesKeepTheirEnds) {
-  const Values ratings = drawn(1000, [](double u) { return 1 + std::floor(5 * u); }), flags = drawn(1000, [](double u) { return u < 0.2; });
+  const Values ratings = drawn(1000, [](double u) { return 1 + std::floor(5 * u); }),
+               flags = drawn(1000, [](double u) { return u < 0.2; });
   for (const Values& x : {ratings, flags}) {
     const ColumnTransform t = ColumnTransform::recognise(x, Key(3));
     EXPECT_EQ(t.invert(-50), *std::min_element(x.begin(), x.end()));

@@ -52,7 +52,8 @@ TEST(Cifar, ReadsTheBatchesOfAFolderInOrder) {
   spill(folder / "all.bin", records(0, 305));
   EXPECT_EQ(read_images({.path = folder / "all.bin"}).hash, set.hash);
   spill(folder / "batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\r\nj\n\n");
-  EXPECT_EQ(read_cifar10(folder.path()).classes, (std::vector<std::string>{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}));
+  EXPECT_EQ(read_cifar10(folder.path()).classes,
+            (std::vector<std::string>{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}));
 }
 
 TEST(Cifar, NamesFileAndRecordOfDamage) {
@@ -62,12 +63,14 @@ TEST(Cifar, NamesFileAndRecordOfDamage) {
     spill(path, bytes);
     return input_error([&] { read_images({.path = folder.path()}); });
   };
-  EXPECT_MENTIONS(refusal(records(0, 7).substr(0, 6 * 3073 + 100)),
-                  "data_batch_1.bin: truncated: expected records of 3073 bytes, got 100 bytes in record 6 (counted from 0)");
+  EXPECT_MENTIONS(
+      refusal(records(0, 7).substr(0, 6 * 3073 + 100)),
+      "data_batch_1.bin: truncated: expected records of 3073 bytes, got 100 bytes in record 6 (counted from 0)");
   EXPECT_MENTIONS(refusal(""), "data_batch_1.bin: expected records of 3073 bytes, got an empty file");
   std::string wrong = records(0, 300);
   wrong[280 * 3073] = 10;
-  EXPECT_MENTIONS(refusal(wrong), "data_batch_1.bin: record 280 (counted from 0): expected a label from 0 to 9, got 10");
+  EXPECT_MENTIONS(refusal(wrong),
+                  "data_batch_1.bin: record 280 (counted from 0): expected a label from 0 to 9, got 10");
   spill(path, records(0, 1));
   spill(folder / "data_batch_3.bin", records(0, 1));
   EXPECT_MENTIONS(input_error([&] { read_images({.path = folder.path()}); }), "got none named data_batch_2.bin");
@@ -110,7 +113,8 @@ TEST(LongTail, TakesTheFirstOfEachClassAndTwiceIsOnce) {
   EXPECT_NE(tail.hash, all.hash);
   EXPECT_MENTIONS(input_error([&] { read_images({.path = folder / "a.bin", .subset = "long-tail"}); }),
                   "expected at least 5000 images of class 0 (airplane) for a long tail, got 40");
-  EXPECT_MENTIONS(input_error([&] { read_images({.path = folder / "a.bin", .subset = "head"}); }), "expected all or long-tail");
+  EXPECT_MENTIONS(input_error([&] { read_images({.path = folder / "a.bin", .subset = "head"}); }),
+                  "expected all or long-tail");
 }
 
 TEST(ImageFolder, SubFoldersAreClasses) {
@@ -140,11 +144,13 @@ TEST(ImageFolder, AFlatFolderHasNoLabels) {
   const TemporaryFolder folder;
   EXPECT_MENTIONS(input_error([&] { read_images({.path = folder.path()}); }), "got neither");
   EXPECT_MENTIONS(input_error([&] { read_image_folder(folder.path()); }), "got none");
-  for (int64_t i = 0; i < 40; ++i) write_png(folder / fmt::format("{:03}.png", i), at::arange(i, i + 6).to(at::kByte).view({1, 2, 3}));
+  for (int64_t i = 0; i < 40; ++i)
+    write_png(folder / fmt::format("{:03}.png", i), at::arange(i, i + 6).to(at::kByte).view({1, 2, 3}));
   const ImageSet set = read_images({.path = folder.path()});
   EXPECT_FALSE(set.labels.defined());
   EXPECT_EQ(set.shape(), (ImageShape{1, 2, 3}));
-  for (int64_t i = 0; i < 40; ++i) EXPECT_TRUE(set.pixels.select(0, i).view({6}).equal(at::arange(i, i + 6).to(at::kByte)));
+  for (int64_t i = 0; i < 40; ++i)
+    EXPECT_TRUE(set.pixels.select(0, i).view({6}).equal(at::arange(i, i + 6).to(at::kByte)));
   spill(folder / "020.png", test::slurp(folder / "020.png").substr(0, 50));
   EXPECT_MENTIONS(input_error([&] { read_images({.path = folder.path()}); }), "020.png: damaged");
 }
@@ -182,7 +188,10 @@ TEST(ImageSamples, RowsOrImagesOfTheShapeAsked) {
   EXPECT_TRUE(read(x.to(at::kByte), ImageShape{3, 4, 4}).equal(x.to(at::kByte)));
   EXPECT_EQ(read(at::zeros({5, 49}), {}).sizes(), at::IntArrayRef({5, 1, 7, 7}));
   EXPECT_MENTIONS(input_error([&] { read(at::zeros({5, 50}), {}); }), "expected rows of 3 s s or s s numbers");
-  EXPECT_MENTIONS(input_error([&] { read(at::zeros({5, 49}), ImageShape{3, 4, 4}); }), "expected rows of 3 x 4 x 4 = 48 numbers, got 49");
+  EXPECT_MENTIONS(input_error([&] {
+                    read(at::zeros({5, 49}), ImageShape{3, 4, 4});
+                  }),
+                  "expected rows of 3 x 4 x 4 = 48 numbers, got 49");
   EXPECT_MENTIONS(input_error([&] { read(x, ImageShape{3, 5, 5}); }), "expected images of 3 x 5 x 5, got 3 x 4 x 4");
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 TEST(Synthetic, EverySetIsFiniteSeededAndOfItsSize) {
   for (const SyntheticInfo& set : synthetic_sets()) {
-    const at::Tensor a = draw_synthetic(Key(1), {set.name, 1.5}, 1001), b = draw_synthetic(Key(1), {set.name, 1.5}, 1001);
+    const at::Tensor a = draw_synthetic(Key(1), {set.name, 1.5}, 1001),
+                     b = draw_synthetic(Key(1), {set.name, 1.5}, 1001);
     ASSERT_EQ(a.size(0), 1001);
     ASSERT_EQ(a.size(1), 2);
     EXPECT_TRUE(a.equal(b)) << set.name;
@@ -25,23 +26,27 @@ TEST(Synthetic, EverySetIsFiniteSeededAndOfItsSize) {
   }
 }
 
-// Every component has its whole count: weights 18, 8, 14, 6, 9, 10, 16, 7, 12 per cent, in the order of the grid. Components of scale
-// 0.01 would be exact; at scale 0.1 a point leaves its cell with probability below P(stable > 10) < 2 %.
+// Every component has its whole count: weights 18, 8, 14, 6, 9, 10, 16, 7, 12 per cent, in the order of the grid.
+// Components of scale 0.01 would be exact; at scale 0.1 a point leaves its cell with probability below P(stable > 10) <
+// 2 %.
 TEST(Synthetic, MixtureHasItsCountsOnTheGrid) {
   const int64_t n = 10000;
   const at::Tensor x = draw_synthetic(Key(3), {"mixture2d", 2.0}, n);
   int64_t count[9] = {};
   for (int64_t i = 0; i < n; ++i) {
     const double* r = x.const_data_ptr<double>() + 2 * i;
-    const int64_t a = std::clamp<int64_t>(std::llround(r[0] / 2) + 1, 0, 2), b = std::clamp<int64_t>(std::llround(r[1] / 2) + 1, 0, 2);
+    const int64_t a = std::clamp<int64_t>(std::llround(r[0] / 2) + 1, 0, 2),
+                  b = std::clamp<int64_t>(std::llround(r[1] / 2) + 1, 0, 2);
     ++count[3 * a + b];
   }
   const int64_t expected[9] = {1800, 800, 1400, 600, 900, 1000, 1600, 700, 1200};
-  for (int k = 0; k < 9; ++k) EXPECT_EQ(count[k], expected[k]) << k;  // Gaussian components of deviation 0.14: 7 deviations to the border
+  for (int k = 0; k < 9; ++k)
+    EXPECT_EQ(count[k], expected[k]) << k;  // Gaussian components of deviation 0.14: 7 deviations to the border
 }
 
-// E cos(<xi, x - m>) = exp(-|0.1 xi|^alpha) for the component; tested on points near no border by subtracting the nearest mean is biased,
-// so the characteristic function of the whole mixture is used: sum_k w_k cos(<xi, m_k>) exp(-|0.1 xi|^alpha).
+// E cos(<xi, x - m>) = exp(-|0.1 xi|^alpha) for the component; tested on points near no border by subtracting the
+// nearest mean is biased, so the characteristic function of the whole mixture is used: sum_k w_k cos(<xi, m_k>)
+// exp(-|0.1 xi|^alpha).
 TEST(Synthetic, MixtureCharacteristicFunction) {
   constexpr double w[9] = {0.18, 0.08, 0.14, 0.06, 0.09, 0.10, 0.16, 0.07, 0.12};
   for (const double alpha : {0.7, 1.5, 1.8}) {
@@ -50,20 +55,22 @@ TEST(Synthetic, MixtureCharacteristicFunction) {
     for (const auto& xi : {std::array<double, 2>{0.5, 0.2}, {3, -1}, {10, 4}, {0, 12}}) {
       double mean = 0, square = 0, exact = 0;
       for (int64_t i = 0; i < n; ++i) {
-        const double c = std::cos(xi[0] * x.const_data_ptr<double>()[2 * i] + xi[1] * x.const_data_ptr<double>()[2 * i + 1]);
+        const double c =
+            std::cos(xi[0] * x.const_data_ptr<double>()[2 * i] + xi[1] * x.const_data_ptr<double>()[2 * i + 1]);
         mean += c / n, square += c * c / n;
       }
       for (int k = 0; k < 9; ++k) {
         const int column = k / 3, line = k % 3;
-        exact +=
-            w[k] * std::cos(xi[0] * (2 * column - 2) + xi[1] * (2 * line - 2)) * std::exp(-std::pow(0.1 * std::hypot(xi[0], xi[1]), alpha));
+        exact += w[k] * std::cos(xi[0] * (2 * column - 2) + xi[1] * (2 * line - 2)) *
+                 std::exp(-std::pow(0.1 * std::hypot(xi[0], xi[1]), alpha));
       }
       EXPECT_NEAR(mean, exact, 4 * std::sqrt((square - mean * mean) / n)) << alpha;
     }
   }
 }
 
-// Squared Mahalanobis distance over the dimension is F distributed: its median, and the share beyond a far point, are known for dim = 2.
+// Squared Mahalanobis distance over the dimension is F distributed: its median, and the share beyond a far point, are
+// known for dim = 2.
 TEST(Synthetic, StudentHasItsTail) {
   const int64_t n = 200000;
   const at::Tensor x = draw_synthetic(Key(3), {"student", 1.5, 2, 3.0}, n);
@@ -99,7 +106,8 @@ TEST(TableTransform, InvertsItself) {
     const TableTransform n = TableTransform::fit(kind, x, Key(2));
     const at::Tensor y = n.invert(n.apply(x, Key(2)).to(at::kDouble));
     for (int64_t i = 0; i < x.numel(); ++i)
-      ASSERT_NEAR(y.const_data_ptr<double>()[i], x.const_data_ptr<double>()[i], 1e-6 * (1 + std::abs(x.const_data_ptr<double>()[i])))
+      ASSERT_NEAR(y.const_data_ptr<double>()[i], x.const_data_ptr<double>()[i],
+                  1e-6 * (1 + std::abs(x.const_data_ptr<double>()[i])))
           << kind;
   }
   EXPECT_THROW(TableTransform::fit("minmax", x, Key(2)), InputError);
@@ -184,9 +192,11 @@ TEST(Dataset, MissingValuesAreDroppedWithCountsOrRefused) {
   EXPECT_EQ(d.rows.const_data_ptr<double>()[3], 7);
   EXPECT_EQ(d.notes, (std::vector<std::string>{"2 of 4 rows left out for missing values (a 1, b 2)"}));
   const Csv none("a,b\n1,NA\n2,NA\n");
-  EXPECT_NE(refusal({.path = none.path(), .missing = "drop"}).find("b: expected numbers, got only missing values"), std::string::npos);
+  EXPECT_NE(refusal({.path = none.path(), .missing = "drop"}).find("b: expected numbers, got only missing values"),
+            std::string::npos);
   const Csv no_row("a,b\n1,NA\nNA,2\n");
-  EXPECT_NE(refusal({.path = no_row.path(), .missing = "drop"}).find("expected a row without missing values, got none"), std::string::npos);
+  EXPECT_NE(refusal({.path = no_row.path(), .missing = "drop"}).find("expected a row without missing values, got none"),
+            std::string::npos);
 }
 
 TEST(Dataset, SeparatorsAtTheEndOfLinesMakeNoColumn) {
@@ -221,7 +231,8 @@ TEST(Dataset, LogReturns) {
   EXPECT_DOUBLE_EQ(d.rows.const_data_ptr<double>()[0], std::log(2));
   EXPECT_DOUBLE_EQ(d.rows.const_data_ptr<double>()[1], -std::log(2));
   const Csv bad("p\n1\n-2\n1\n");
-  EXPECT_NE(refusal({.path = bad.path(), .log_returns = true}).find("row 2, p: expected a positive number for log-returns, got -2"),
+  EXPECT_NE(refusal({.path = bad.path(), .log_returns = true})
+                .find("row 2, p: expected a positive number for log-returns, got -2"),
             std::string::npos);
 }
 

@@ -19,7 +19,8 @@ class EvaluateFields : public testing::Test {
   EvaluateFields() { write_field_set(set_, fields_); }
   Model trained() const {
     return train(parse_config(
-        "", "test", {"data.kind=fields", "data.path=" + set_, "net.width=16", "train.epochs=1", "train.batch=10", "sample.nfe=4"}));
+        "", "test",
+        {"data.kind=fields", "data.path=" + set_, "net.width=16", "train.epochs=1", "train.batch=10", "sample.nfe=4"}));
   }
 
   test::TemporaryFolder folder_;
@@ -68,7 +69,8 @@ TEST_F(EvaluateFields, ValuesHaveTheNamesThatAreDocumented) {
   const auto named = [&](const char* name) {
     return std::find_if(values.begin(), values.end(), [&](const MetricValue& v) { return v.name == name; });
   };
-  for (const char* name : {"sr", "tail_ks", "tail_share", "wet_real", "wet_fake", "spectrum_distance", "return_level_10_fake"}) {
+  for (const char* name :
+       {"sr", "tail_ks", "tail_share", "wet_real", "wet_fake", "spectrum_distance", "return_level_10_fake"}) {
     ASSERT_NE(named(name), values.end()) << name;
     EXPECT_TRUE(named(name)->interval) << name;
   }

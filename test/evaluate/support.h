@@ -33,9 +33,10 @@ inline FieldSet small_field_set() {
 
 /// A few steps on the 2D mixture.
 inline RunConfig small_run() {
-  return parse_config("", "test",
-                      {"data.n=600", "clock.family=stable", "clock.alpha=1.7", "clock.grid=10", "train.batch=128", "train.epochs=2",
-                       "train.log_steps=1", "net.width=16", "sample.n=300", "sample.nfe=4", "sample.solver=ab2"});
+  return parse_config(
+      "", "test",
+      {"data.n=600", "clock.family=stable", "clock.alpha=1.7", "clock.grid=10", "train.batch=128", "train.epochs=2",
+       "train.log_steps=1", "net.width=16", "sample.n=300", "sample.nfe=4", "sample.solver=ab2"});
 }
 
 /// 60 images of 3 x 32 x 32, one colour a class of three.

@@ -55,10 +55,13 @@ TEST(Prepare, HrrrRecipeTakesTheColumnOfTheAnalysisOverTheMiddle) {
 }
 
 GribSpec radar(long frame) {
-  GribSpec s{.grid = "regular_ll", .width = 40, .height = 32, .discipline = 209, .category = 6, .number = 1, .surface = 102};
+  GribSpec s{
+      .grid = "regular_ll", .width = 40, .height = 32, .discipline = 209, .category = 6, .number = 1, .surface = 102};
   s.packing = "grid_png", s.decimals = 1, s.time = 6 * frame;
   // No coverage at the left; a hole in the third frame.
-  s.value = [frame](long j, long i) { return i < 9 || (frame == 2 && j == 9 && i == 17) ? -3.0 : (i + j + frame) % 5 == 0 ? 2.5 : 0.0; };
+  s.value = [frame](long j, long i) {
+    return i < 9 || (frame == 2 && j == 9 && i == 17) ? -3.0 : (i + j + frame) % 5 == 0 ? 2.5 : 0.0;
+  };
   return s;
 }
 
@@ -135,8 +138,9 @@ TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   EXPECT_MENTIONS(refusal({"a"}, vil), "a: expected 0/15/3, got unknown (209/6/1)");
   PrepareSpec years = spec;
   years.train = "2020";
-  EXPECT_MENTIONS(refusal({"a"}, years),
-                  "a: expected fields to train on (2020), got none: times run from 2019-06-10 00:00 to 2019-06-10 00:00");
+  EXPECT_MENTIONS(
+      refusal({"a"}, years),
+      "a: expected fields to train on (2020), got none: times run from 2019-06-10 00:00 to 2019-06-10 00:00");
   PrepareSpec large = spec;
   large.height = 64;
   EXPECT_MENTIONS(refusal({"a"}, large), "expected a window inside the grid");
@@ -210,13 +214,16 @@ TEST(FieldTransform, GoesThereAndBack) {
   }
   EXPECT_MENTIONS(input_error([] { FieldTransform{.quantum = 0.1}.check(); }), "[dequantise]");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.threshold = 0.1, .depth = 1}.check(); }), "[dry-depth]");
-  EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "log1p", .threshold = 0.1, .quantum = 0.1, .depth = 2}.check(); }),
-                  "[dry-depth]");
+  EXPECT_MENTIONS(
+      input_error([] { FieldTransform{.kind = "log1p", .threshold = 0.1, .quantum = 0.1, .depth = 2}.check(); }),
+      "[dry-depth]");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "log"}.check(); }), "expected one of none, log1p, asinh");
 }
 
 TEST(TimePart, ChoosesYearsMonthsAndTheLastShare) {
-  const auto at = [](int64_t year, int64_t month) { return int64_t{31557600} * (year - 1970) + int64_t{2629800} * (month - 1) + 1000000; };
+  const auto at = [](int64_t year, int64_t month) {
+    return int64_t{31557600} * (year - 1970) + int64_t{2629800} * (month - 1) + 1000000;
+  };
   const std::vector<int64_t> times{at(2019, 6), at(2020, 6), at(2020, 7), at(2021, 1)};
   const auto chosen = [&](const std::string& text) { return TimePart(text, "test").of(times); };
   EXPECT_EQ(chosen("2020"), (std::vector<bool>{false, true, true, false}));

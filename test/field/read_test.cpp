@@ -8,9 +8,9 @@
 #include <ctime>
 #include <filesystem>
 
-#include "test/field/support.h"
 #include "htfm/field/calendar.h"
 #include "htfm/field/field_file.h"
+#include "test/field/support.h"
 #include "test/io/support.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -52,8 +52,8 @@ TEST(Grib, ValuesEqualEcCodesExactly) {
     }
 }
 
-// The same on files of the user's: HTFM_GRIB_FILES=FOLDER field_test --gtest_filter='*OwnFiles*' prints seconds a field beside
-// ecCodes'.
+// The same on files of the user's: HTFM_GRIB_FILES=FOLDER field_test --gtest_filter='*OwnFiles*' prints seconds a field
+// beside ecCodes'.
 TEST(Grib, ValuesOfOwnFilesEqualEcCodes) {
   const char* folder = std::getenv("HTFM_GRIB_FILES");
   if (!folder) GTEST_SKIP() << "HTFM_GRIB_FILES names no folder";
@@ -103,8 +103,12 @@ TEST(Grib, WindowsAreThatPartOfTheWhole) {
       m.read(w, part.data());
       for (int64_t j = 0; j < w.height; ++j)
         for (int64_t i = 0; i < w.width; ++i)
-          EXPECT_EQ(part[static_cast<size_t>(j * w.width + i)], whole[static_cast<size_t>((w.row + j) * 50 + w.column + i)]);
-      EXPECT_MENTIONS(input_error([&] { m.read({28, 0, 5, 5}, part.data()); }), "expected a window inside the grid (lambert, 30 x 50)");
+          EXPECT_EQ(part[static_cast<size_t>(j * w.width + i)],
+                    whole[static_cast<size_t>((w.row + j) * 50 + w.column + i)]);
+      EXPECT_MENTIONS(input_error([&] {
+                        m.read({28, 0, 5, 5}, part.data());
+                      }),
+                      "expected a window inside the grid (lambert, 30 x 50)");
     });
   }
 }
@@ -112,7 +116,9 @@ TEST(Grib, WindowsAreThatPartOfTheWhole) {
 TEST(Grib, MarksWhatABitmapLeavesOut) {
   const TemporaryFolder folder;
   GribSpec spec{.width = 20, .height = 10, .bitmap = true};
-  spec.value = [](long j, long i) { return j == 3 && i == 4 ? 9999.0 : 9998.0 + static_cast<double>(i == 5); };  // 9999 is a value, too
+  spec.value = [](long j, long i) {
+    return j == 3 && i == 4 ? 9999.0 : 9998.0 + static_cast<double>(i == 5);
+  };  // 9999 is a value, too
   spec.value = [](long j, long i) { return j == 3 && i == 4 ? 9999.0 : static_cast<double>(i); };
   write_grib(folder / "a", spec);
   const std::vector<double> v = read_all(folder / "a");
@@ -134,7 +140,8 @@ TEST(Grib, KnowsThePlacesOfTheLambertGrid) {
     EXPECT_NEAR(static_cast<double>(w.row), 465, 1);
     EXPECT_NEAR(static_cast<double>(w.column), 835, 1);
     const Window box = m.grid->between({38, -98}, {39, -97}, "a");
-    for (const auto& [row, column] : {std::pair{box.row, box.column}, {box.row + box.height - 1, box.column + box.width - 1}})
+    for (const auto& [row, column] :
+         {std::pair{box.row, box.column}, {box.row + box.height - 1, box.column + box.width - 1}})
       EXPECT_NEAR(m.grid->at(row, column).latitude, 38.5, 0.6);
     EXPECT_MENTIONS(input_error([&] { m.grid->between({-10, 0}, {-5, 5}, "a"); }), "got none: the grid");
     EXPECT_EQ(moment_text(m.time), "2019-06-10 12:00");
@@ -173,9 +180,11 @@ TEST(Grib, SaysWhatIsWrongWithAFile) {
   write_grib(folder / "good", {.width = 40, .height = 40, .packing = "grid_png"});
   const std::string bytes = slurp(folder / "good");
   spill(folder / "cut", bytes.substr(0, bytes.size() / 2));
-  EXPECT_MENTIONS(input_error([&] { read_all(folder / "cut"); }), "cut: message 1: truncated or damaged: it should be ");
+  EXPECT_MENTIONS(input_error([&] { read_all(folder / "cut"); }),
+                  "cut: message 1: truncated or damaged: it should be ");
   write_grib(folder / "one", {.grid = "regular_ll", .width = 8, .height = 8, .edition = 1});
-  EXPECT_MENTIONS(input_error([&] { read_all(folder / "one"); }), "one: message 1: expected GRIB edition 2, got edition 1");
+  EXPECT_MENTIONS(input_error([&] { read_all(folder / "one"); }),
+                  "one: message 1: expected GRIB edition 2, got edition 1");
   spill(folder / "text", "not a field");
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "text"); }),
                   "text: expected GRIB2 or NetCDF, got a file that begins with 'not a field'");
@@ -230,7 +239,8 @@ TEST(Netcdf, UnpacksValuesTimesAndPlaces) {
   ASSERT_EQ(nc_rename_var(id, time, "when"), 0);
   ASSERT_EQ(nc_rename_att(id, time, "units", "about"), 0);
   ASSERT_EQ(nc_close(id), 0);
-  EXPECT_MENTIONS(input_error([&] { read_all(folder / "bare.nc", {.name = "rain"}); }), "bare.nc: expected a variable 'time'");
+  EXPECT_MENTIONS(input_error([&] { read_all(folder / "bare.nc", {.name = "rain"}); }),
+                  "bare.nc: expected a variable 'time'");
   spill(folder / "cut.nc", bytes.substr(0, 40));
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "cut.nc"); }), "cut.nc: ");
 }

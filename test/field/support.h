@@ -15,7 +15,8 @@ inline void must(int error) {
   if (error) throw std::runtime_error(codes_get_error_message(error));
 }
 
-/// One GRIB message. The default is HRRR's: its Lambert grid, vertically integrated liquid of the whole column, an analysis.
+/// One GRIB message. The default is HRRR's: its Lambert grid, vertically integrated liquid of the whole column, an
+/// analysis.
 struct GribSpec {
   std::string grid = "lambert";  // or regular_ll
   long width = 1799, height = 1059;
@@ -24,7 +25,9 @@ struct GribSpec {
   long bits = 16, decimals = 2;
   bool bitmap = false;
   double missing = 9999;
-  std::function<double(long row, long column)> value = [](long j, long i) { return static_cast<double>((j * 7 + i * 3) % 100) / 4; };
+  std::function<double(long row, long column)> value = [](long j, long i) {
+    return static_cast<double>((j * 7 + i * 3) % 100) / 4;
+  };
 };
 
 inline std::vector<double> grib_values(const GribSpec& s) {
@@ -54,7 +57,8 @@ inline void write_grib(const std::string& path, const GribSpec& s, const char* m
   if (s.grid == "lambert") {
     whole("shapeOfTheEarth", 6);
     number("latitudeOfFirstGridPointInDegrees", 21.138123), number("longitudeOfFirstGridPointInDegrees", 237.280472);
-    number("LaDInDegrees", 38.5), number("LoVInDegrees", 262.5), number("Latin1InDegrees", 38.5), number("Latin2InDegrees", 38.5);
+    number("LaDInDegrees", 38.5), number("LoVInDegrees", 262.5), number("Latin1InDegrees", 38.5),
+        number("Latin2InDegrees", 38.5);
     number("DxInMetres", 3000), number("DyInMetres", 3000);
     whole("jScansPositively", 1);
   } else {
@@ -89,8 +93,8 @@ inline std::vector<double> eccodes_values(const std::string& path) {
   return v;
 }
 
-/// A NetCDF file with rain(time, lat, lon), packed as short with a fill value, hourly from 2020-12-31 22:00; the value of (t, j, i) is
-/// t + j + i / 2, and (1, 0, 0) is missing.
+/// A NetCDF file with rain(time, lat, lon), packed as short with a fill value, hourly from 2020-12-31 22:00; the value
+/// of (t, j, i) is t + j + i / 2, and (1, 0, 0) is missing.
 inline void write_netcdf(const std::string& path, size_t times = 4, size_t rows = 6, size_t columns = 8) {
   int id = 0, dims[3], lat = 0, lon = 0, time = 0, rain = 0;
   const auto ok = [](int error) {
@@ -119,11 +123,13 @@ inline void write_netcdf(const std::string& path, size_t times = 4, size_t rows 
   for (size_t k = 0; k < times; ++k) t[k] = static_cast<double>(k);
   for (size_t k = 0; k < rows; ++k) y[k] = static_cast<float>(40 + k);
   for (size_t k = 0; k < columns; ++k) x[k] = static_cast<float>(10 + k);
-  ok(nc_put_var_double(id, time, t.data())), ok(nc_put_var_float(id, lat, y.data())), ok(nc_put_var_float(id, lon, x.data()));
+  ok(nc_put_var_double(id, time, t.data())), ok(nc_put_var_float(id, lat, y.data())),
+      ok(nc_put_var_float(id, lon, x.data()));
   std::vector<short> v;
   for (size_t k = 0; k < times; ++k)
     for (size_t j = 0; j < rows; ++j)
-      for (size_t i = 0; i < columns; ++i) v.push_back(k == 1 && j == 0 && i == 0 ? fill : static_cast<short>(2 * k + 2 * j + i));
+      for (size_t i = 0; i < columns; ++i)
+        v.push_back(k == 1 && j == 0 && i == 0 ? fill : static_cast<short>(2 * k + 2 * j + i));
   ok(nc_put_var_short(id, rain, v.data()));
   ok(nc_close(id));
 }

@@ -40,7 +40,9 @@ TEST(FitTable, ReadsTheTableOnce) {
   o.file.path = folder / "table.csv";
   const Dataset table = student_table();
   write_csv(o.file.path, table.rows, table.names);
-  o.note = [&](const std::string&) { std::filesystem::remove(o.file.path); };  // what is told first comes after the reading
+  o.note = [&](const std::string&) {
+    std::filesystem::remove(o.file.path);
+  };  // what is told first comes after the reading
   o.page = [](const TableFit& fit) { return "a page of " + fit.plan.train.origin; };
   const TableFit fit = fit_table(o);
   EXPECT_FALSE(std::filesystem::exists(o.file.path));

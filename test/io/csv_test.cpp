@@ -1,3 +1,5 @@
+#include "htfm/io/csv.h"
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
@@ -6,7 +8,6 @@
 #include <cstring>
 
 #include "htfm/base/random.h"
-#include "htfm/io/csv.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/table.h"
 #include "test/io/support.h"
@@ -127,8 +128,10 @@ TEST(Csv, LenientReadingTakesMissingValues) {
   for (const int k : {1, 2, 3, 4}) EXPECT_TRUE(std::isnan(v[k])) << k;
   for (const int k : {0, 5, 6, 7}) EXPECT_FALSE(std::isnan(v[k])) << k;
   const auto refused = [&](std::string_view text) { return input_error([&] { lenient(text); }); };
-  EXPECT_MENTIONS(refused("x,city\n1,Paris\n"), "row 2, column 2 (city): expected a number, got 'Paris' (text; drop it)");
-  EXPECT_MENTIONS(refused("day,x\n2020-01-31,1\n"), "column 1 (day): expected a number, got '2020-01-31' (a date; drop it)");
+  EXPECT_MENTIONS(refused("x,city\n1,Paris\n"),
+                  "row 2, column 2 (city): expected a number, got 'Paris' (text; drop it)");
+  EXPECT_MENTIONS(refused("day,x\n2020-01-31,1\n"),
+                  "column 1 (day): expected a number, got '2020-01-31' (a date; drop it)");
   EXPECT_MENTIONS(refused("day,x\n12:30:00,1\n"), "(a date; drop it)");
   EXPECT_MENTIONS(refused("x\n1\ninf\n"), "expected a finite number, got 'inf'");
   EXPECT_MENTIONS(refused("x,y\n1\n"), "row 2: expected 2 columns, got 1");
@@ -146,7 +149,8 @@ TEST(Csv, QuotedCellsMayTakeSeveralLines) {
   // Rows are counted by the lines of the file.
   EXPECT_MENTIONS(refusal("x,note\n1,\"two\nlines\"\nz,4\n", {.columns = {"x"}, .drop = {}}),
                   "row 4, column 1 (x): expected a number, got 'z'");
-  expect_rows(parse("x,note\n1,\"two\nlines\"\n2,5\" pipe\n3,\"a\"\"\n\"\"b\"\n", {.columns = {"x"}, .drop = {}}), {{1}, {2}, {3}});
+  expect_rows(parse("x,note\n1,\"two\nlines\"\n2,5\" pipe\n3,\"a\"\"\n\"\"b\"\n", {.columns = {"x"}, .drop = {}}),
+              {{1}, {2}, {3}});
   expect_rows(parse("\"a\nb\";c\n1;2\n"), {{1, 2}});
 }
 
@@ -159,10 +163,12 @@ TEST(Csv, RefusesRaggedRows) {
 }
 
 TEST(Csv, RefusesEmptyFilesAndLooseQuotes) {
-  for (const char* empty : {"", "\n", "\r\n\r\n", "  \n\t\n", "\xEF\xBB\xBF"}) EXPECT_MENTIONS(refusal(empty), "got an empty file");
+  for (const char* empty : {"", "\n", "\r\n\r\n", "  \n\t\n", "\xEF\xBB\xBF"})
+    EXPECT_MENTIONS(refusal(empty), "got an empty file");
   EXPECT_MENTIONS(refusal("x,y\n"), "expected rows of numbers, got only a header");
   EXPECT_MENTIONS(refusal("1,2\n3,\"4\n"), "row 2, column 2: expected a closing quote");
-  EXPECT_MENTIONS(refusal("1,2\n\"3\"4,5\n"), "row 2, column 1: expected a separator after the closing quote, got '4,5'");
+  EXPECT_MENTIONS(refusal("1,2\n\"3\"4,5\n"),
+                  "row 2, column 1: expected a separator after the closing quote, got '4,5'");
 }
 
 TEST(Csv, ChoosesColumns) {
@@ -182,7 +188,8 @@ TEST(Csv, ChoosesColumns) {
 
 TEST(Csv, RefusesColumnsThatAreNotThere) {
   const std::string text = "x,y,x\n1,2,3\n";
-  EXPECT_MENTIONS(refusal(text, {.columns = {"w"}, .drop = {}}), "expected a column (a number from 1 to 3 or one of x, y, x), got 'w'");
+  EXPECT_MENTIONS(refusal(text, {.columns = {"w"}, .drop = {}}),
+                  "expected a column (a number from 1 to 3 or one of x, y, x), got 'w'");
   EXPECT_MENTIONS(refusal(text, {.columns = {"4"}, .drop = {}}), "got '4'");
   EXPECT_MENTIONS(refusal(text, {.columns = {"0"}, .drop = {}}), "got '0'");
   EXPECT_MENTIONS(refusal(text, {.columns = {"x"}, .drop = {}}), "expected one column named 'x', got several");
@@ -215,7 +222,8 @@ TEST(Csv, RoundTripsEveryNumberExactly) {
 }
 
 TEST(Csv, WritesSoManyDigits) {
-  const at::Tensor values = at::tensor({1.0 / 3, 1234567890123.0, -0.0, 1e-20 / 3}, at::TensorOptions().dtype(at::kDouble)).view({2, 2});
+  const at::Tensor values =
+      at::tensor({1.0 / 3, 1234567890123.0, -0.0, 1e-20 / 3}, at::TensorOptions().dtype(at::kDouble)).view({2, 2});
   EXPECT_EQ(format_csv(values, {"a", ""}, {7, 7}), "a,\"\"\n0.3333333,1234567890123\n0,3.333333e-21\n");
   // Many blocks, formatted in parallel, stand in order.
   const at::Tensor many = at::arange(0, 40000, at::TensorOptions().dtype(at::kLong)).view({-1, 2});
@@ -229,7 +237,8 @@ TEST(Csv, RefusesToWriteWhatIsNoTable) {
 
 TEST(Table, IsReadByExtension) {
   const TemporaryFolder folder;
-  const at::Tensor values = at::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, at::TensorOptions().dtype(at::kDouble)).view({3, 2});
+  const at::Tensor values =
+      at::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, at::TensorOptions().dtype(at::kDouble)).view({3, 2});
   write_npy(folder / "t.npy", values);
   write_npy(folder / "T.NPY", values.to(at::kFloat));
   write_csv(folder / "t.csv", values, {"x", "y"});
@@ -263,8 +272,8 @@ TEST(Table, ParquetComesThroughAnInterpreter) {
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return ReadRules{.lenient = true, .python = path};
   };
-  const Table table =
-      read_table(folder / "t.parquet", {.columns = {}, .drop = {"city"}}, interpreter("printf '\"1\",city\\n5,\"a b\"\\n,c\\n'"));
+  const Table table = read_table(folder / "t.parquet", {.columns = {}, .drop = {"city"}},
+                                 interpreter("printf '\"1\",city\\n5,\"a b\"\\n,c\\n'"));
   EXPECT_EQ(table.names, (Names{"1"}));
   EXPECT_EQ(table.values.const_data_ptr<double>()[0], 5);
   EXPECT_TRUE(std::isnan(table.values.const_data_ptr<double>()[1]));
@@ -274,7 +283,8 @@ TEST(Table, ParquetComesThroughAnInterpreter) {
   EXPECT_MENTIONS(refused("exit 3"), "expected a Python with pyarrow");
   EXPECT_MENTIONS(refused("echo not one >&2; exit 4"), "expected a Parquet file, got: not one");
   EXPECT_MENTIONS(refused("printf 'a\\nb\\n' >&2; exit 1"), "got: b");
-  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.parquet", {}, {.python = "no-such-program"}); }), "No such file");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.parquet", {}, {.python = "no-such-program"}); }),
+                  "No such file");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.parquet"); }), "none.parquet");
 }
 
@@ -282,7 +292,8 @@ TEST(Table, ParquetComesThroughAnInterpreter) {
 TEST(Table, ParquetRunsNothingOfTheWorkingFolder) {
   const TemporaryFolder folder;
   const std::string mark = folder / "mark", before = std::filesystem::current_path();
-  for (const char* name : {"pyarrow.py", "site.py", "sitecustomize.py"}) test::spill(folder / name, "open('" + mark + "', 'w')\n");
+  for (const char* name : {"pyarrow.py", "site.py", "sitecustomize.py"})
+    test::spill(folder / name, "open('" + mark + "', 'w')\n");
   test::spill(folder / "t.parquet", "PAR1");
   std::filesystem::current_path(folder.path());
   EXPECT_THROW(read_table(folder / "t.parquet"), InputError);  // without pyarrow, or since it is no Parquet
@@ -292,14 +303,19 @@ TEST(Table, ParquetRunsNothingOfTheWorkingFolder) {
 
 TEST(Table, RefusesEverythingElse) {
   const TemporaryFolder folder;
-  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.xlsx"); }), "expected a file named .npy, .csv, .tsv or .parquet, got '.xlsx'");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.xlsx"); }),
+                  "expected a file named .npy, .csv, .tsv or .parquet, got '.xlsx'");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "a.b/table"); }), "got a name without an extension");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.csv"); }), "No such file");
   EXPECT_MENTIONS(input_error([&] { read_table(golden("vector.npy")); }), "expected a matrix n x d");
   EXPECT_MENTIONS(input_error([&] { read_table(golden("no_rows.npy")); }), "got shape (0, 3)");
-  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy")); }), "row 2, column 1 (counted from 0): expected a finite number");
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy")); }),
+                  "row 2, column 1 (counted from 0): expected a finite number");
   EXPECT_NO_THROW(read_table(golden("nan.npy"), {.columns = {"3"}, .drop = {}}));
-  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy"), {.columns = {"3", "2"}, .drop = {}}); }), "row 2, column 1 (");
+  EXPECT_MENTIONS(input_error([&] {
+                    read_table(golden("nan.npy"), {.columns = {"3", "2"}, .drop = {}});
+                  }),
+                  "row 2, column 1 (");
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "htfm/io/file.h"
+
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -10,7 +12,6 @@
 #include <cstring>
 #include <thread>
 
-#include "htfm/io/file.h"
 #include "test/io/support.h"
 
 namespace htfm {

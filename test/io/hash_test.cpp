@@ -1,4 +1,5 @@
 #include "htfm/io/hash.h"
+
 #include "test/io/support.h"
 
 namespace htfm {
@@ -37,9 +38,10 @@ std::string xxh64(const std::string& bytes) {
 TEST(Xxh64, EqualsThePackageXxhash) {
   EXPECT_EQ(xxh64("abc"), "44bc2cf5ad770999");
   const std::pair<size_t, const char*> expected[] = {
-      {0, "ef46db3751d8e999"},  {1, "1f25c8d0bc1f4bb6"},   {3, "31d2363f52e564c9"},   {4, "9bb64b7d66ee9fda"},  {8, "dab99d95c6f90092"},
-      {15, "1b47cb8243cc8e32"}, {31, "a2aa5f33cc4a6119"},  {32, "23c3c17ef790fd97"},  {33, "50a7cfc7ba588784"}, {63, "5e3e54b431c7493c"},
-      {64, "0eb64b3ef6eeb01f"}, {100, "a61f8d4c170fe531"}, {1000, "5f235fa033f1a3fb"}};
+      {0, "ef46db3751d8e999"},   {1, "1f25c8d0bc1f4bb6"},  {3, "31d2363f52e564c9"},  {4, "9bb64b7d66ee9fda"},
+      {8, "dab99d95c6f90092"},   {15, "1b47cb8243cc8e32"}, {31, "a2aa5f33cc4a6119"}, {32, "23c3c17ef790fd97"},
+      {33, "50a7cfc7ba588784"},  {63, "5e3e54b431c7493c"}, {64, "0eb64b3ef6eeb01f"}, {100, "a61f8d4c170fe531"},
+      {1000, "5f235fa033f1a3fb"}};
   for (const auto& [size, hex] : expected) EXPECT_EQ(xxh64(pattern(size)), hex) << size << " bytes";
 }
 
@@ -47,7 +49,8 @@ TEST(Xxh64, DoesNotDependOnThePieces) {
   const std::string bytes = pattern(1000);
   for (const size_t piece : {1, 5, 31, 32, 33, 64, 999}) {
     Xxh64 hash;
-    for (size_t at = 0; at < bytes.size(); at += piece) hash.update(bytes.data() + at, std::min(piece, bytes.size() - at));
+    for (size_t at = 0; at < bytes.size(); at += piece)
+      hash.update(bytes.data() + at, std::min(piece, bytes.size() - at));
     EXPECT_EQ(hash.hex(), xxh64(bytes)) << "pieces of " << piece;
   }
 }

@@ -1,9 +1,10 @@
+#include "htfm/io/json_lines.h"
+
 #include <sys/resource.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "htfm/io/json_lines.h"
 #include "test/io/support.h"
 
 namespace htfm {
@@ -26,7 +27,8 @@ TEST(JsonLines, AppendsWholeLinesAndReadsThemBack) {
     log.sync();
   }
   JsonLines(path).append({{"step", 3}});
-  EXPECT_EQ(slurp(path), "{\"loss\":0.1,\"step\":1}\n{\"loss\":null,\"step\":2,\"text\":\"two\\nlines\"}\n{\"step\":3}\n");
+  EXPECT_EQ(slurp(path),
+            "{\"loss\":0.1,\"step\":1}\n{\"loss\":null,\"step\":2,\"text\":\"two\\nlines\"}\n{\"step\":3}\n");
   const std::vector<json> lines = JsonLines::read(path);
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[0].at("loss").get<double>(), 0.1);
@@ -46,7 +48,8 @@ TEST(JsonLines, DropsATornLastLine) {
     ASSERT_EQ(lines.size(), whole + 1) << "cut at " << cut;
     EXPECT_EQ(lines.back().at("step"), 9);
   }
-  for (const std::string& torn : {std::string("{\"st"), std::string(100, '\0'), "{\"step\":2}" + std::string(100, '\0')}) {
+  for (const std::string& torn :
+       {std::string("{\"st"), std::string(100, '\0'), "{\"step\":2}" + std::string(100, '\0')}) {
     spill(path, torn);
     EXPECT_TRUE(JsonLines::read(path).empty());
   }

@@ -59,7 +59,8 @@ void mutate(std::string& bytes, const std::vector<std::string>& seeds, const Wor
 }
 
 /// Feeds `rounds` mutated inputs, and every seed as it is; returns how many mutated ones were accepted.
-int64_t drive(bool (*entry)(std::string_view), const std::vector<std::string>& seeds, const Words& words, int64_t rounds, Key key) {
+int64_t drive(bool (*entry)(std::string_view), const std::vector<std::string>& seeds, const Words& words,
+              int64_t rounds, Key key) {
   for (const std::string& seed : seeds) entry(seed);
   int64_t accepted = 0;
   for (int64_t round = 0; round < rounds; ++round) {
@@ -87,12 +88,13 @@ void expect_some(int64_t accepted) {
 
 TEST(Mutation, NpyIsAcceptedOrRefused) {
   std::vector<std::string> seeds;
-  for (const char* name :
-       {"f4", "f8", "f8_version2", "f8_version3", "cube", "scalar", "vector", "no_rows", "i8", "u1", "fortran", "structured"}) {
+  for (const char* name : {"f4", "f8", "f8_version2", "f8_version3", "cube", "scalar", "vector", "no_rows", "i8", "u1",
+                           "fortran", "structured"}) {
     seeds.push_back(test::slurp(test::golden(std::string(name) + ".npy")));
     ASSERT_FALSE(seeds.back().empty()) << name;
   }
-  const Words words = {"'descr'", "'shape': (", "(0, 0)", "True", "'<f4'", "'>f8'", "}", "{", ",", ")", "'", "\"", "\n", "\\"};
+  const Words words = {"'descr'", "'shape': (", "(0, 0)", "True", "'<f4'", "'>f8'", "}",
+                       "{",       ",",          ")",      "'",    "\"",    "\n",    "\\"};
   expect_some(drive(fuzz::npy, seeds, words, kRounds, Key(1)));
 }
 

@@ -1,10 +1,11 @@
+#include "htfm/io/npy.h"
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
-#include "htfm/io/npy.h"
 #include "test/io/support.h"
 
 namespace htfm {
@@ -30,7 +31,9 @@ std::string saved(const at::Tensor& tensor) {
   return sink.bytes();
 }
 
-at::Tensor parsed(const std::string& bytes, NpyNumbers kind = NpyNumbers::floating) { return read_npy(MemorySource(bytes, "x.npy"), kind); }
+at::Tensor parsed(const std::string& bytes, NpyNumbers kind = NpyNumbers::floating) {
+  return read_npy(MemorySource(bytes, "x.npy"), kind);
+}
 
 /// A file of version 1 with any header and payload.
 std::string made(const std::string& header, size_t payload = 0) {
@@ -69,7 +72,8 @@ TEST(WriteNpy, WritesTheBytesOfNumpy) {
 TEST(ReadNpy, PixelsAreBytesOrFloats) {
   expect_same(read_npy(golden("u1.npy"), NpyNumbers::pixels), at::arange(250, 256, at::kByte).view({3, 2}));
   expect_same(read_npy(golden("f4.npy"), NpyNumbers::pixels), read_npy(golden("f4.npy")));
-  EXPECT_MENTIONS(input_error([] { read_npy(golden("i8.npy"), NpyNumbers::pixels); }), "expected uint8, float32 or float64");
+  EXPECT_MENTIONS(input_error([] { read_npy(golden("i8.npy"), NpyNumbers::pixels); }),
+                  "expected uint8, float32 or float64");
   EXPECT_MENTIONS(input_error([] { read_npy(golden("u1.npy")); }), "got '|u1' (uint8)");
   EXPECT_EQ(read_npy_shape(golden("cube.npy")), (std::vector<int64_t>{2, 3, 4}));
 }
@@ -108,7 +112,8 @@ TEST(ReadNpy, SaysWhichTypeItExpectedAndGot) {
     EXPECT_MENTIONS(text, "expected float32 or float64");
     EXPECT_MENTIONS(text, got);
   }
-  EXPECT_MENTIONS(input_error([] { read_npy(golden("f4.npy"), NpyNumbers::integer); }), "expected int64 ('<i8'), got '<f4' (float32)");
+  EXPECT_MENTIONS(input_error([] { read_npy(golden("f4.npy"), NpyNumbers::integer); }),
+                  "expected int64 ('<i8'), got '<f4' (float32)");
   EXPECT_MENTIONS(input_error([] { read_npy(golden("fortran.npy")); }), "expected C order, got Fortran order");
 }
 
@@ -120,22 +125,29 @@ TEST(ReadNpy, RefusesEveryTruncation) {
   const std::string bytes = slurp(golden("f4.npy"));
   EXPECT_MENTIONS(input_error([&] { parsed(bytes.substr(0, bytes.size() - 1)); }),
                   "truncated: shape (3, 4) of float32 takes 48 bytes, got 47");
-  EXPECT_MENTIONS(input_error([&] { parsed(bytes + "x"); }), "bytes after the array: shape (3, 4) of float32 takes 48 bytes, got 49");
+  EXPECT_MENTIONS(input_error([&] { parsed(bytes + "x"); }),
+                  "bytes after the array: shape (3, 4) of float32 takes 48 bytes, got 49");
   EXPECT_MENTIONS(input_error([&] { parsed(""); }), "got an empty file");
   EXPECT_MENTIONS(input_error([&] { parsed("1.0,2.0\n3.0,4.0\n"); }), "does not begin as .npy files do");
 }
 
 TEST(ReadNpy, RefusesDamagedHeaders) {
-  const auto header = [](const std::string& shape) { return "{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + ", }\n"; };
+  const auto header = [](const std::string& shape) {
+    return "{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + ", }\n";
+  };
   expect_same(parsed(made(header("(2, 3)"), 48)), at::zeros({2, 3}, at::TensorOptions().dtype(at::kDouble)));
   expect_same(parsed(made("{\"shape\":(1,),\"fortran_order\":False,\"descr\":\"<f8\"}", 8)),
               at::zeros({1}, at::TensorOptions().dtype(at::kDouble)));
-  EXPECT_MENTIONS(input_error([&] { parsed(made(header("(-2, 3)"), 48)); }), "sizes of at least 0 in the shape, got -2");
+  EXPECT_MENTIONS(input_error([&] { parsed(made(header("(-2, 3)"), 48)); }),
+                  "sizes of at least 0 in the shape, got -2");
   EXPECT_MENTIONS(input_error([&] { parsed(made(header("(9223372036854775808,)"))); }), "at most 2^63-1");
-  EXPECT_MENTIONS(input_error([&] { parsed(made(header("(4294967296, 4294967296)"))); }), "expected a shape that fits in memory");
-  EXPECT_MENTIONS(input_error([&] { parsed(made(header("(2305843009213693952,)"))); }), "expected a shape that fits in memory");
+  EXPECT_MENTIONS(input_error([&] { parsed(made(header("(4294967296, 4294967296)"))); }),
+                  "expected a shape that fits in memory");
+  EXPECT_MENTIONS(input_error([&] { parsed(made(header("(2305843009213693952,)"))); }),
+                  "expected a shape that fits in memory");
   // No numbers at all, but strides that overflow.
-  EXPECT_MENTIONS(input_error([&] { parsed(made(header("(0, 4611686018427387904, 4611686018427387904)"))); }), "fits in memory");
+  EXPECT_MENTIONS(input_error([&] { parsed(made(header("(0, 4611686018427387904, 4611686018427387904)"))); }),
+                  "fits in memory");
   EXPECT_MENTIONS(input_error([&] { parsed(made(header("(1000000, 1000000)"))); }), "truncated");
   std::string many = "(";
   for (int k = 0; k < 33; ++k) many += "1, ";
@@ -143,14 +155,17 @@ TEST(ReadNpy, RefusesDamagedHeaders) {
   for (const char* bad :
        {"", "{", "{}", "[]", "{'descr': '<f8'}", "{'descr': '<f8', 'fortran_order': False}",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'more': 1}",
-        "{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", "{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}",
-        "{'descr': '<f8', 'fortran_order': False, 'shape': 1}", "{'descr': '<f8', 'fortran_order': False, 'shape': (1.5,)}",
+        "{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}", "{'descr': '<f8', 'fortran_order': False, 'shape': 1}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1.5,)}",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1 1)}", "{'descr: 1", "{'descr' '<f8'}",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", "{'descr': [('a', ", "\xff\xfe"}) {
     EXPECT_MENTIONS(input_error([&] { parsed(made(bad, 8)); }), "damaged header");
   }
-  EXPECT_MENTIONS(input_error([&] { parsed(std::string("\x93NUMPY\x04\x00\x10\x00\x00\x00", 12)); }), "version 1, 2 or 3, got 4.0");
-  EXPECT_MENTIONS(input_error([&] { parsed(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)); }), "expected a header of at most");
+  EXPECT_MENTIONS(input_error([&] { parsed(std::string("\x93NUMPY\x04\x00\x10\x00\x00\x00", 12)); }),
+                  "version 1, 2 or 3, got 4.0");
+  EXPECT_MENTIONS(input_error([&] { parsed(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)); }),
+                  "expected a header of at most");
 }
 
 TEST(ReadNpy, NamesTheFileItCannotOpen) {
@@ -174,8 +189,9 @@ TEST(CheckFinite, NamesTheFirstEntryThatIsNot) {
 
 TEST(CheckMatrix, SaysWhatShapeItGot) {
   EXPECT_NO_THROW(check_matrix(at::zeros({1, 1}), "x.npy"));
-  EXPECT_MENTIONS(input_error([] { check_matrix(at::zeros({5}), "x.npy"); }),
-                  "x.npy: expected a matrix n x d with n and d at least 1, got shape (5,) (a single column has shape (5, 1))");
+  EXPECT_MENTIONS(
+      input_error([] { check_matrix(at::zeros({5}), "x.npy"); }),
+      "x.npy: expected a matrix n x d with n and d at least 1, got shape (5,) (a single column has shape (5, 1))");
   EXPECT_MENTIONS(input_error([] { check_matrix(at::zeros({2, 3, 4}), "x.npy"); }), "got shape (2, 3, 4)");
   EXPECT_MENTIONS(input_error([] { check_matrix(at::zeros({0, 3}), "x.npy"); }), "got shape (0, 3)");
 }

@@ -1,9 +1,10 @@
 // PNG files against an encoder of its own (golden/make_io.py), and what happens to damaged ones.
+#include "htfm/io/png.h"
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
-#include "htfm/io/png.h"
 #include "test/io/support.h"
 
 namespace htfm {
@@ -28,7 +29,8 @@ TEST(Png, ReadsGreyRgbAndPalette) {
   const at::Tensor palette = read_png(golden("palette.png")), colours = pixels(3, 1);
   ASSERT_EQ(palette.sizes(), at::IntArrayRef({3, 5, 7}));
   for (int64_t y = 0; y < 5; ++y)
-    for (int64_t x = 0; x < 7; ++x) EXPECT_TRUE(palette.select(1, y).select(1, x).equal(colours.select(1, 0).select(1, (x + y) % 7)));
+    for (int64_t x = 0; x < 7; ++x)
+      EXPECT_TRUE(palette.select(1, y).select(1, x).equal(colours.select(1, 0).select(1, (x + y) % 7)));
 }
 
 TEST(Png, WhatIsWrittenReadsBackEqual) {
@@ -44,19 +46,25 @@ TEST(Png, WhatIsWrittenReadsBackEqual) {
 }
 
 TEST(Png, RefusesWhatItCannotKeep) {
-  EXPECT_MENTIONS(input_error([] { read_png(golden("alpha.png")); }), "alpha.png: expected grey or RGB, got an image with transparency");
+  EXPECT_MENTIONS(input_error([] { read_png(golden("alpha.png")); }),
+                  "alpha.png: expected grey or RGB, got an image with transparency");
   EXPECT_MENTIONS(input_error([] { read_png(golden("sixteen.png")); }), "expected 8 bits a sample, got 16");
-  EXPECT_MENTIONS(input_error([] { read_png(golden("f4.npy")); }), "f4.npy: expected a PNG file, got one that does not begin");
+  EXPECT_MENTIONS(input_error([] { read_png(golden("f4.npy")); }),
+                  "f4.npy: expected a PNG file, got one that does not begin");
   EXPECT_MENTIONS(input_error([] { parse_png("", "e.png"); }), "e.png: expected a PNG file, got an empty file");
   EXPECT_MENTIONS(input_error([] { read_png("no/such.png"); }), "no/such.png");
-  EXPECT_MENTIONS(input_error([] { format_png(at::zeros({2, 4, 4}, at::kByte)); }), "c = 1 or 3 to write, got uint8 of shape (2, 4, 4)");
+  EXPECT_MENTIONS(input_error([] {
+                    format_png(at::zeros({2, 4, 4}, at::kByte));
+                  }),
+                  "c = 1 or 3 to write, got uint8 of shape (2, 4, 4)");
   EXPECT_MENTIONS(input_error([] { format_png(at::zeros({3, 4, 4})); }), "got float32 of shape (3, 4, 4)");
 }
 
 TEST(Png, EveryTruncationIsNamed) {
   const std::string whole = test::slurp(golden("rgb.png"));
   for (size_t size = 8; size + 12 < whole.size(); ++size)  // the last chunk only says that it is the last
-    EXPECT_MENTIONS(input_error([&] { parse_png(std::string_view(whole).substr(0, size), "cut.png"); }), "[png] cut.png: damaged: ");
+    EXPECT_MENTIONS(input_error([&] { parse_png(std::string_view(whole).substr(0, size), "cut.png"); }),
+                    "[png] cut.png: damaged: ");
 }
 
 TEST(Png, APromiseThatNoMemoryHoldsIsRefused) {

@@ -1,3 +1,5 @@
+#include "htfm/io/safetensors.h"
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
@@ -8,7 +10,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "htfm/io/safetensors.h"
 #include "test/io/support.h"
 
 namespace htfm {
@@ -129,7 +130,8 @@ TEST(SafeTensors, GivesTheHeaderAlone) {
 }
 
 TEST(SafeTensors, FindsEveryFlippedBit) {
-  SafeTensors content = {{{"w", numbers(3, 2, at::kFloat)}, {"n", at::arange(3, as(at::kLong))}}, {{"step", "41"}, {"seed", "7"}}};
+  SafeTensors content = {{{"w", numbers(3, 2, at::kFloat)}, {"n", at::arange(3, as(at::kLong))}},
+                         {{"step", "41"}, {"seed", "7"}}};
   const std::string bytes = saved(content);
   for (size_t at = 0; at < bytes.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -165,7 +167,8 @@ TEST(SafeTensors, RefusesHeadersThatAreNotOne) {
 }
 
 TEST(SafeTensors, RefusesEntriesThatDoNotFit) {
-  const auto entry = [](const std::string& name, const std::string& type, const std::string& shape, const std::string& offsets) {
+  const auto entry = [](const std::string& name, const std::string& type, const std::string& shape,
+                        const std::string& offsets) {
     return "\"" + name + "\":{\"dtype\":" + type + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
   };
   const auto one = [&](const std::string& type, const std::string& shape, const std::string& offsets, size_t data) {
@@ -178,7 +181,8 @@ TEST(SafeTensors, RefusesEntriesThatDoNotFit) {
   EXPECT_MENTIONS(one("\"F64\"", "[2]", "[0,8]", 8), "shape (2,) of float64 does not take the 8 bytes");
   EXPECT_MENTIONS(one("\"F32\"", "[4611686018427387904,4]", "[0,0]", 0), "does not take");
   EXPECT_MENTIONS(one("\"F32\"", "[0,9223372036854775807,9223372036854775807]", "[0,0]", 0), "does not take");
-  for (const char* shape : {"[-2]", "[2.0]", "[\"2\"]", "2", "null", "[18446744073709551615]", "[18446744073709551616]", "{}"}) {
+  for (const char* shape :
+       {"[-2]", "[2.0]", "[\"2\"]", "2", "null", "[18446744073709551615]", "[18446744073709551616]", "{}"}) {
     EXPECT_MENTIONS(one("\"F32\"", shape, "[0,8]", 8), "whole numbers");
   }
   for (const char* offsets : {"[0,9]", "[8,0]", "[9,9]", "[0,9223372036854775807]"}) {
@@ -198,8 +202,9 @@ TEST(SafeTensors, RefusesEntriesThatDoNotFit) {
   EXPECT_MENTIONS(two("[0,4]", "[6,10]", 10), "leave a gap");
   EXPECT_MENTIONS(two("[0,4]", "[4,8]", 9), "expected 8 bytes of data, got 9");
 
-  EXPECT_MENTIONS(refusal("{" + entry("a", "\"U8\"", "[4]", "[0,4]") + "," + entry("a", "\"U8\"", "[4]", "[4,8]") + "}", 8),
-                  "the name 'a' stands twice");
+  EXPECT_MENTIONS(
+      refusal("{" + entry("a", "\"U8\"", "[4]", "[0,4]") + "," + entry("a", "\"U8\"", "[4]", "[4,8]") + "}", 8),
+      "the name 'a' stands twice");
   EXPECT_MENTIONS(refusal("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}"),
                   "the name 'dtype' stands twice");
   for (const char* bad : {"{\"a\":1}", "{\"a\":{}}", "{\"a\":{\"dtype\":\"U8\",\"shape\":[0]}}",
@@ -213,7 +218,9 @@ TEST(SafeTensors, RefusesEntriesThatDoNotFit) {
 
 TEST(SafeTensors, RefusesToWriteWhatItCouldNotRead) {
   const TemporaryFolder folder;
-  const auto attempt = [&](const SafeTensors& content) { return input_error([&] { write_safetensors(folder / "x", content); }); };
+  const auto attempt = [&](const SafeTensors& content) {
+    return input_error([&] { write_safetensors(folder / "x", content); });
+  };
   EXPECT_MENTIONS(attempt({{{"w", at::ones({2}, as(at::kInt))}}, {}}), "tensor 'w': expected float32");
   EXPECT_MENTIONS(attempt({{{"__metadata__", at::ones({2})}}, {}}), "got '__metadata__'");
   EXPECT_MENTIONS(attempt({{{"\xff", at::ones({2})}}, {}}), "UTF-8");

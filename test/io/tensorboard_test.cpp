@@ -1,10 +1,11 @@
+#include "htfm/io/tensorboard.h"
+
 #include <sys/resource.h>
 
 #include <csignal>
 #include <cstring>
 
 #include "htfm/io/hash.h"
-#include "htfm/io/tensorboard.h"
 #include "test/io/support.h"
 
 namespace htfm {
@@ -90,7 +91,8 @@ std::vector<Field> fields(std::string_view message) {
 
 TEST(EventWriter, WritesRecordsThatReadBack) {
   const TemporaryFolder folder;
-  const std::vector<std::pair<int64_t, double>> points = {{0, 1.5}, {1, -0.25}, {127, 3e-5}, {128, 7}, {int64_t{1} << 40, 1e30}};
+  const std::vector<std::pair<int64_t, double>> points = {
+      {0, 1.5}, {1, -0.25}, {127, 3e-5}, {128, 7}, {int64_t{1} << 40, 1e30}};
   std::string path;
   {
     EventWriter events(folder / "events");

@@ -1,9 +1,10 @@
-// Diffusion under a clock: moments of the forward dynamics, pairs, and samplers for Gaussian data, whose score is known.
+// Diffusion under a clock: moments of the forward dynamics, pairs, and samplers for Gaussian data, whose score is
+// known.
 #include <fmt/ranges.h>
 
-#include "test/method/baseline_support.h"
 #include "htfm/base/error.h"
 #include "htfm/method/forward_dynamics.h"
+#include "test/method/baseline_support.h"
 #include "test/statistics.h"
 
 namespace htfm {
@@ -13,7 +14,8 @@ constexpr double kDeviation = 1.3, kCentre[2] = {0.8, -0.5};
 constexpr int64_t kRows = 8192;
 
 const std::vector<ClockSpec>& clocks() {
-  static const std::vector<ClockSpec> list{{"deterministic", {}}, {"inverse-gamma", {{"nu", 3.0}}}, {"stable", {{"alpha", 1.6}}}};
+  static const std::vector<ClockSpec> list{
+      {"deterministic", {}}, {"inverse-gamma", {{"nu", 3.0}}}, {"stable", {{"alpha", 1.6}}}};
   return list;
 }
 
@@ -34,7 +36,8 @@ std::vector<double> gaussian_samples(const Method& method, const std::string& sa
   std::vector<double> x(2 * kRows), area(kRows);
   const Velocity network = [&](const double* in, const double* t, double* out) {
     for (int64_t i = 0; i < kRows; ++i) {
-      const double angle = t[i] * M_PI / 2, ratio = s / std::tan(angle) * (s / std::tan(angle)), norm = std::sqrt(s * s + ratio);
+      const double angle = t[i] * M_PI / 2, ratio = s / std::tan(angle) * (s / std::tan(angle)),
+                   norm = std::sqrt(s * s + ratio);
       const double gain = kDeviation * kDeviation / (kDeviation * kDeviation + ratio), skip = s * s / (norm * norm);
       for (int64_t k = 2 * i; k < 2 * i + 2; ++k) {
         const double at = in[k] * norm, denoised = kCentre[k % 2] + gain * (at - kCentre[k % 2]);
@@ -92,10 +95,12 @@ TEST(ForwardDynamics, VariancePreserving) {
   const ForwardDynamics dynamics({}, 2.0);
   const std::vector<double> line{0, 1};
   const ClockMoments moments(dynamics, dynamics.weights(1), line);
-  for (double t = 0; t <= 1; t += 0.05) EXPECT_NEAR(moments.mean(t) * moments.mean(t) * 4 + moments.variance(t), 4, 1e-10);
+  for (double t = 0; t <= 1; t += 0.05)
+    EXPECT_NEAR(moments.mean(t) * moments.mean(t) * 4 + moments.variance(t), 4, 1e-10);
 }
 
-// Input and target of the pairs have unit second moments and are uncorrelated for data of the scale; and undone they are x_t / m_t and x_0.
+// Input and target of the pairs have unit second moments and are uncorrelated for data of the scale; and undone they
+// are x_t / m_t and x_0.
 TEST(ClockDiffusion, PairsAreWhite) {
   at::Tensor data = at::empty({2000, 2}, at::kFloat);
   fill_normal(Key(3), 0, 4000, data.mutable_data_ptr<float>());
@@ -116,8 +121,9 @@ TEST(ClockDiffusion, PairsAreWhite) {
   }
 }
 
-// Each sampler returns the data's law, and its error falls with the number of steps down to what so many samples can tell. On the same
-// physical times for all clocks, and with a data scale that is not the data's: nothing is exact by luck.
+// Each sampler returns the data's law, and its error falls with the number of steps down to what so many samples can
+// tell. On the same physical times for all clocks, and with a data scale that is not the data's: nothing is exact by
+// luck.
 TEST(ClockDiffusion, SamplersReturnGaussianData) {
   DiffusionOptions o;
   o.grid = "time";
@@ -129,25 +135,30 @@ TEST(ClockDiffusion, SamplersReturnGaussianData) {
         o.dynamics = dynamics;
         const auto method = diffusion(clock, o, 1.0);
         std::vector<double> error;
-        for (const int64_t nfe : {8, 32, 128, 512}) error.push_back(law_error(gaussian_samples(*method, sampler, nfe, 1.0)));
-        RecordProperty(fmt::format("{}_{}_{}", dynamics, clock.family, sampler), fmt::format("{:.4f}", fmt::join(error, " ")));
+        for (const int64_t nfe : {8, 32, 128, 512})
+          error.push_back(law_error(gaussian_samples(*method, sampler, nfe, 1.0)));
+        RecordProperty(fmt::format("{}_{}_{}", dynamics, clock.family, sampler),
+                       fmt::format("{:.4f}", fmt::join(error, " ")));
         EXPECT_LT(error[3], kFloor) << dynamics << " " << clock.family << " " << sampler;
         for (size_t k = 1; k < 4; ++k)
           EXPECT_TRUE(error[k] < error[k - 1] || error[k] < kFloor) << clock.family << " " << sampler << " " << k;
       }
 }
 
-// The reverse kernel of Gaussian data is Gaussian: with the data's own scale the kernels are exact for any number of steps.
+// The reverse kernel of Gaussian data is Gaussian: with the data's own scale the kernels are exact for any number of
+// steps.
 TEST(ClockDiffusion, KernelsAreExactForDataOfTheScale) {
   DiffusionOptions o;
   o.grid = "time";
   for (const ClockSpec& clock : clocks()) {
     const auto method = diffusion(clock, o, kDeviation);
-    for (const int64_t nfe : {1, 3, 10}) EXPECT_LT(law_error(gaussian_samples(*method, "kernel", nfe, kDeviation)), kFloor) << clock.family;
+    for (const int64_t nfe : {1, 3, 10})
+      EXPECT_LT(law_error(gaussian_samples(*method, "kernel", nfe, kDeviation)), kFloor) << clock.family;
   }
 }
 
-// A jump does not become small with the steps: the local score form alone does not return the law, however many steps it takes.
+// A jump does not become small with the steps: the local score form alone does not return the law, however many steps
+// it takes.
 TEST(ClockDiffusion, WithoutJumpKernelsTheStableClockFails) {
   DiffusionOptions o;
   o.grid = "time";
@@ -157,8 +168,10 @@ TEST(ClockDiffusion, WithoutJumpKernelsTheStableClockFails) {
       const ClockSpec clock{"stable", {{"alpha", 1.2}}, steps};
       const auto method = diffusion(clock, o, kDeviation);
       const double alone = law_error(gaussian_samples(*method, sampler, steps, kDeviation));
-      const double mixed = law_error(gaussian_samples(*method, std::string(sampler) == "sde" ? "mixed" : "mixed-flow", steps, kDeviation));
-      RecordProperty(fmt::format("{}_{}", sampler, steps), fmt::format("alone {:.4f} with kernels {:.4f}", alone, mixed));
+      const double mixed = law_error(
+          gaussian_samples(*method, std::string(sampler) == "sde" ? "mixed" : "mixed-flow", steps, kDeviation));
+      RecordProperty(fmt::format("{}_{}", sampler, steps),
+                     fmt::format("alone {:.4f} with kernels {:.4f}", alone, mixed));
       EXPECT_GT(alone, 2 * kFloor) << sampler << " " << steps;
       if (steps >= 200) {
         EXPECT_LT(mixed, kFloor) << sampler << " " << steps;
@@ -195,7 +208,8 @@ TEST(ClockDiffusion, WrongOptionsAreNamed) {
   EXPECT_EQ(refusal([](auto&, auto&) {}), "");
   EXPECT_NE(refusal([](auto& o, auto&) { o.dynamics = "subvp"; }).find("[diffusion.dynamics]"), std::string::npos);
   EXPECT_NE(refusal([](auto& o, auto&) { o.beta_min = 30; }).find("[diffusion.beta_min]"), std::string::npos);
-  EXPECT_NE(refusal([](auto& o, auto&) { o.dynamics = "ve", o.sigma_min = 0; }).find("[diffusion.sigma_min]"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o, auto&) { o.dynamics = "ve", o.sigma_min = 0; }).find("[diffusion.sigma_min]"),
+            std::string::npos);
   EXPECT_NE(refusal([](auto& o, auto&) { o.grid = "clock"; }).find("[diffusion.grid]"), std::string::npos);
   EXPECT_NE(refusal([](auto&, auto& s) { s.coupling.kind = "pool"; }).find("[coupling.kind]"), std::string::npos);
 }

@@ -1,5 +1,5 @@
-#include "test/method/baseline_support.h"
 #include "htfm/base/error.h"
+#include "test/method/baseline_support.h"
 #include "test/statistics.h"
 
 namespace htfm {
@@ -40,8 +40,11 @@ TEST(BaselineNoise, CharacteristicFunction) {
 TEST(BaselineNoise, ShareOfLargeMixingVariables) {
   const int64_t n = 1000000;
   // Known to two digits: half a unit of the last one is allowed for.
-  for (const auto& [alpha, share, digit] :
-       {std::tuple{1.5, 0.054, 5e-4}, {1.6, 0.038, 5e-4}, {1.7, 0.025, 5e-4}, {1.8, 0.015, 5e-4}, {1.9, 0.0064, 5e-5}}) {
+  for (const auto& [alpha, share, digit] : {std::tuple{1.5, 0.054, 5e-4},
+                                            {1.6, 0.038, 5e-4},
+                                            {1.7, 0.025, 5e-4},
+                                            {1.8, 0.015, 5e-4},
+                                            {1.9, 0.0064, 5e-5}}) {
     const std::vector<double> a = draw(*test::method_for("lim", alpha), n).mixing;
     const auto beyond = static_cast<double>(std::count_if(a.begin(), a.end(), [](double v) { return v > 20; })) / n;
     EXPECT_NEAR(beyond, share, digit + 4 * std::sqrt(share / n)) << alpha;
@@ -54,7 +57,9 @@ TEST(BaselineNoise, StudentNoise) {
     const Drawn d = draw(*test::method_for("tflow", nu), 50000);
     std::vector<double> first;
     for (size_t i = 0; i < d.eps.size(); i += 2) first.push_back(d.eps[i]);
-    EXPECT_LT(test::kolmogorov_smirnov(first, [&](double x) { return test::student_cdf(nu, x); }), test::kKolmogorovBound) << nu;
+    EXPECT_LT(test::kolmogorov_smirnov(first, [&](double x) { return test::student_cdf(nu, x); }),
+              test::kKolmogorovBound)
+        << nu;
   }
 }
 
@@ -71,7 +76,8 @@ TEST(BaselineNoise, ClampsCutOnlyWhatIsBeyondThem) {
       }
     }
   }
-  EXPECT_NE(test::method_for("dlpm", 1.5, o)->describe().find("A clamped at 20, noise clamped at 6"), std::string::npos);
+  EXPECT_NE(test::method_for("dlpm", 1.5, o)->describe().find("A clamped at 20, noise clamped at 6"),
+            std::string::npos);
 }
 
 TEST(BaselineNoise, RefusesLawsWithoutTheMomentsItNeeds) {
@@ -91,7 +97,8 @@ TEST(BaselineNoise, RefusesLawsWithoutTheMomentsItNeeds) {
   EXPECT_NE(message("ddpm", {}).find("expected one of htfm, dlpm, dlim, lim, tflow, tedm"), std::string::npos);
 }
 
-// What the network is trained on is a y + b n at the time it is told, and its target the mixture of y and n that the method predicts.
+// What the network is trained on is a y + b n at the time it is told, and its target the mixture of y and n that the
+// method predicts.
 TEST(BaselineRecipe, MixesDataAndNoiseAsDefined) {
   const int64_t n = 4000;
   at::Tensor data = at::empty({n, 2}, at::kFloat);
@@ -112,8 +119,10 @@ TEST(BaselineRecipe, MixesDataAndNoiseAsDefined) {
       EXPECT_NEAR(row.data_target, m.data_target, 1e-9 * (1 + std::abs(m.data_target))) << name;
       EXPECT_NEAR(row.source_target, m.source_target, 1e-9) << name;
       const double y = data.const_data_ptr<float>()[2 * i], e = points.const_data_ptr<double>()[2 * i];
-      EXPECT_NEAR(p.x.const_data_ptr<float>()[2 * i], m.a * y + m.b * e, 1e-6 * (1 + std::abs(y) + std::abs(e))) << name;
-      EXPECT_NEAR(p.target.const_data_ptr<float>()[2 * i], m.data_target * y + m.source_target * e, 1e-5 * (1 + std::abs(y) + std::abs(e)));
+      EXPECT_NEAR(p.x.const_data_ptr<float>()[2 * i], m.a * y + m.b * e, 1e-6 * (1 + std::abs(y) + std::abs(e)))
+          << name;
+      EXPECT_NEAR(p.target.const_data_ptr<float>()[2 * i], m.data_target * y + m.source_target * e,
+                  1e-5 * (1 + std::abs(y) + std::abs(e)));
     }
   }
 }

@@ -1,6 +1,6 @@
-#include "test/method/baseline_support.h"
 #include "htfm/method/baseline.h"
 #include "htfm/method/dlpm.h"
+#include "test/method/baseline_support.h"
 #include "test/statistics.h"
 
 namespace htfm {
@@ -36,10 +36,12 @@ double gaussian_error(const Case& c, int64_t nfe, const MethodOptions& options =
       [&](int64_t n, const double* at, double t, double* out) {
         const Mixing m = test::mixing_of(c.method, c.parameter, t);
         noise(m.a, m.b, n, at, out);
-        for (int64_t k = 0; k < 2 * n; ++k) out[k] = m.data_target * (at[k] - m.b * out[k]) / m.a + m.source_target * out[k];
+        for (int64_t k = 0; k < 2 * n; ++k)
+          out[k] = m.data_target * (at[k] - m.b * out[k]) / m.a + m.source_target * out[k];
       },
       nfe, kRows, 2);
-  return test::kolmogorov_smirnov(x, [](double v) { return test::normal_cdf(v / kDeviation); }) / std::sqrt(static_cast<double>(x.size()));
+  return test::kolmogorov_smirnov(x, [](double v) { return test::normal_cdf(v / kDeviation); }) /
+         std::sqrt(static_cast<double>(x.size()));
 }
 
 const double kFloor = test::kKolmogorovBound / std::sqrt(2.0 * kRows);
@@ -71,7 +73,8 @@ double point_error(const Case& c, int64_t nfe, const MethodOptions& options = {}
 TEST(BaselineSampler, EndsInTheOnlyPoint) {
   for (const Case& c : all_cases()) {
     if (std::string(c.method) == "lim") continue;
-    for (const int64_t nfe : {2, 20, 101}) EXPECT_LT(point_error(c, nfe), 1e-9) << c.method << " " << c.sampler << " " << c.parameter;
+    for (const int64_t nfe : {2, 20, 101})
+      EXPECT_LT(point_error(c, nfe), 1e-9) << c.method << " " << c.sampler << " " << c.parameter;
   }
   MethodOptions half;
   half.eta = 0.5;
@@ -103,9 +106,9 @@ TEST(BaselineSampler, ReturnsAGaussianLaw) {
   }
 }
 
-// DLPM's step for Gaussian data, written anew: given the mixing variables x_(t-1) | x_t is Gaussian. `whole`: with its whole variance;
-// otherwise with the noise's share of it, as if the data were known to be at their mean given x_t. Returns the distance of Kolmogorov and
-// Smirnov.
+// DLPM's step for Gaussian data, written anew: given the mixing variables x_(t-1) | x_t is Gaussian. `whole`: with its
+// whole variance; otherwise with the noise's share of it, as if the data were known to be at their mean given x_t.
+// Returns the distance of Kolmogorov and Smirnov.
 double gaussian_chain(double alpha, int64_t nfe, bool whole) {
   const auto clock = make_clock(stable_noise({.family = "stable", .parameters = {{"alpha", alpha}}}, "dlpm"));
   const StableSchedule c(nfe + 1, alpha);
@@ -125,18 +128,21 @@ double gaussian_chain(double alpha, int64_t nfe, bool whole) {
   for (int64_t t = size - 1; t >= 1; --t) {
     fill_normal(Key(9).child(static_cast<uint64_t>(t)), 0, rows, z.data());
     for (int64_t r = 0; r < rows; ++r) {
-      const double before = sigma[t - 1][r], now = sigma[t][r], step = c.step_mean[t], share = 1 - step * step * before / now;
+      const double before = sigma[t - 1][r], now = sigma[t][r], step = c.step_mean[t],
+                   share = 1 - step * step * before / now;
       const double all = c.mean[t] * c.mean[t] * data + now;
       double variance = share * before;
       if (whole) variance += std::pow(share * c.mean[t] / step, 2) * data * now / all;
       x[r] = (1 - share * now / all) * x[r] / step + std::sqrt(variance) * z[r];
     }
   }
-  return test::kolmogorov_smirnov(x, [](double v) { return test::normal_cdf(v / kDeviation); }) / std::sqrt(static_cast<double>(rows));
+  return test::kolmogorov_smirnov(x, [](double v) { return test::normal_cdf(v / kDeviation); }) /
+         std::sqrt(static_cast<double>(rows));
 }
 
-// What keeps DLPM from the law with jumps: its step takes the data at their mean given x_t and leaves their variance out. In small steps
-// that is nothing; a jump is no small step, however many there are. With the variance the same step returns the law for any number.
+// What keeps DLPM from the law with jumps: its step takes the data at their mean given x_t and leaves their variance
+// out. In small steps that is nothing; a jump is no small step, however many there are. With the variance the same step
+// returns the law for any number.
 TEST(BaselineSampler, DlpmLacksTheVarianceOfTheDataAtJumps) {
   const double floor = test::kKolmogorovBound / std::sqrt(4.0 * kRows);
   for (const double alpha : {1.5, 1.8})
@@ -149,12 +155,14 @@ TEST(BaselineSampler, DlpmLacksTheVarianceOfTheDataAtJumps) {
     EXPECT_NEAR(gaussian_chain(alpha, 256, false), gaussian_error({"dlpm", "dlpm", alpha}, 256), kFloor) << alpha;
 }
 
-// With jumps both stochastic samplers are approximations: DLPM for the reason above, and LIM moves by the score where the reversed process
-// has jumps of its own that depend on x. Their errors fall with the steps, but not to nothing.
+// With jumps both stochastic samplers are approximations: DLPM for the reason above, and LIM moves by the score where
+// the reversed process has jumps of its own that depend on x. Their errors fall with the steps, but not to nothing.
 TEST(BaselineSampler, StochasticSamplersComeNearAGaussianLaw) {
   for (const auto& [alpha, dlpm, lim] : {std::tuple{1.5, 0.06, 0.1}, {1.8, 0.04, 0.05}}) {
-    EXPECT_LT(gaussian_error({"dlpm", "dlpm", alpha}, 256), std::min(dlpm, 0.7 * gaussian_error({"dlpm", "dlpm", alpha}, 16)));
-    EXPECT_LT(gaussian_error({"lim", "sde", alpha}, 256), std::min(lim, 0.7 * gaussian_error({"lim", "sde", alpha}, 16)));
+    EXPECT_LT(gaussian_error({"dlpm", "dlpm", alpha}, 256),
+              std::min(dlpm, 0.7 * gaussian_error({"dlpm", "dlpm", alpha}, 16)));
+    EXPECT_LT(gaussian_error({"lim", "sde", alpha}, 256),
+              std::min(lim, 0.7 * gaussian_error({"lim", "sde", alpha}, 16)));
   }
 }
 
@@ -168,7 +176,9 @@ TEST(BaselineSampler, DlpmIsDdpmForGaussianNoise) {
   const Key key(3);
   const std::vector<double> ours = test::run_sampler(*method, "dlpm", network, nfe, rows, 2, 3);
   const auto left = [&](int64_t n) {
-    const auto f = [&](double i) { return std::pow(std::cos((i / static_cast<double>(size) + 0.008) / 1.008 * M_PI / 2), 2); };
+    const auto f = [&](double i) {
+      return std::pow(std::cos((i / static_cast<double>(size) + 0.008) / 1.008 * M_PI / 2), 2);
+    };
     return f(static_cast<double>(n)) / f(0);
   };
   std::vector<double> x(2 * rows), z(x), e(x);
@@ -179,7 +189,8 @@ TEST(BaselineSampler, DlpmIsDdpmForGaussianNoise) {
     network(rows, x.data(), static_cast<double>(t) / static_cast<double>(size), e.data());
     fill_normal(key.child("step").child(static_cast<uint64_t>(t)).child("source"), 0, 2 * rows, z.data());
     for (size_t k = 0; k < x.size(); ++k)
-      x[k] = (x[k] - beta / std::sqrt(1 - left(t)) * e[k]) / std::sqrt(keep) + (t > 1 ? std::sqrt(2 * variance) * z[k] : 0);
+      x[k] = (x[k] - beta / std::sqrt(1 - left(t)) * e[k]) / std::sqrt(keep) +
+             (t > 1 ? std::sqrt(2 * variance) * z[k] : 0);
   }
   for (size_t k = 0; k < x.size(); ++k) EXPECT_NEAR(ours[k], x[k], 1e-9 * (1 + std::abs(x[k])));
 }

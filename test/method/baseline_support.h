@@ -21,13 +21,13 @@ inline FlowMatchingSpec noise_spec(double alpha_or_nu, bool student) {
   return spec;
 }
 
-inline std::unique_ptr<Method> method_for(const std::string& name, double alpha_or_nu, const MethodOptions& options = {},
-                                          double data_scale = 1) {
+inline std::unique_ptr<Method> method_for(const std::string& name, double alpha_or_nu,
+                                          const MethodOptions& options = {}, double data_scale = 1) {
   return make_method(name, noise_spec(alpha_or_nu, name.starts_with('t')), options, DataScale(data_scale));
 }
 
-/// E[n | a y + b n = x] / x for Gaussian y of deviation s and noise n = sqrt(V) z, as a function of |x|: given V it is linear in x, and the
-/// laws of V are weighed by the density of x under them. V is taken at many quantiles.
+/// E[n | a y + b n = x] / x for Gaussian y of deviation s and noise n = sqrt(V) z, as a function of |x|: given V it is
+/// linear in x, and the laws of V are weighed by the density of x under them. V is taken at many quantiles.
 class GaussianPredictor {
  public:
   GaussianPredictor(const Clock& clock, double deviation, int64_t dim) : deviation_(deviation), dim_(dim) {
@@ -49,7 +49,8 @@ class GaussianPredictor {
     constexpr int kNodes = 240;
     constexpr double kLow = -7, kHigh = 12;  // of log |x|
     std::vector<double> slope(kNodes + 1);
-    for (int k = 0; k <= kNodes; ++k) slope[static_cast<size_t>(k)] = at(a, b, std::exp(kLow + (kHigh - kLow) * k / kNodes));
+    for (int k = 0; k <= kNodes; ++k)
+      slope[static_cast<size_t>(k)] = at(a, b, std::exp(kLow + (kHigh - kLow) * k / kNodes));
     for (int64_t r = 0; r < rows; ++r) {
       double square = 1e-300;
       for (int64_t k = r * dim_; k < (r + 1) * dim_; ++k) square += x[k] * x[k];
@@ -66,7 +67,8 @@ class GaussianPredictor {
     std::vector<double> log_density(variance_.size());
     for (size_t i = 0; i < variance_.size(); ++i) {
       const double total = a * a * deviation_ * deviation_ + b * b * variance_[i];
-      log_density[i] = log_weight_[i] - 0.5 * static_cast<double>(dim_) * std::log(total) - radius * radius / (2 * total);
+      log_density[i] =
+          log_weight_[i] - 0.5 * static_cast<double>(dim_) * std::log(total) - radius * radius / (2 * total);
       most = std::max(most, log_density[i]);
     }
     for (size_t i = 0; i < variance_.size(); ++i) {
@@ -81,10 +83,11 @@ class GaussianPredictor {
   std::vector<double> variance_, log_weight_;
 };
 
-/// Samples of a method's sampler with a network that is a function of rows that share their time: network(rows, x, t, out).
+/// Samples of a method's sampler with a network that is a function of rows that share their time: network(rows, x, t,
+/// out).
 using SharedNetwork = std::function<void(int64_t rows, const double* x, double t, double* out)>;
-inline std::vector<double> run_sampler(const Method& method, const std::string& sampler, const SharedNetwork& network, int64_t nfe,
-                                       int64_t rows, int64_t dim, uint64_t seed = 3) {
+inline std::vector<double> run_sampler(const Method& method, const std::string& sampler, const SharedNetwork& network,
+                                       int64_t nfe, int64_t rows, int64_t dim, uint64_t seed = 3) {
   std::vector<double> x(static_cast<size_t>(rows * dim)), area(static_cast<size_t>(rows));
   int64_t calls = 0;
   const Velocity velocity = [&](const double* at, const double* t, double* out) {
@@ -98,8 +101,8 @@ inline std::vector<double> run_sampler(const Method& method, const std::string& 
   return x;
 }
 
-/// How a method mixes data and noise at the time that its network is given, and what the output is in terms of x = a y + b n and n:
-/// output = data_target y + source_target n, everything per unit of the network's input.
+/// How a method mixes data and noise at the time that its network is given, and what the output is in terms of x = a y
+/// + b n and n: output = data_target y + source_target n, everything per unit of the network's input.
 struct Mixing {
   double a, b, data_target, source_target;
 };

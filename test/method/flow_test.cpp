@@ -17,13 +17,14 @@ at::Tensor normal_rows(int64_t n, int64_t dim, double scale, uint64_t seed) {
   return x;
 }
 
-// With x_0 and x_1 Gaussian the scaled input has variance 1, the scaled target too, and both are uncorrelated: that is what
-// c_in, c_out and c_skip are for. Checked by the exact second moments.
+// With x_0 and x_1 Gaussian the scaled input has variance 1, the scaled target too, and both are uncorrelated: that is
+// what c_in, c_out and c_skip are for. Checked by the exact second moments.
 TEST(Precondition, WhitensInputAndTarget) {
   for (const ScheduleInfo& info : schedules()) {
     const auto schedule = make_schedule({.name = info.name});
     // A clock-dependent one at the clock that has made most of its way early: ct = 0.9, tc = 0.1.
-    const std::vector<double> coordinates = schedule->depends_on_clock() ? std::vector<double>{0.9, 0.1} : std::vector<double>{};
+    const std::vector<double> coordinates =
+        schedule->depends_on_clock() ? std::vector<double>{0.9, 0.1} : std::vector<double>{};
     for (const double sd : {0.3, 1.0, 40.0})
       for (const double s0 : {1e-3, 1.0, 1e8})
         for (double t = 0.02; t < 1; t += 0.07) {
@@ -31,7 +32,8 @@ TEST(Precondition, WhitensInputAndTarget) {
           const Scaling k = clock_scaling(c, sd, s0);
           // Input c_in (a x1 + b x0); target ((a' - skip a) x1 + (b' - skip b) x0) / out.
           const double in1 = k.in * c.alpha * sd, in0 = k.in * c.beta * s0;
-          const double out1 = (c.dalpha - k.skip * c.alpha) * sd / k.out, out0 = (c.dbeta - k.skip * c.beta) * s0 / k.out;
+          const double out1 = (c.dalpha - k.skip * c.alpha) * sd / k.out,
+                       out0 = (c.dbeta - k.skip * c.beta) * s0 / k.out;
           EXPECT_NEAR(in1 * in1 + in0 * in0, 1, 1e-9) << info.name;
           EXPECT_NEAR(out1 * out1 + out0 * out0, 1, 1e-5) << info.name << " t " << t << " s0 " << s0;
           EXPECT_NEAR(in1 * out1 + in0 * out0, 0, 1e-5) << info.name;
@@ -56,8 +58,9 @@ TEST(Precondition, RobustScaleOfANormalSample) {
   }
 }
 
-// With times by clock the network is told the same time for the same ratio of noise to signal, whatever the clock; the ordinary clock's own
-// times stay as they are; and the pairs of a batch are those of the path at the time that this stands for.
+// With times by clock the network is told the same time for the same ratio of noise to signal, whatever the clock; the
+// ordinary clock's own times stay as they are; and the pairs of a batch are those of the path at the time that this
+// stands for.
 TEST(FlowMatching, TimesByClockTellTheRatioOfNoiseToSignal) {
   FlowMatchingSpec spec;
   spec.clock = {.family = "inverse-gamma", .parameters = {{"nu", 3.0}}};
@@ -91,8 +94,8 @@ TEST(FlowMatching, TimesByClockTellTheRatioOfNoiseToSignal) {
   }
 }
 
-// With normal times the logarithm of signal to noise has this mean and deviation, whatever the clock, and the network is told a time that
-// stands for it: its own on the path, or the ordinary clock's.
+// With normal times the logarithm of signal to noise has this mean and deviation, whatever the clock, and the network
+// is told a time that stands for it: its own on the path, or the ordinary clock's.
 TEST(FlowMatching, NormalTimesAreNormalInSignalToNoise) {
   constexpr size_t n = 20000;
   const at::Tensor data = normal_rows(n, 1, 0.5, 5);
@@ -126,7 +129,8 @@ TEST(FlowMatching, NormalTimesAreNormalInSignalToNoise) {
     }
 }
 
-// Undoing the scaling of pairs must give the path and its derivative, so that network error zero means velocity error zero.
+// Undoing the scaling of pairs must give the path and its derivative, so that network error zero means velocity error
+// zero.
 TEST(FlowMatching, PairsAreThePathAndItsVelocity) {
   const at::Tensor data = normal_rows(512, 3, 1, 5);
   for (const bool precondition : {true, false}) {

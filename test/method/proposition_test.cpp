@@ -1,5 +1,5 @@
-// Proposition of section 3.1 (pathwise equivalence of the conditional and the marginal loss), with Gaussian data, for which the marginal
-// velocity given the clock has a closed form.
+// Proposition of section 3.1 (pathwise equivalence of the conditional and the marginal loss), with Gaussian data, for
+// which the marginal velocity given the clock has a closed form.
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
@@ -19,11 +19,12 @@ double marginal_velocity(double t, double x, double area) {
   return kMean + (t * data - (1 - t) * source) / variance * (x - t * kMean);
 }
 
-// The conditional target differs from the marginal velocity by what no function of state, time and clock can see. So for every such
-// function the two losses differ by the same constant, and their gradients are equal.
+// The conditional target differs from the marginal velocity by what no function of state, time and clock can see. So
+// for every such function the two losses differ by the same constant, and their gradients are equal.
 TEST(Proposition, TheTargetsErrorIsOrthogonalToWhatTheNetworkSees) {
   constexpr int64_t n = 200000;
-  for (const auto& [family, name, value] : {std::tuple{"deterministic", "", 0.0}, {"stable", "alpha", 1.8}, {"inverse-gamma", "nu", 3.0}}) {
+  for (const auto& [family, name, value] :
+       {std::tuple{"deterministic", "", 0.0}, {"stable", "alpha", 1.8}, {"inverse-gamma", "nu", 3.0}}) {
     FlowMatchingSpec spec;
     spec.clock.family = family;
     if (*name) spec.clock.parameters[name] = value;
@@ -39,9 +40,11 @@ TEST(Proposition, TheTargetsErrorIsOrthogonalToWhatTheNetworkSees) {
     RunningStandardiser standardiser(flow.feature().size());
     const PairPlan plan = flow.plan_pairs(Key(3), {data, index, 0}, standardiser);
     const TrainingPairs pairs = Method::pairs(plan);
-    const float *x = pairs.x.const_data_ptr<float>(), *t = pairs.t.const_data_ptr<float>(), *u = pairs.target.const_data_ptr<float>();
+    const float *x = pairs.x.const_data_ptr<float>(), *t = pairs.t.const_data_ptr<float>(),
+                *u = pairs.target.const_data_ptr<float>();
     const double* area = plan.source.area.const_data_ptr<double>();
-    const auto functions = {+[](double, double, double) { return 1.0; }, +[](double s, double, double) { return std::tanh(s); },
+    const auto functions = {+[](double, double, double) { return 1.0; },
+                            +[](double s, double, double) { return std::tanh(s); },
                             +[](double s, double time, double) { return time * std::sin(2 * s); },
                             +[](double s, double, double scale) { return std::cos(s / scale); }};
     for (const auto& function : functions) {

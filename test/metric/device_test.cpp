@@ -1,10 +1,11 @@
 // Features and neighbours on a CUDA device against the CPU. Skipped where there is no device.
+#include "test/device.h"
+
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include "htfm/metric/image_scores.h"
 #include "test/data.h"
-#include "test/device.h"
 #include "test/metric/support.h"
 
 namespace htfm {
@@ -27,7 +28,8 @@ TEST_F(OnDevice, NetworkGivesTheFeaturesOfTheCpu) {
 TEST_F(OnDevice, NeighboursAreThoseOfTheCpu) {
   const at::Tensor real = to_tensor(stable_points(3000, 64, 1.7, Key(1)), at::kFloat);
   const at::Tensor fake = to_tensor(stable_points(2500, 64, 1.8, Key(2)), at::kFloat);
-  const FeatureNeighbours a = feature_neighbours(real, fake), b = feature_neighbours(real.to(device_), fake.to(device_));
+  const FeatureNeighbours a = feature_neighbours(real, fake),
+                          b = feature_neighbours(real.to(device_), fake.to(device_));
   EXPECT_EQ(a.score.precision, b.score.precision);
   EXPECT_EQ(a.score.recall, b.score.recall);
   EXPECT_TRUE(a.nearest.equal(b.nearest));

@@ -6,8 +6,8 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/metric/mmd.h"
-#include "htfm/stat/sort.h"
 #include "htfm/metric/wasserstein.h"
+#include "htfm/stat/sort.h"
 #include "test/metric/support.h"
 
 namespace htfm {
@@ -52,8 +52,10 @@ TEST(W1, UnequalSizesByRepetition) {
 TEST(W1, OfTwoNormalLaws) {
   constexpr int64_t n = 40000;
   // Means 1 apart: the quantile functions do not cross, so W1 is the difference of the means, standard error sqrt(2/n).
-  EXPECT_NEAR(w1_pooled(normal_points(n, 1, Key(5)), normal_points(n / 2, 1, Key(6), 1.0, 1.0)), 1.0, 4 * std::sqrt(3.0 / n));
-  // Scales 1 and 3: W1 = 2 sqrt(2/pi) is the difference of the mean absolute values, each with variance (1 - 2/pi) sigma^2 / n.
+  EXPECT_NEAR(w1_pooled(normal_points(n, 1, Key(5)), normal_points(n / 2, 1, Key(6), 1.0, 1.0)), 1.0,
+              4 * std::sqrt(3.0 / n));
+  // Scales 1 and 3: W1 = 2 sqrt(2/pi) is the difference of the mean absolute values, each with variance (1 - 2/pi)
+  // sigma^2 / n.
   EXPECT_NEAR(w1_pooled(normal_points(n, 1, Key(7)), normal_points(n, 1, Key(8), 3.0)), 2 * std::sqrt(2 / M_PI),
               4 * std::sqrt((1 - 2 / M_PI) * 10.0 / n));
 }
@@ -75,7 +77,8 @@ TEST(W1Sliced, OfAShiftIsItsMeanProjection) {
     options.directions = 2000;
     const SlicedScore score = w1_sliced(set, moved, options);
     const double d = static_cast<double>(dim);
-    EXPECT_NEAR(score.value, 3 * std::exp(std::lgamma(d / 2) - std::lgamma((d + 1) / 2)) / std::sqrt(M_PI), 4 * score.standard_error);
+    EXPECT_NEAR(score.value, 3 * std::exp(std::lgamma(d / 2) - std::lgamma((d + 1) / 2)) / std::sqrt(M_PI),
+                4 * score.standard_error);
     EXPECT_LT(score.standard_error, 0.02 * score.value);
   }
 }
@@ -123,7 +126,8 @@ TEST(Mmd, EqualsDefinition) {
 }
 
 TEST(Mmd, IsUnbiased) {
-  // Normal laws with means mu apart, one kernel of bandwidth s: 2 s / sqrt(s^2 + 2) (1 - exp(-mu^2 / (2 (s^2 + 2)))); 0 for mu = 0.
+  // Normal laws with means mu apart, one kernel of bandwidth s: 2 s / sqrt(s^2 + 2) (1 - exp(-mu^2 / (2 (s^2 + 2)))); 0
+  // for mu = 0.
   constexpr int kRepeats = 400;
   MmdOptions options;
   options.octaves = 0;
@@ -132,7 +136,8 @@ TEST(Mmd, IsUnbiased) {
   for (const double mu : {0.0, 0.8}) {
     double sum = 0, squares = 0;
     for (uint64_t i = 0; i < kRepeats; ++i) {
-      const double value = mmd(normal_points(40, 1, Key(16).child(i)), normal_points(50, 1, Key(17).child(i), 1.0, mu), options).value;
+      const double value =
+          mmd(normal_points(40, 1, Key(16).child(i)), normal_points(50, 1, Key(17).child(i), 1.0, mu), options).value;
       sum += value;
       squares += value * value;
     }

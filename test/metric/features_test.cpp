@@ -33,7 +33,8 @@ TEST(FeatureNetwork, GivesTheFeaturesOfTheScript) {
   // The script averages quarters of the image.
   const at::Tensor expected = x.to(at::kFloat).view({23, 3, 2, 4, 2, 4}).mean(at::IntArrayRef({3, 5})).flatten(1);
   EXPECT_LT(f.sub(expected).abs().max().item<float>(), 1e-4);
-  EXPECT_TRUE(net(x.to(at::kFloat), 23).sub(f).abs().max().item<float>() < 1e-4) << "bytes and floats in [0,255] are alike";
+  EXPECT_TRUE(net(x.to(at::kFloat), 23).sub(f).abs().max().item<float>() < 1e-4)
+      << "bytes and floats in [0,255] are alike";
 }
 
 TEST(FeatureNetwork, IsCalledFidOnlyByItsHash) {
@@ -45,8 +46,10 @@ TEST(FeatureNetwork, IsCalledFidOnlyByItsHash) {
 }
 
 TEST(FeatureNetwork, SaysInOneLineWhatDoesNotFit) {
-  EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("weights.pt")); }), "weights.pt: expected a TorchScript file, got: ");
-  EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("scores.json")); }), "scores.json: expected a TorchScript file, got: ");
+  EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("weights.pt")); }),
+                  "weights.pt: expected a TorchScript file, got: ");
+  EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("scores.json")); }),
+                  "scores.json: expected a TorchScript file, got: ");
   EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("absent.pt")); }), "absent.pt");
   EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("maps.pt"))(images(2)); }),
                   "maps.pt: expected a network that gives floats of shape (2, d), got float32 of shape (2, 3, 8, 8)");
@@ -54,7 +57,8 @@ TEST(FeatureNetwork, SaysInOneLineWhatDoesNotFit) {
   EXPECT_MENTIONS(grey, "strict.pt: expected a network that takes uint8 images of shape (2, 1, 8, 8), got: ");
   EXPECT_MENTIONS(grey, "to have 3 channels, but got 1 channels");
   EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("broken.pt"))(images(2)); }), "expected finite features");
-  EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("patches.pt"))(images(2).flatten(1)); }), "expected images n x c x h x w");
+  EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("patches.pt"))(images(2).flatten(1)); }),
+                  "expected images n x c x h x w");
 }
 
 TEST(FeatureKnn, IsF1KnnInAnyDimension) {
@@ -71,11 +75,13 @@ TEST(FeatureKnn, IsF1KnnInAnyDimension) {
 
 // Whole numbers: many equal points and equal distances, all of them exact.
 TEST(FeatureKnn, TiesAndDuplicatesCountAsInTheDefinition) {
-  const at::Tensor real = to_tensor(lattice_points(500, 3, 4, Key(3))), fake = to_tensor(lattice_points(400, 3, 5, Key(4)));
+  const at::Tensor real = to_tensor(lattice_points(500, 3, 4, Key(3))),
+                   fake = to_tensor(lattice_points(400, 3, 5, Key(4)));
   const KnnScore expected = f1_knn(real, fake, 3), score = feature_neighbours(real, fake, 3).score;
   EXPECT_EQ(score.precision, expected.precision);
   EXPECT_EQ(score.recall, expected.recall);
-  // Five copies of each of 80 points that are no whole numbers: all radii are 0, and equal points still cover each other.
+  // Five copies of each of 80 points that are no whole numbers: all radii are 0, and equal points still cover each
+  // other.
   const at::Tensor points = to_tensor(stable_points(80, 40, 1.5, Key(5)), at::kFloat),
                    many = at::cat({points, points, points, points, points});
   EXPECT_EQ(feature_neighbours(many, many.narrow(0, 0, 100), 1).score.precision, 1.0);

@@ -1,4 +1,5 @@
-// Scores of fields: the same as from all values at once, whatever the parts; right where the answer is known; intervals that cover it.
+// Scores of fields: the same as from all values at once, whatever the parts; right where the answer is known; intervals
+// that cover it.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -59,12 +60,13 @@ TEST(FieldScores, DoNotDependOnThreadsAndAreNothingForTheSameFields) {
   EXPECT_EQ(one.tail_ks_own.high, three.tail_ks_own.high);
   EXPECT_EQ(one.spectrum_distance.value, three.spectrum_distance.value);
   const FieldScores same = field_scores(stream(real), stream(real), o);
-  for (const Scored& v : {same.kr, same.sr, same.tail_ks, same.tail_ks_own, same.spectrum_distance}) EXPECT_EQ(v.value, 0);
+  for (const Scored& v : {same.kr, same.sr, same.tail_ks, same.tail_ks_own, same.spectrum_distance})
+    EXPECT_EQ(v.value, 0);
   EXPECT_EQ(same.tail_share.value, 1);
 }
 
-// Beyond its cut a Pareto law is the same law whatever its scale, which the first distance therefore does not see: half the rain is found
-// by each set's own cut alone, where 1 - 2^-tail of the samples lie below the real cut.
+// Beyond its cut a Pareto law is the same law whatever its scale, which the first distance therefore does not see: half
+// the rain is found by each set's own cut alone, where 1 - 2^-tail of the samples lie below the real cut.
 TEST(FieldScores, OwnCutSeesTheSizeOfTheExtremes) {
   const double tail = 3;
   const at::Tensor real = rain(5, 4000, tail), fake = rain(6, 4000, tail).mul(0.5);
@@ -81,14 +83,16 @@ TEST(FieldScores, OwnCutSeesTheSizeOfTheExtremes) {
 TEST(FieldScores, CurvesFollowTheLaw) {
   const double tail = 3, wet = 0.3;
   const at::Tensor real = rain(3, 2000, tail), fake = rain(4, 2000, tail);
-  const FieldScores s = field_scores(stream(real), stream(fake), {.wet = 1, .periods = {10, 100, 5000}, .bootstrap = {.rounds = 100}});
+  const FieldScores s =
+      field_scores(stream(real), stream(fake), {.wet = 1, .periods = {10, 100, 5000}, .bootstrap = {.rounds = 100}});
   const auto n = static_cast<double>(real.numel());
   for (size_t k = 0; k < s.exceedance.x.size(); ++k) {
     const double p = wet * std::pow(std::max(1.0, s.exceedance.x[k]), -tail), error = std::sqrt(p * (1 - p) / n);
     EXPECT_NEAR(s.exceedance.real[k].value, p, 4.5 * error + 1 / n) << s.exceedance.x[k];
   }
   for (size_t k = 0; k < 2; ++k) {
-    const double period = s.return_levels.x[k], p = 1 - std::pow(1 - 1 / period, 1.0 / 256), level = std::pow(p / wet, -1 / tail);
+    const double period = s.return_levels.x[k], p = 1 - std::pow(1 - 1 / period, 1.0 / 256),
+                 level = std::pow(p / wet, -1 / tail);
     const double error = level / tail * std::sqrt(period / 2000);  // of the quantile, to first order
     EXPECT_NEAR(s.return_levels.real[k].value, level, 5 * error);
     EXPECT_NEAR(s.return_levels.fake[k].value, level, 5 * error);
@@ -107,7 +111,8 @@ TEST(Spectrum, KnowsNoiseAndWaves) {
   at::Tensor wave = at::empty({1, 32, 32}, at::kFloat);
   for (int64_t j = 0; j < 32; ++j)
     for (int64_t i = 0; i < 32; ++i)
-      wave.mutable_data_ptr<float>()[j * 32 + i] = static_cast<float>(std::sin(2 * std::numbers::pi * 8 * static_cast<double>(i) / 32));
+      wave.mutable_data_ptr<float>()[j * 32 + i] =
+          static_cast<float>(std::sin(2 * std::numbers::pi * 8 * static_cast<double>(i) / 32));
   EXPECT_EQ(radial_spectrum(wave).argmax().item<int64_t>(), 7);
 }
 

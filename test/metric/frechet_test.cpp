@@ -1,4 +1,6 @@
 // The Frechet distance against features' singular values (golden/make_features.py), and its laws.
+#include "htfm/metric/frechet.h"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tril.h>
@@ -10,7 +12,6 @@
 #include "htfm/base/parallel.h"
 #include "htfm/base/random.h"
 #include "htfm/io/npy.h"
-#include "htfm/metric/frechet.h"
 #include "htfm/metric/product.h"
 #include "test/data.h"
 #include "test/io/support.h"
@@ -32,7 +33,9 @@ FeatureMoments moments_of(const at::Tensor& x, int64_t batch = 1 << 20) {
   return out.moments();
 }
 
-double distance(const at::Tensor& a, const at::Tensor& b) { return frechet_distance(moments_of(a), moments_of(b)).value; }
+double distance(const at::Tensor& a, const at::Tensor& b) {
+  return frechet_distance(moments_of(a), moments_of(b)).value;
+}
 
 class FrechetGolden : public testing::TestWithParam<const char*> {};
 
@@ -51,7 +54,8 @@ TEST_P(FrechetGolden, AgreesWithSingularValues) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sets, FrechetGolden, testing::Values("full", "dead", "few_real", "few_fake", "few_both", "far"),
+INSTANTIATE_TEST_SUITE_P(Sets, FrechetGolden,
+                         testing::Values("full", "dead", "few_real", "few_fake", "few_both", "far"),
                          [](const auto& set) { return std::string(set.param); });
 
 // Diagonal covariances commute: the distance is |m_a - m_b|^2 + sum (sigma_a - sigma_b)^2.
@@ -61,9 +65,11 @@ TEST(Frechet, ClosedFormOfDiagonalCovariances) {
   b.mean = a.mean.clone(), b.covariance = a.covariance.clone();
   double expected = 0;
   for (int64_t k = 0; k < kDim; ++k) {
-    const double sa = 0.1 + 0.05 * static_cast<double>(k), sb = 2.0 / static_cast<double>(k + 1), m = 0.01 * static_cast<double>(k);
+    const double sa = 0.1 + 0.05 * static_cast<double>(k), sb = 2.0 / static_cast<double>(k + 1),
+                 m = 0.01 * static_cast<double>(k);
     a.mean.mutable_data_ptr<double>()[k] = m, b.mean.mutable_data_ptr<double>()[k] = -m;
-    a.covariance.mutable_data_ptr<double>()[k * kDim + k] = sa * sa, b.covariance.mutable_data_ptr<double>()[k * kDim + k] = sb * sb;
+    a.covariance.mutable_data_ptr<double>()[k * kDim + k] = sa * sa,
+                                                       b.covariance.mutable_data_ptr<double>()[k * kDim + k] = sb * sb;
     expected += 4 * m * m + (sa - sb) * (sa - sb);
   }
   const FrechetDistance d = frechet_distance(a, b);
@@ -115,7 +121,8 @@ TEST(Moments, RefuseWhatIsNoFeature) {
   EXPECT_MENTIONS(input_error([&] { c.add(bad, "fake"); }), "[fake] expected finite features, got another in row 7");
   EXPECT_EQ(c.count(), 5) << "a refused batch leaves nothing behind";
   EXPECT_MENTIONS(input_error([&] { MomentCollector().moments(); }), "at least two features, got 0");
-  EXPECT_MENTIONS(input_error([&] { frechet_distance(c.moments(), moments_of(normal(Key(1), 5, 4))); }), "of one dimension, got 3 and 4");
+  EXPECT_MENTIONS(input_error([&] { frechet_distance(c.moments(), moments_of(normal(Key(1), 5, 4))); }),
+                  "of one dimension, got 3 and 4");
 }
 
 TEST(Product, TilesAndCongruenceAreTheWholeProduct) {

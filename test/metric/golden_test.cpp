@@ -21,7 +21,8 @@ at::Tensor read_npy(const std::string& path) {
   const size_t header = 10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
   long long n = 0, dim = 0;
   const size_t shape = bytes.find("'shape': (");
-  if (bytes.find("'<f4'") > header || shape > header || std::sscanf(bytes.c_str() + shape, "'shape': (%lld, %lld)", &n, &dim) != 2)
+  if (bytes.find("'<f4'") > header || shape > header ||
+      std::sscanf(bytes.c_str() + shape, "'shape': (%lld, %lld)", &n, &dim) != 2)
     throw std::runtime_error("not a float32 table: " + path);
   at::Tensor tensor = at::empty({n, dim}, at::kFloat);
   if (bytes.size() != header + tensor.nbytes()) throw std::runtime_error("wrong length: " + path);

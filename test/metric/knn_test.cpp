@@ -59,16 +59,19 @@ TEST(Knn, EqualsDefinitionWithTiesAndRepeatedPoints) {
   for (const int64_t dim : {1, 2, 4, 12})
     for (const uint64_t side : {2, 5, 40})
       for (const int k : {1, 2, 10})
-        expect_definition(lattice_points(130, dim, side, Key(side)), lattice_points(90, dim, side + 2, Key(side + 1)), k);
+        expect_definition(lattice_points(130, dim, side, Key(side)), lattice_points(90, dim, side + 2, Key(side + 1)),
+                          k);
 }
 
 TEST(Knn, EqualsDefinitionWithHeavyTails) {
   for (const double alpha : {0.5, 1.5})
-    for (const int64_t dim : {2, 3}) expect_definition(stable_points(700, dim, alpha, Key(3)), stable_points(611, dim, 1.9, Key(4)), 10);
+    for (const int64_t dim : {2, 3})
+      expect_definition(stable_points(700, dim, alpha, Key(3)), stable_points(611, dim, 1.9, Key(4)), 10);
 }
 
 TEST(Knn, SmallestSets) {
-  for (int64_t n = 2; n < 20; ++n) expect_definition(normal_points(n, 2, Key(5)), normal_points(21 - n, 2, Key(6), 2.0), 1);
+  for (int64_t n = 2; n < 20; ++n)
+    expect_definition(normal_points(n, 2, Key(5)), normal_points(21 - n, 2, Key(6), 2.0), 1);
 }
 
 TEST(Knn, IdenticalSetsScoreOneAndDistantSetsZero) {
@@ -109,7 +112,8 @@ TEST(Knn, UnchangedByTranslationScalingAndOrder) {
 
 TEST(Knn, FloatAndDoubleInputAgree) {
   const Points real = lattice_points(300, 3, 50, Key(11)), fake = lattice_points(300, 3, 45, Key(12));
-  const KnnScore a = f1_knn(to_tensor(real), to_tensor(fake)), b = f1_knn(to_tensor(real, at::kFloat), to_tensor(fake, at::kFloat));
+  const KnnScore a = f1_knn(to_tensor(real), to_tensor(fake)),
+                 b = f1_knn(to_tensor(real, at::kFloat), to_tensor(fake, at::kFloat));
   EXPECT_EQ(a.precision, b.precision);
   EXPECT_EQ(a.recall, b.recall);
   EXPECT_EQ(a.f1, f1_knn(real, fake).f1);
@@ -130,14 +134,16 @@ TEST(Knn, SameResultForAnyNumberOfThreads) {
 #if defined(__x86_64__)
 TEST(Knn, EveryInstructionSetFindsTheSameRadii) {
   for (const int64_t dim : {1, 2, 3, 6, 8}) {
-    const Points points = lattice_points(333, dim, 30, Key(15));  // whole numbers: no rounding, so the values must be equal
+    const Points points =
+        lattice_points(333, dim, 30, Key(15));  // whole numbers: no rounding, so the values must be equal
     std::vector<double> expected = radii2_by_definition(points, 10);
     std::sort(expected.begin(), expected.end());
     const BlockedPoints tree(points, true), flat(points, false);
     const auto check = [&](const BallKernels& kernel) {
       for (const BlockedPoints* set : {&tree, &flat}) {
         std::vector<double> scratch(4 * 11 * kBlock), radii(static_cast<size_t>(set->view().blocks * kBlock));
-        (set->has_tree() ? kernel.nearest : kernel.nearest_brute)(set->view(), 0, set->view().blocks, 11, scratch.data(), radii.data());
+        (set->has_tree() ? kernel.nearest : kernel.nearest_brute)(set->view(), 0, set->view().blocks, 11,
+                                                                  scratch.data(), radii.data());
         radii.resize(static_cast<size_t>(points.n));
         std::sort(radii.begin(), radii.end());
         EXPECT_EQ(radii, expected) << "dim " << dim << " tree " << set->has_tree();
@@ -163,7 +169,8 @@ TEST(Knn, BadInputIsNamed) {
   const at::Tensor good = to_tensor(normal_points(30, 2, Key(16)));
   EXPECT_NE(message_of([&] { f1_knn(good, good, 30); }).find("k = 30"), std::string::npos);
   EXPECT_NE(message_of([&] { f1_knn(good, good, 0); }).find("got 0"), std::string::npos);
-  EXPECT_NE(message_of([&] { f1_knn(good, to_tensor(normal_points(30, 3, Key(1)))); }).find("2 (real) and 3 (fake)"), std::string::npos);
+  EXPECT_NE(message_of([&] { f1_knn(good, to_tensor(normal_points(30, 3, Key(1)))); }).find("2 (real) and 3 (fake)"),
+            std::string::npos);
   EXPECT_NE(message_of([&] { f1_knn(good, good.to(at::kLong)); }).find("float32 or float64"), std::string::npos);
   EXPECT_NE(message_of([&] { f1_knn(at::empty({0, 2}, at::kFloat), good); }).find("empty"), std::string::npos);
   EXPECT_NE(message_of([&] { f1_knn(at::empty({}, at::kFloat), good); }).find("scalar"), std::string::npos);

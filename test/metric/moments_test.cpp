@@ -24,10 +24,12 @@ TEST(Moments, ArePopulationMoments) {
   EXPECT_NEAR(s.sr.value, std::abs(1 - s.skewness_fake.value / s.skewness_real.value), 1e-12);
 }
 
-// Of n normal numbers the skewness has variance 6/n, the kurtosis 24/n: with every row drawn one by one, and with most of them summed up.
+// Of n normal numbers the skewness has variance 6/n, the kurtosis 24/n: with every row drawn one by one, and with most
+// of them summed up.
 TEST(Moments, IntervalsOfNormalSamples) {
   for (const int64_t n : {1500, 200000}) {
-    const MomentScore s = moment_scores(normal_points(n, 1, Key(1), 3, 100), normal_points(1000, 1, Key(2)), {.rounds = 2000}).columns[0];
+    const MomentScore s =
+        moment_scores(normal_points(n, 1, Key(1), 3, 100), normal_points(1000, 1, Key(2)), {.rounds = 2000}).columns[0];
     const double root = std::sqrt(static_cast<double>(n)), tolerance = n < 10000 ? 0.35 : 0.15;
     EXPECT_NEAR(s.skewness_real.value, 0, 4 * std::sqrt(6.0) / root);
     EXPECT_NEAR(s.kurtosis_real.value, 3, 4 * std::sqrt(24.0) / root);
@@ -47,7 +49,8 @@ TEST(Moments, HeavyTailsAsByDrawingEveryRow) {
   for (int64_t r = 0; r < rounds; ++r) {
     const Key key = Key(4).child(static_cast<uint64_t>(r));
     Points drawn{n, 1, {}};
-    for (int64_t i = 0; i < n; ++i) drawn.x.push_back(set.x[key.below(static_cast<uint64_t>(n), static_cast<uint64_t>(i))]);
+    for (int64_t i = 0; i < n; ++i)
+      drawn.x.push_back(set.x[key.below(static_cast<uint64_t>(n), static_cast<uint64_t>(i))]);
     kurtoses.push_back(moment_scores(drawn, drawn, {.rounds = 0}).columns[0].kurtosis_real.value);
   }
   std::sort(kurtoses.begin(), kurtoses.end());
@@ -103,9 +106,9 @@ TEST(TailDependence, IntervalsCoverTheTruth) {
   int real = 0, difference = 0;
   for (int i = 0; i < draws; ++i) {
     const Key key = Key(9).child(static_cast<uint64_t>(i));
-    const TailDependence s =
-        tail_dependence(pairs_with_dependence(4000, 0.3, key.child("real")), pairs_with_dependence(6000, 0.5, key.child("fake")),
-                        {.bootstrap = {.seed = static_cast<uint64_t>(i)}});
+    const TailDependence s = tail_dependence(pairs_with_dependence(4000, 0.3, key.child("real")),
+                                             pairs_with_dependence(6000, 0.5, key.child("fake")),
+                                             {.bootstrap = {.seed = static_cast<uint64_t>(i)}});
     const Chi& chi = s.pairs[0].above[0];
     real += chi.real.low <= 0.335 && 0.335 <= chi.real.high;
     difference += chi.difference.low <= 0.19 && 0.19 <= chi.difference.high;

@@ -1,10 +1,11 @@
 // f1_prd: closed forms of the curve, laws of the clustering, and its promises to users.
+#include "htfm/metric/prd.h"
+
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/metric/kmeans.h"
-#include "htfm/metric/prd.h"
 #include "test/metric/support.h"
 
 namespace htfm {
@@ -24,7 +25,8 @@ TEST(Prd, CurveOfTwoBins) {
     EXPECT_NEAR(score.curve_precision[static_cast<size_t>(a)], std::min(slope, 0.5), 1e-12);
     EXPECT_NEAR(score.curve_recall[static_cast<size_t>(a)], std::min(1.0, 0.5 / slope), 1e-12);
   }
-  // The corner (1/2, 1) has the largest F; the nearest of the angles is at most half a step away, and d(log lambda)/d(angle) = 5/2 there.
+  // The corner (1/2, 1) has the largest F; the nearest of the angles is at most half a step away, and d(log
+  // lambda)/d(angle) = 5/2 there.
   const double corner_error = 2.5 * M_PI / 2 / 200;
   EXPECT_NEAR(score.precision, 65 * 0.5 / (64 * 0.5 + 1), corner_error);
   EXPECT_NEAR(score.recall, (1 + 1.0 / 64) * 0.5 / (0.5 / 64 + 1), corner_error);
@@ -106,7 +108,8 @@ TEST(KMeans, LabelsNameTheNearestCentre) {
       std::vector<double> distance2;
       for (int64_t c = 0; c < 33; ++c) {
         double sum = 0;
-        for (int64_t d = 0; d < dim; ++d) sum += std::pow(points.row(i)[d] - result.centers[static_cast<size_t>(c * dim + d)], 2);
+        for (int64_t d = 0; d < dim; ++d)
+          sum += std::pow(points.row(i)[d] - result.centers[static_cast<size_t>(c * dim + d)], 2);
         distance2.push_back(sum);
       }
       const double least = *std::min_element(distance2.begin(), distance2.end());

@@ -1,9 +1,9 @@
+#include "htfm/metric/quantile_error.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-
-#include "htfm/metric/quantile_error.h"
 
 namespace htfm {
 namespace {
@@ -60,7 +60,8 @@ TEST(QuantileError, ComparisonKnowsItsNoise) {
 TEST(QuantileError, BootstrapSpread) {
   const int64_t n = 4000;
   const QuantileYardstick y(normal(6, n, 1), {0.9});
-  // |x| at 0.9: q = 1.645, density 2 phi(q) = 0.2063; far from the truth the error is log(model / q), so its deviation is that of log q.
+  // |x| at 0.9: q = 1.645, density 2 phi(q) = 0.2063; far from the truth the error is log(model / q), so its deviation
+  // is that of log q.
   std::vector<double> model = y.real();
   for (double& q : model) q *= 10;
   const double expected = std::sqrt(0.09 / static_cast<double>(n)) / 0.2063 / 1.645;

@@ -50,18 +50,23 @@ TEST(Reference, RefusesWhatDoesNotBelong) {
   cached_reference(net, x, "data", cache);
   EXPECT_MENTIONS(input_error([&] { cached_reference(net, x, "others", cache); }),
                   "r.safetensors: expected features of the images with hash others, got those of data");
-  EXPECT_MENTIONS(input_error([&] { cached_reference(other, x, "data", cache); }),
-                  fmt::format("expected features of the network with SHA-256 {}, got those of {}", other.hash(), net.hash()));
+  EXPECT_MENTIONS(
+      input_error([&] { cached_reference(other, x, "data", cache); }),
+      fmt::format("expected features of the network with SHA-256 {}, got those of {}", other.hash(), net.hash()));
   std::string bytes = test::slurp(cache);
   bytes[bytes.size() - 5] = static_cast<char>(bytes[bytes.size() - 5] ^ 1);
   test::spill(cache, bytes);
   EXPECT_MENTIONS(input_error([&] { cached_reference(net, x, "data", cache); }), "r.safetensors");
   write_safetensors(cache, {{{"w", at::ones({2})}}, {}});
   EXPECT_MENTIONS(input_error([&] { cached_reference(net, x, "data", cache); }), "expected a file of features");
-  write_safetensors(cache,
-                    {{{"features", at::ones({2, 2})}},
-                     {{"format", "htfm.features/1"}, {"data_hash", "data"}, {"network_sha256", net.hash()}, {"n", "3"}, {"dim", "2"}}});
-  EXPECT_MENTIONS(input_error([&] { cached_reference(net, x, "data", cache); }), "expected 'features' in float32 of shape (3, 2), got");
+  write_safetensors(cache, {{{"features", at::ones({2, 2})}},
+                            {{"format", "htfm.features/1"},
+                             {"data_hash", "data"},
+                             {"network_sha256", net.hash()},
+                             {"n", "3"},
+                             {"dim", "2"}}});
+  EXPECT_MENTIONS(input_error([&] { cached_reference(net, x, "data", cache); }),
+                  "expected 'features' in float32 of shape (3, 2), got");
 }
 
 TEST(ImageScores, OfTheRealImagesThemselvesArePerfect) {

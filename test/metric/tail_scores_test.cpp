@@ -1,3 +1,5 @@
+#include "htfm/metric/tail_scores.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -5,7 +7,6 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/metric/metric.h"
-#include "htfm/metric/tail_scores.h"
 #include "test/metric/support.h"
 
 namespace htfm {
@@ -14,7 +15,8 @@ namespace {
 /// Symmetric columns with Pareto tails: +-U^(-1/alpha), about their median 0 after mirroring.
 Points pareto_points(int64_t pairs, int64_t dim, double alpha, Key key, double scale = 1) {
   Points points{2 * pairs, dim, {}};
-  for (int64_t i = 0; i < pairs * dim; ++i) points.x.push_back(scale * std::pow(key.uniform(static_cast<uint64_t>(i)), -1 / alpha));
+  for (int64_t i = 0; i < pairs * dim; ++i)
+    points.x.push_back(scale * std::pow(key.uniform(static_cast<uint64_t>(i)), -1 / alpha));
   for (int64_t i = 0; i < pairs * dim; ++i) points.x.push_back(-points.x[static_cast<size_t>(i)]);
   return points;
 }
@@ -73,13 +75,16 @@ TEST(TailScores, IntervalsHaveTheWidthOfTheory) {
   const TailScores s = tail_scores(real, fake, {.bootstrap = {.rounds = 2000}});
   const double k = 0.005 * (1 / (1.0 / n + 1.0 / m)), width = 2 * 1.96;
   // Mirrored points: each side is an independent sample of half the size.
-  EXPECT_NEAR(s.columns[0].above.index_error.high - s.columns[0].above.index_error.low, width / std::sqrt(k), 0.12 * width / std::sqrt(k));
+  EXPECT_NEAR(s.columns[0].above.index_error.high - s.columns[0].above.index_error.low, width / std::sqrt(k),
+              0.12 * width / std::sqrt(k));
   // The bootstrap variance of a quantile has itself a relative error of about (n (1 - p))^(-1/4), 0.15 here.
   const double deviation = std::sqrt(0.99 / 0.01 * (1.0 / n + 1.0 / m)) / 2;
-  EXPECT_NEAR(s.columns[0].above.log_q[0].high - s.columns[0].above.log_q[0].low, width * deviation, 0.6 * width * deviation);
+  EXPECT_NEAR(s.columns[0].above.log_q[0].high - s.columns[0].above.log_q[0].low, width * deviation,
+              0.6 * width * deviation);
 }
 
-// In 95 of 100 draws the interval holds the truth, within 4 standard errors and 3 % for the bootstrap's own error at this size.
+// In 95 of 100 draws the interval holds the truth, within 4 standard errors and 3 % for the bootstrap's own error at
+// this size.
 TEST(TailScores, IntervalsCoverTheTruth) {
   const int draws = 300;
   int quantile = 0, index = 0, share = 0, msle = 0, ks = 0;
@@ -158,15 +163,16 @@ TEST(TailScores, NonNegativeColumnsHaveNoLowerTail) {
 TEST(TailScores, EverySmallSetPasses) {
   for (const int64_t n : {1, 2, 3, 10, 101})
     for (const int64_t m : {1, 2, 50}) {
-      const MetricReport report =
-          compute_metrics({"tails", "tail_quantiles", "tail_index", "moments", "tail_ks", "exceedances", "tail_dependence"},
-                          to_tensor(lattice_points(n, 2, 3, Key(14))), to_tensor(lattice_points(m, 2, 3, Key(15))));
+      const MetricReport report = compute_metrics(
+          {"tails", "tail_quantiles", "tail_index", "moments", "tail_ks", "exceedances", "tail_dependence"},
+          to_tensor(lattice_points(n, 2, 3, Key(14))), to_tensor(lattice_points(m, 2, 3, Key(15))));
       EXPECT_NEAR(report["exceed_expected"], static_cast<double>(m) / static_cast<double>(n + 1), 1e-12);
     }
 }
 
 TEST(TailScores, NamesOfManyColumnsAreMeans) {
-  const at::Tensor real = to_tensor(normal_points(2000, 10, Key(16))), fake = to_tensor(normal_points(2000, 10, Key(17)));
+  const at::Tensor real = to_tensor(normal_points(2000, 10, Key(16))),
+                   fake = to_tensor(normal_points(2000, 10, Key(17)));
   const MetricReport report = compute_metrics({"tail_quantiles", "moments", "tail_dependence"}, real, fake);
   EXPECT_EQ(report.tail_scores->columns.size(), 10u);
   EXPECT_EQ(report.dependence->pairs.size(), 45u);
@@ -176,7 +182,8 @@ TEST(TailScores, NamesOfManyColumnsAreMeans) {
 }
 
 TEST(TailScores, SameBitsForAnyNumberOfThreadsAndOtherIntervalsForOtherSeeds) {
-  const at::Tensor real = to_tensor(stable_points(5000, 2, 1.5, Key(18))), fake = to_tensor(stable_points(4000, 2, 1.5, Key(19)));
+  const at::Tensor real = to_tensor(stable_points(5000, 2, 1.5, Key(18))),
+                   fake = to_tensor(stable_points(4000, 2, 1.5, Key(19)));
   const std::vector<std::string> names = {"tails", "tail_index", "moments", "tail_ks", "tail_dependence"};
   MetricOptions options;
   set_thread_count(1);

@@ -113,14 +113,14 @@ TEST(Metrics, AllByDefaultInTheOrderOfTheRegistry) {
   const MetricReport report = compute_metrics({}, to_tensor(real, at::kFloat), to_tensor(fake));
   std::vector<std::string> names;
   for (const MetricValue& entry : report.values) names.push_back(entry.name);
-  const std::vector<std::string> expected = {"n_real",       "n_fake",        "nonfinite",   "f1_knn",      "precision_knn", "recall_knn",
-                                             "f1_prd",       "precision_prd", "recall_prd",  "w1_pooled",   "w1_sliced",     "w1_sliced_se",
-                                             "mmd",          "mmd_bandwidth", "log_q_0.99",  "log_q_0.999", "log_q_0.9999",  "hill_real",
-                                             "hill_real_se", "hill_fake",     "hill_fake_se"};
+  const std::vector<std::string> expected = {
+      "n_real",        "n_fake",      "nonfinite",    "f1_knn",    "precision_knn", "recall_knn", "f1_prd",
+      "precision_prd", "recall_prd",  "w1_pooled",    "w1_sliced", "w1_sliced_se",  "mmd",        "mmd_bandwidth",
+      "log_q_0.99",    "log_q_0.999", "log_q_0.9999", "hill_real", "hill_real_se",  "hill_fake",  "hill_fake_se"};
   ASSERT_GT(names.size(), expected.size());
   EXPECT_EQ(std::vector<std::string>(names.begin(), names.begin() + static_cast<int64_t>(expected.size())), expected);
-  for (const char* name : {"msle_x2", "log_q_0.99_x1_below", "tail_index_error", "kr", "sr_x2", "tail_ks_columns", "exceed_x1_above",
-                           "chi_error_0.95_above", "chi_fake_0.99_x1_x2_below"})
+  for (const char* name : {"msle_x2", "log_q_0.99_x1_below", "tail_index_error", "kr", "sr_x2", "tail_ks_columns",
+                           "exceed_x1_above", "chi_error_0.95_above", "chi_fake_0.99_x1_x2_below"})
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end()) << "a name stands once";
@@ -137,7 +137,8 @@ TEST(Metrics, AllByDefaultInTheOrderOfTheRegistry) {
 }
 
 TEST(Metrics, SeedReachesEveryRandomScore) {
-  const at::Tensor real = to_tensor(stable_points(3000, 2, 1.5, Key(11))), fake = to_tensor(stable_points(3000, 2, 1.8, Key(12)));
+  const at::Tensor real = to_tensor(stable_points(3000, 2, 1.5, Key(11))),
+                   fake = to_tensor(stable_points(3000, 2, 1.8, Key(12)));
   MetricOptions options;
   options.mmd.points = 500;
   const MetricReport first = compute_metrics({}, real, fake, options), again = compute_metrics({}, real, fake, options);
@@ -167,7 +168,8 @@ TEST(Metrics, DivergedSamplesAreCountedAndLeftOut) {
 }
 
 TEST(Metrics, BadInputIsNamed) {
-  const auto message_of = [](const std::vector<std::string>& names, const at::Tensor& real, const at::Tensor& fake) -> std::string {
+  const auto message_of = [](const std::vector<std::string>& names, const at::Tensor& real,
+                             const at::Tensor& fake) -> std::string {
     try {
       compute_metrics(names, real, fake);
     } catch (const InputError& error) {
@@ -184,7 +186,8 @@ TEST(Metrics, BadInputIsNamed) {
   hopeless.fill_(NAN);
   EXPECT_NE(message_of({}, good, hopeless).find("none in 50 rows"), std::string::npos);
   EXPECT_NE(message_of({"f1_kn"}, good, good)
-                .find("f1_knn, f1_prd, w1_pooled, w1_sliced, mmd, tails, tail_quantiles, tail_index, moments, tail_ks, exceedances, "
+                .find("f1_knn, f1_prd, w1_pooled, w1_sliced, mmd, tails, tail_quantiles, tail_index, moments, tail_ks, "
+                      "exceedances, "
                       "tail_dependence, got \"f1_kn\""),
             std::string::npos);
 }

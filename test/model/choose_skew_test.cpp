@@ -1,10 +1,11 @@
 // When a table is given a skewed source: on skewed heavy tails, seldom on symmetric ones.
+#include "htfm/model/choose_skew.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "htfm/source/source_mean.h"
-#include "htfm/model/choose_skew.h"
 
 namespace htfm {
 namespace {
@@ -39,8 +40,8 @@ TEST(ChosenSkew, SkewedHeavyTailsAreGivenTheirLaw) {
   EXPECT_GE(found, 6);
 }
 
-// Variance-gamma tails are exponential: of the laws that are offered, normal-inverse-Gaussian has such. A table whose largest rows look
-// heavy by chance may stay symmetric.
+// Variance-gamma tails are exponential: of the laws that are offered, normal-inverse-Gaussian has such. A table whose
+// largest rows look heavy by chance may stay symmetric.
 TEST(ChosenSkew, SkewedExponentialTailsAreGivenALightLaw) {
   int64_t found = 0;
   for (uint64_t seed = 0; seed < 8; ++seed) {
@@ -54,13 +55,17 @@ TEST(ChosenSkew, SkewedExponentialTailsAreGivenALightLaw) {
 TEST(ChosenSkew, SymmetricTablesStaySymmetric) {
   int64_t chosen = 0;
   constexpr uint64_t kTables = 50;
-  for (const ClockSpec& clock : {ClockSpec{"inverse-gamma", {{"nu", 3.0}}, 1}, ClockSpec{"inverse-gamma", {{"nu", 8.0}}, 1},
-                                 ClockSpec{"stable", {{"alpha", 1.6}}, 1}, ClockSpec{"gamma", {{"shape", 1.0}}, 1}, ClockSpec{}})
-    for (uint64_t seed = 0; seed < kTables; ++seed) chosen += suggestion(draw(Key(seed).child("even"), clock, "", 1000)).has_value();
+  for (const ClockSpec& clock :
+       {ClockSpec{"inverse-gamma", {{"nu", 3.0}}, 1}, ClockSpec{"inverse-gamma", {{"nu", 8.0}}, 1},
+        ClockSpec{"stable", {{"alpha", 1.6}}, 1}, ClockSpec{"gamma", {{"shape", 1.0}}, 1}, ClockSpec{}})
+    for (uint64_t seed = 0; seed < kTables; ++seed)
+      chosen += suggestion(draw(Key(seed).child("even"), clock, "", 1000)).has_value();
   EXPECT_LE(chosen, 2.5 + 4 * std::sqrt(2.5)) << "of " << 5 * kTables;
 }
 
-TEST(ChosenSkew, FewRowsSayNothing) { EXPECT_FALSE(suggestion(draw(Key(1), {"inverse-gamma", {{"nu", 3.0}}, 1}, "2,2", 150)).has_value()); }
+TEST(ChosenSkew, FewRowsSayNothing) {
+  EXPECT_FALSE(suggestion(draw(Key(1), {"inverse-gamma", {{"nu", 3.0}}, 1}, "2,2", 150)).has_value());
+}
 
 }  // namespace
 }  // namespace htfm

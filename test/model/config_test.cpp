@@ -39,15 +39,19 @@ TEST(Config, SettingsGoOverFields) {
   RunConfig c;
   c.clock.family = "inverse-gamma", c.clock.parameters["nu"] = 3, c.train.epochs = 7, c.coupling.kind = "pool";
   const RunConfig changed = with_settings(c, {"train.epochs=9", "clock.family=stable", "clock.alpha=1.5"});
-  EXPECT_EQ(config_differences(
-                changed, parse_config("", "test", {"clock.family=stable", "clock.alpha=1.5", "train.epochs=9", "coupling.kind=pool"})),
-            std::vector<std::string>{});
+  EXPECT_EQ(
+      config_differences(
+          changed,
+          parse_config("", "test", {"clock.family=stable", "clock.alpha=1.5", "train.epochs=9", "coupling.kind=pool"})),
+      std::vector<std::string>{});
   EXPECT_THROW(with_settings(c, {"train.epoch=9"}), InputError);
   c.clock.family = "none such";
   EXPECT_THROW(with_settings(c), InputError) << "fields are checked too";
   const auto entries = config_entries(changed);
-  EXPECT_NE(std::find(entries.begin(), entries.end(), std::pair<std::string, std::string>("clock.family", "stable")), entries.end());
-  EXPECT_EQ(std::find_if(entries.begin(), entries.end(), [](const auto& e) { return e.first == "clock.nu" || e.second.empty(); }),
+  EXPECT_NE(std::find(entries.begin(), entries.end(), std::pair<std::string, std::string>("clock.family", "stable")),
+            entries.end());
+  EXPECT_EQ(std::find_if(entries.begin(), entries.end(),
+                         [](const auto& e) { return e.first == "clock.nu" || e.second.empty(); }),
             entries.end());
 }
 
@@ -58,11 +62,14 @@ TEST(Config, UnknownKeyNamesTheNearest) {
 }
 
 TEST(Config, WrongTypeAndRangeNameTheKeyAndLine) {
-  EXPECT_TRUE(contains(message("[train]\nbatch = \"many\"\n"), "run.toml:2: [train.batch] expected a whole number, got 'many'"));
+  EXPECT_TRUE(contains(message("[train]\nbatch = \"many\"\n"),
+                       "run.toml:2: [train.batch] expected a whole number, got 'many'"));
   EXPECT_TRUE(contains(message("[train]\nbatch = 0\n"), "[train.batch]"));
   EXPECT_TRUE(contains(message("[train]\nlr = true\n"), "expected a number, got true"));
-  EXPECT_TRUE(contains(message("", {"train.times=normal", "method=dlpm"}), "[train.times] expected uniform for method = dlpm"));
-  EXPECT_TRUE(contains(message("", {"train.times=normal", "path.schedule=time-warp", "path.learn=true"}), "train.times = uniform"));
+  EXPECT_TRUE(
+      contains(message("", {"train.times=normal", "method=dlpm"}), "[train.times] expected uniform for method = dlpm"));
+  EXPECT_TRUE(contains(message("", {"train.times=normal", "path.schedule=time-warp", "path.learn=true"}),
+                       "train.times = uniform"));
   EXPECT_TRUE(contains(message("", {"train.times=late"}), "[train.times] expected one of uniform, normal; got 'late'"));
   EXPECT_TRUE(contains(message("", {"train.ema=1.5"}), "[train.ema] expected a number from 0 to 1, got 1.5"));
   EXPECT_TRUE(contains(message("", {"train.batch=12x"}), "[train.batch]"));
@@ -93,7 +100,8 @@ TEST(Config, ParametersOfOtherFamiliesMayStandInAFile) {
 // A configuration may come from somebody else: it names no program. Files of earlier versions stay readable.
 TEST(Config, NamesNoProgram) {
   EXPECT_EQ(message("[data]\npython = \"python3\"\n"), "no error");
-  EXPECT_TRUE(contains(message("[data]\npython = \"./evil\"\n"), "run.toml:2: [data.python] expected no such key any more, got './evil'"));
+  EXPECT_TRUE(contains(message("[data]\npython = \"./evil\"\n"),
+                       "run.toml:2: [data.python] expected no such key any more, got './evil'"));
   EXPECT_TRUE(contains(message("", {"data.python=./evil"}), "data.python"));
   EXPECT_NO_THROW(parse_saved_config("[data]\npython = \"./evil\"\n", "checkpoint"));
   for (const ConfigKey& k : config_keys()) EXPECT_EQ(k.name.find("python"), std::string::npos);
@@ -113,8 +121,8 @@ TEST(Config, TheDocumentListsEveryKey) {
   ASSERT_NE(from, std::string::npos);
   std::string rows = "| key | type | default | meaning |\n|---|---|---|---|\n";
   for (const ConfigKey& k : config_keys()) {
-    const std::string row =
-        fmt::format("| `{}` | {} | {} | {} |\n", k.name, k.type, k.default_value.empty() ? "" : "`" + k.default_value + "`", k.meaning);
+    const std::string row = fmt::format("| `{}` | {} | {} | {} |\n", k.name, k.type,
+                                        k.default_value.empty() ? "" : "`" + k.default_value + "`", k.meaning);
     EXPECT_NE(text.find(row), std::string::npos) << "not in doc/configuration.md: " << row;
     rows += row;
   }
@@ -122,9 +130,10 @@ TEST(Config, TheDocumentListsEveryKey) {
 }
 
 TEST(Config, NamedSkewedSourcesSetTheClock) {
-  EXPECT_EQ(parse_config("", "t", {"source.law=variance-gamma", "clock.shape=2", "source.skew=0.5"}).clock.family, "gamma");
-  EXPECT_TRUE(
-      contains(message("", {"source.law=variance-gamma", "clock.family=stable", "clock.alpha=1.5"}), "[clock.family] expected gamma"));
+  EXPECT_EQ(parse_config("", "t", {"source.law=variance-gamma", "clock.shape=2", "source.skew=0.5"}).clock.family,
+            "gamma");
+  EXPECT_TRUE(contains(message("", {"source.law=variance-gamma", "clock.family=stable", "clock.alpha=1.5"}),
+                       "[clock.family] expected gamma"));
   EXPECT_TRUE(contains(message("", {"source.law=skewed"}), "[source.law]"));
   EXPECT_TRUE(contains(message("", {"source.skew=a"}), "[source.skew]"));
   EXPECT_TRUE(contains(message("", {"method=clock-diffusion", "source.skew=1"}), "[source]"));

@@ -31,7 +31,9 @@ class Lognormal final : public SlopeClock {
 };
 
 ClockFamily lognormal(std::string name = "test-lognormal") {
-  return {std::move(name), "", {{"sigma", 0, 4, "deviation"}}, [](ClockSpec s) { return std::make_unique<Lognormal>(std::move(s)); }};
+  return {std::move(name), "", {{"sigma", 0, 4, "deviation"}}, [](ClockSpec s) {
+            return std::make_unique<Lognormal>(std::move(s));
+          }};
 }
 
 class Reversed final : public Coupling {
@@ -72,7 +74,8 @@ class TwoLayers final : public ModuleNetwork {
   }
 
  protected:
-  at::Tensor output(std::span<const at::Tensor> p, const at::Tensor& x, const at::Tensor& t, const at::Tensor& feature) const override {
+  at::Tensor output(std::span<const at::Tensor> p, const at::Tensor& x, const at::Tensor& t,
+                    const at::Tensor& feature) const override {
     return at::linear(at::silu(at::linear(at::cat({x, t.unsqueeze(1), feature}, 1), p[0], p[1])), p[2]);
   }
 };
@@ -88,14 +91,17 @@ const bool registered = [] {
                      "",
                      [](const ScheduleSpec& s) { return std::make_unique<Squared>(s.options.number("share")); },
                      {{"share", 0.25, "of the square", 0, 0.9}}});
-  register_network(
-      {.name = "test-layers",
-       .summary = "two layers",
-       .make = [](const NetworkContext& c) { return std::make_unique<TwoLayers>(c.dim, c.feature, c.options.whole("hidden")); },
-       .options = {{"hidden", 16.0, "hidden units", 1, 100}, {"note", std::string("none"), "a text"}}});
-  register_metric({"test_gap", "gap of the means", [](const at::Tensor& real, const at::Tensor& fake, const MetricOptions&) {
-                     return std::vector<MetricValue>{{"test_gap", (real.mean() - fake.mean()).abs().item<double>()}};
-                   }});
+  register_network({.name = "test-layers",
+                    .summary = "two layers",
+                    .make =
+                        [](const NetworkContext& c) {
+                          return std::make_unique<TwoLayers>(c.dim, c.feature, c.options.whole("hidden"));
+                        },
+                    .options = {{"hidden", 16.0, "hidden units", 1, 100}, {"note", std::string("none"), "a text"}}});
+  register_metric(
+      {"test_gap", "gap of the means", [](const at::Tensor& real, const at::Tensor& fake, const MetricOptions&) {
+         return std::vector<MetricValue>{{"test_gap", (real.mean() - fake.mean()).abs().item<double>()}};
+       }});
   return true;
 }();
 
@@ -130,13 +136,15 @@ TEST(Registered, PartsAreKeysOfAConfig) {
   EXPECT_NE(format_config(c).find("test-reversed.shift = 0.0"), std::string::npos);  // a default is written down too
   std::set<std::string> keys;
   for (const ConfigKey& key : config_keys()) keys.insert(key.name);
-  for (const char* key : {"clock.sigma", "coupling.test-reversed.shift", "path.test-squared.share", "net.test-layers.note"})
+  for (const char* key :
+       {"clock.sigma", "coupling.test-reversed.shift", "path.test-squared.share", "net.test-layers.note"})
     EXPECT_TRUE(keys.contains(key)) << key;
   EXPECT_NE(refusal([] {
               parse_config("", "t", {"net.test-layers.hidden=1000", "net.kind=test-layers"});
             }).find("[net.test-layers.hidden]"),
             std::string::npos);
-  EXPECT_NE(refusal([] { parse_config("[net.test-layers]\nhidden = \"x\"\n", "t"); }).find("expected a number"), std::string::npos);
+  EXPECT_NE(refusal([] { parse_config("[net.test-layers]\nhidden = \"x\"\n", "t"); }).find("expected a number"),
+            std::string::npos);
 }
 
 TEST(Registered, MessagesListTheNames) {
@@ -144,7 +152,10 @@ TEST(Registered, MessagesListTheNames) {
   EXPECT_NE(refusal([] { parse_config("", "t", {"coupling.kind=x"}); }).find("test-reversed"), std::string::npos);
   EXPECT_NE(refusal([] { parse_config("", "t", {"path.schedule=x"}); }).find("test-squared"), std::string::npos);
   EXPECT_NE(refusal([] { parse_config("", "t", {"net.kind=x"}); }).find("test-layers"), std::string::npos);
-  EXPECT_NE(refusal([] { compute_metrics({"x"}, at::rand({9, 2}), at::rand({9, 2})); }).find("test_gap"), std::string::npos);
+  EXPECT_NE(refusal([] {
+              compute_metrics({"x"}, at::rand({9, 2}), at::rand({9, 2}));
+            }).find("test_gap"),
+            std::string::npos);
 }
 
 TEST(Registered, ANameIsTakenOnce) {
@@ -156,11 +167,12 @@ TEST(Registered, ANameIsTakenOnce) {
   EXPECT_NE(refusal([] { register_schedule({"vp", "", schedules()[0].make}); }).find(taken), std::string::npos);
   EXPECT_NE(refusal([] { register_network({"mlp", "", networks()[0].make}); }).find(taken), std::string::npos);
   EXPECT_NE(refusal([] { register_network({"empty", "", {}}); }).find("[register_network]"), std::string::npos);
-  EXPECT_NE(
-      refusal([] {
-        register_metric({"mmd", "", [](const at::Tensor&, const at::Tensor&, const MetricOptions&) { return std::vector<MetricValue>{}; }});
-      }).find(taken),
-      std::string::npos);
+  EXPECT_NE(refusal([] {
+              register_metric({"mmd", "", [](const at::Tensor&, const at::Tensor&, const MetricOptions&) {
+                                 return std::vector<MetricValue>{};
+                               }});
+            }).find(taken),
+            std::string::npos);
 }
 
 TEST(Registered, EntriesStayWhereTheyAreWhileThreadsRegister) {
@@ -199,10 +211,13 @@ TEST(Registered, TrainsSamplesAndSurvivesACheckpoint) {
 }
 
 TEST(Registered, ACheckpointSaysWhatToRegister) {
-  const auto saved = [](const std::string& text) { return refusal([&] { parse_saved_config(text, "model.safetensors"); }); };
-  EXPECT_EQ(saved("[clock]\nfamily = \"theirs\"\nown = 2.0\n"),
-            "[checkpoint] model.safetensors: expected the clock 'theirs' (clock.family) to be registered, got none: call "
-            "htfm::register_clock before loading");
+  const auto saved = [](const std::string& text) {
+    return refusal([&] { parse_saved_config(text, "model.safetensors"); });
+  };
+  EXPECT_EQ(
+      saved("[clock]\nfamily = \"theirs\"\nown = 2.0\n"),
+      "[checkpoint] model.safetensors: expected the clock 'theirs' (clock.family) to be registered, got none: call "
+      "htfm::register_clock before loading");
   EXPECT_NE(saved("[net]\nkind = \"theirs\"\ntheirs.size = 2.0\n").find("htfm::register_network"), std::string::npos);
   EXPECT_NE(saved("[path]\nschedule = \"theirs\"\n").find("htfm::register_schedule"), std::string::npos);
   EXPECT_NE(saved("[coupling]\nkind = \"theirs\"\n").find("htfm::register_coupling"), std::string::npos);
@@ -239,8 +254,8 @@ TEST(ModuleNetwork, DoesNotDependOnThreads) {
   // An evaluator gives what forward gives.
   const at::Tensor out = net.forward(p.const_data_ptr<float>(), {x, t, f});
   at::Tensor own = at::rand({1500, 2});
-  (*net.evaluator(p.const_data_ptr<float>(), 1500, f.const_data_ptr<float>()))(x.const_data_ptr<float>(), t.const_data_ptr<float>(),
-                                                                               own.mutable_data_ptr<float>());
+  (*net.evaluator(p.const_data_ptr<float>(), 1500, f.const_data_ptr<float>()))(
+      x.const_data_ptr<float>(), t.const_data_ptr<float>(), own.mutable_data_ptr<float>());
   EXPECT_TRUE(out.allclose(own, 1e-5, 1e-6));
 }
 

@@ -63,7 +63,8 @@ class HalfSquares final : public SampleLoss {
  public:
   double operator()(int64_t, int64_t rows, const float* output, float* gradient) const override {
     double sum = 0;
-    for (int64_t i = 0; i < kDim * rows; ++i) sum += static_cast<double>(output[i]) * output[i] / 2, gradient[i] = output[i];
+    for (int64_t i = 0; i < kDim * rows; ++i)
+      sum += static_cast<double>(output[i]) * output[i] / 2, gradient[i] = output[i];
     return sum;
   }
 };
@@ -78,7 +79,8 @@ TEST(TorchScript, GradientIsThatOfTheSameNetworkInDouble) {
   EXPECT_EQ(net->file_hash(), sha256_file(folder / "net.pt"));
   ASSERT_EQ(net->layout().list().size(), 3u);  // the fixed one is not trained
   constexpr int64_t n = 7;
-  const at::Tensor x = normal("x", {n, kDim}, 1), t = normal("t", {n}, 0.3), f = normal("f", {n, kFeature}, 1), p = net->initial(Key(0));
+  const at::Tensor x = normal("x", {n, kDim}, 1), t = normal("t", {n}, 0.3), f = normal("f", {n, kFeature}, 1),
+                   p = net->initial(Key(0));
   const auto loss = [&](const at::Tensor& flat) {
     const auto layer = [&](int k) {
       const ParameterInfo& info = net->layout().list()[static_cast<size_t>(k)];
@@ -138,20 +140,23 @@ TEST(TorchScript, ACheckpointRefusesAnotherFile) {
   write_network(folder / "net.pt");
   train(parse_config("", "t", settings(folder / "net.pt"))).save(folder / "model");
   write_network(folder / "net.pt", 0.25);
-  EXPECT_NE(refusal([&] { Model::load(folder / "model"); }).find("expected the file that the model was trained with"), std::string::npos);
+  EXPECT_NE(refusal([&] { Model::load(folder / "model"); }).find("expected the file that the model was trained with"),
+            std::string::npos);
 }
 
 TEST(TorchScript, WhatDoesNotFitIsToldBeforeTraining) {
   const Trusted trusted;
   const test::TemporaryFolder folder;
   test::spill(folder / "text.pt", "no network");
-  EXPECT_NE(refusal([&] { train(parse_config("", "t", settings(folder / "text.pt"))); }).find("expected a TorchScript file"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal([&] { train(parse_config("", "t", settings(folder / "text.pt"))); }).find("expected a TorchScript file"),
+      std::string::npos);
   write_network(folder / "net.pt");
   std::vector<std::string> wide = settings(folder / "net.pt");
   wide.insert(wide.end(), {"data.name=student", "data.dim=3"});
   EXPECT_NE(refusal([&] { train(parse_config("", "t", wide)); }).find("rows of 3 values"), std::string::npos);
-  EXPECT_NE(refusal([&] { train(parse_config("", "t", {"net.kind=torchscript"})); }).find("[net.path]"), std::string::npos);
+  EXPECT_NE(refusal([&] { train(parse_config("", "t", {"net.kind=torchscript"})); }).find("[net.path]"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ TEST_P(Kernels, GemmOfAllLayoutsAndRemainders) {
         for (const int layout : {0, 1, 2, 3, 4, 5, 6, 7}) {
           const bool transposed = layout & 1, with_bias = layout & 2, with_start = layout & 4;
           const int64_t ldb = n + 3, ldc = n + 5, lda = (transposed ? m : depth) + 2;
-          const auto a = normals("a", (transposed ? depth : m) * lda), b = normals("b", depth * ldb), bias = normals("bias", m);
+          const auto a = normals("a", (transposed ? depth : m) * lda), b = normals("b", depth * ldb),
+                     bias = normals("bias", m);
           const auto start = normals("start", m * ldc);
           std::vector<float> c(static_cast<size_t>(m * ldc), -77);
           k.gemm(m, n, depth, a.data(), transposed ? 1 : lda, transposed ? lda : 1, b.data(), ldb, c.data(), ldc,
@@ -158,7 +159,8 @@ struct NormReference {
       for (int64_t r = 0; r < kTile; ++r) {
         double mean = 0, variance = 0, first = 0, second = 0;
         for (int64_t c = g * size; c < (g + 1) * size; ++c) mean += a.x[c * kTile + r] / static_cast<double>(size);
-        for (int64_t c = g * size; c < (g + 1) * size; ++c) variance += std::pow(a.x[c * kTile + r] - mean, 2) / static_cast<double>(size);
+        for (int64_t c = g * size; c < (g + 1) * size; ++c)
+          variance += std::pow(a.x[c * kTile + r] - mean, 2) / static_cast<double>(size);
         const double inverse = 1 / std::sqrt(variance + 1e-5);
         std::vector<double> dxhat(static_cast<size_t>(size)), xhat(dxhat);
         for (int64_t i = 0; i < size; ++i) {
@@ -167,19 +169,22 @@ struct NormReference {
           if (a.modulation) scale += a.modulation[at], shift += a.modulation[n + at];
           if (a.modulation_constant) scale += a.modulation_constant[c], shift += a.modulation_constant[channels + c];
           xhat[i] = (a.x[at] - mean) * inverse;
-          const double normed = a.gamma[c] * xhat[i] + a.beta[c], z = scale * normed + shift, dz = dy[at] * silu_derivative(z);
+          const double normed = a.gamma[c] * xhat[i] + a.beta[c], z = scale * normed + shift,
+                       dz = dy[at] * silu_derivative(z);
           y[at] = silu(z);
           dmodulation[at] = dz * normed, dmodulation[n + at] = dz;
           dgamma[c] += dz * scale * xhat[i], dbeta[c] += dz * scale;
           dxhat[i] = dz * scale * a.gamma[c];
           first += dxhat[i] / static_cast<double>(size), second += dxhat[i] * xhat[i] / static_cast<double>(size);
         }
-        for (int64_t i = 0; i < size; ++i) dx[(g * size + i) * kTile + r] = inverse * (dxhat[i] - first - xhat[i] * second);
+        for (int64_t i = 0; i < size; ++i)
+          dx[(g * size + i) * kTile + r] = inverse * (dxhat[i] - first - xhat[i] * second);
       }
   }
 };
 
-void expect_near(const std::vector<float>& got, const std::vector<double>& expected, double tolerance, const char* what, int64_t channels) {
+void expect_near(const std::vector<float>& got, const std::vector<double>& expected, double tolerance, const char* what,
+                 int64_t channels) {
   double largest = 1;
   for (const double e : expected) largest = std::max(largest, std::abs(e));
   for (size_t i = 0; i < expected.size(); ++i)
@@ -187,12 +192,15 @@ void expect_near(const std::vector<float>& got, const std::vector<double>& expec
 }
 
 TEST_P(Kernels, NormForwardAndBackward) {
-  const struct { int64_t channels, groups; } sizes[] = {{64, 8}, {8, 1}, {64, 1}, {48, 6}, {20, 4}, {5, 5}, {66, 2}, {24, 8}};
+  const struct {
+    int64_t channels, groups;
+  } sizes[] = {{64, 8}, {8, 1}, {64, 1}, {48, 6}, {20, 4}, {5, 5}, {66, 2}, {24, 8}};
   for (const auto [channels, groups] : sizes)
     for (const int kind : {0, 1, 2, 3}) {
       const auto x = normals("x", channels * kTile, 2, 0.5), gamma = normals("gamma", channels, 0.3, 1),
                  beta = normals("beta", channels, 0.3);
-      const auto modulation = normals("modulation", 2 * channels * kTile, 0.5), constant = normals("constant", 2 * channels, 0.5);
+      const auto modulation = normals("modulation", 2 * channels * kTile, 0.5),
+                 constant = normals("constant", 2 * channels, 0.5);
       const auto dy = normals("dy", channels * kTile), start = normals("start", channels * kTile);
       std::vector<float> statistics(static_cast<size_t>(2 * groups * kTile)), y(x.size()), dx(x.size(), NAN),
           dmodulation(modulation.size(), NAN);
@@ -211,7 +219,8 @@ TEST_P(Kernels, NormForwardAndBackward) {
       expect_near(y, expected.y, tolerance, "y", channels);
 
       std::vector<float> dgamma(gamma.size(), 0.0f), dbeta(gamma.size(), 0.0f);
-      k.norm_backward(args, dy.data(), nullptr, dx.data(), dgamma.data(), dbeta.data(), kind & 1 ? dmodulation.data() : nullptr);
+      k.norm_backward(args, dy.data(), nullptr, dx.data(), dgamma.data(), dbeta.data(),
+                      kind & 1 ? dmodulation.data() : nullptr);
       expect_near(dx, expected.dx, tolerance, "dx", channels);
       expect_near(dgamma, expected.dgamma, tolerance, "dgamma", channels);
       expect_near(dbeta, expected.dbeta, tolerance, "dbeta", channels);
@@ -243,7 +252,8 @@ TEST_P(Kernels, NormOfConstantAndLargeInputs) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Net, Kernels, testing::ValuesIn(tables()), [](const auto& p) { return std::string(p.param.name); });
+INSTANTIATE_TEST_SUITE_P(Net, Kernels, testing::ValuesIn(tables()),
+                         [](const auto& p) { return std::string(p.param.name); });
 
 }  // namespace
 }  // namespace htfm

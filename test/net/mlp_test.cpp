@@ -1,4 +1,6 @@
 // The residual MLP against PyTorch (golden files of make_mlp.py) and against its own promises.
+#include "htfm/net/mlp.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +13,6 @@
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
-#include "htfm/net/mlp.h"
 #include "test/golden_file.h"
 
 namespace htfm {
@@ -112,21 +113,24 @@ TEST_P(AgainstPyTorch, OutputLossAndEveryGradient) {
   near(output.const_data_ptr<float>(), golden["output"], "output");
 
   std::vector<float> gradient(parameters.size(), NAN);
-  const double loss = net->gradient(parameters.data(), golden.input(), MeanSquare(golden["target"], net->dim()), gradient.data());
+  const double loss =
+      net->gradient(parameters.data(), golden.input(), MeanSquare(golden["target"], net->dim()), gradient.data());
   EXPECT_NEAR(loss, golden["loss"][0], 1e-6 * golden["loss"][0]);
   EXPECT_EQ(golden.gradients(), net->layout().list().size());
-  for (const ParameterInfo& p : net->layout().list()) near(gradient.data() + p.offset, golden["gradient." + p.name], p.name);
+  for (const ParameterInfo& p : net->layout().list())
+    near(gradient.data() + p.offset, golden["gradient." + p.name], p.name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mlp, AgainstPyTorch, testing::Values("feature", "plain", "film", "odd"), [](const auto& p) { return p.param; });
+INSTANTIATE_TEST_SUITE_P(Mlp, AgainstPyTorch, testing::Values("feature", "plain", "film", "odd"),
+                         [](const auto& p) { return p.param; });
 
 // The instruction set is chosen once a process, so the lower ones run in processes of their own.
 TEST(Mlp, EqualsPyTorchOnEveryInstructionSet) {
   if (std::getenv("HTFM_ISA")) GTEST_SKIP() << "HTFM_ISA is set";
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const char* isa : {"base", "v3"}) {
-    const std::string command =
-        fmt::format("HTFM_ISA={} '{}' --gtest_filter='*AgainstPyTorch*' --gtest_brief=1 --gtest_output= > /dev/null", isa, self);
+    const std::string command = fmt::format(
+        "HTFM_ISA={} '{}' --gtest_filter='*AgainstPyTorch*' --gtest_brief=1 --gtest_output= > /dev/null", isa, self);
     EXPECT_EQ(std::system(command.c_str()), 0) << isa;
   }
 }
@@ -198,8 +202,8 @@ TEST_P(EveryKind, EvaluatorEqualsForward) {
   for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], y[i], 1e-5 * std::max(1.0f, std::abs(y[i])));
 }
 
-// Central differences of the loss along a direction that leans towards the gradient, so that the derivative is well above the
-// rounding error of the float32 forward pass (about 1e-7 of the loss, times 1/step).
+// Central differences of the loss along a direction that leans towards the gradient, so that the derivative is well
+// above the rounding error of the float32 forward pass (about 1e-7 of the loss, times 1/step).
 TEST_P(EveryKind, GradientIsTheDerivativeOfTheLoss) {
   const MlpOptions o = GetParam();
   const auto net = make_mlp(o);
@@ -231,7 +235,8 @@ TEST_P(EveryKind, GradientIsTheDerivativeOfTheLoss) {
       plus[at(i)] += static_cast<float>(step * d), minus[at(i)] -= static_cast<float>(step * d);
     }
     const double difference =
-        (net->gradient(plus.data(), in, loss, scratch.data()) - net->gradient(minus.data(), in, loss, scratch.data())) / (2 * step);
+        (net->gradient(plus.data(), in, loss, scratch.data()) - net->gradient(minus.data(), in, loss, scratch.data())) /
+        (2 * step);
     EXPECT_NEAR(difference, slope, 0.01 * std::abs(slope) + 1e-4) << info.name;
   }
 }
@@ -289,11 +294,13 @@ TEST(Mlp, LargeStatesStayFiniteAndNansShow) {
   NetworkInput in = random_input(o, 65, 1);
   in.x.mutable_data_ptr<float>()[0] = 1e15f;
   at::Tensor y = net->forward(p.data(), in);
-  EXPECT_TRUE(std::all_of(y.const_data_ptr<float>(), y.const_data_ptr<float>() + y.numel(), [](float v) { return std::isfinite(v); }));
+  EXPECT_TRUE(std::all_of(y.const_data_ptr<float>(), y.const_data_ptr<float>() + y.numel(),
+                          [](float v) { return std::isfinite(v); }));
   in.x.mutable_data_ptr<float>()[0] = NAN;
   y = net->forward(p.data(), in);
   EXPECT_TRUE(std::isnan(y.const_data_ptr<float>()[0]));
-  EXPECT_TRUE(std::all_of(y.const_data_ptr<float>() + 2, y.const_data_ptr<float>() + y.numel(), [](float v) { return std::isfinite(v); }));
+  EXPECT_TRUE(std::all_of(y.const_data_ptr<float>() + 2, y.const_data_ptr<float>() + y.numel(),
+                          [](float v) { return std::isfinite(v); }));
   const std::vector<float> target(130, 0.0f);
   std::vector<float> gradient(p.size());
   EXPECT_TRUE(std::isnan(net->gradient(p.data(), in, MeanSquare(target, 2), gradient.data())));

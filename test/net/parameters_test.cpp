@@ -1,10 +1,10 @@
 // The flat parameter buffer: places, initial values and their independence of one another.
+#include "htfm/net/parameters.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "htfm/net/parameters.h"
 
 namespace htfm {
 namespace {
@@ -65,9 +65,10 @@ TEST(Parameters, InitialValuesFillTheirIntervalAndGapsAreZero) {
     EXPECT_GE(low, p.centre - p.bound) << p.name;
     EXPECT_LE(high, p.centre + p.bound) << p.name;
     if (p.bound == 0 || p.size < 50) continue;
-    // The mean of n uniform numbers has standard error bound / sqrt(3 n); the largest of them misses the bound by 20 % of the
-    // interval with probability 0.9^n.
-    EXPECT_NEAR(sum / static_cast<double>(p.size), p.centre, 5 * p.bound / std::sqrt(3.0 * static_cast<double>(p.size))) << p.name;
+    // The mean of n uniform numbers has standard error bound / sqrt(3 n); the largest of them misses the bound by 20 %
+    // of the interval with probability 0.9^n.
+    EXPECT_NEAR(sum / static_cast<double>(p.size), p.centre, 5 * p.bound / std::sqrt(3.0 * static_cast<double>(p.size)))
+        << p.name;
     EXPECT_GT(high, p.centre + 0.8 * p.bound) << p.name;
     EXPECT_LT(low, p.centre - 0.8 * p.bound) << p.name;
   }
@@ -75,7 +76,8 @@ TEST(Parameters, InitialValuesFillTheirIntervalAndGapsAreZero) {
   EXPECT_NEAR(find(layout, "second.bias").bound, 1 / std::sqrt(50.0), 1e-15);
   const auto all = [&](const std::string& name, float value) {
     const ParameterInfo& p = find(layout, name);
-    return std::all_of(buffer.begin() + p.offset, buffer.begin() + p.offset + p.size, [&](float v) { return v == value; });
+    return std::all_of(buffer.begin() + p.offset, buffer.begin() + p.offset + p.size,
+                       [&](float v) { return v == value; });
   };
   EXPECT_TRUE(all("norm.weight", 1) && all("zero.weight", 0) && all("zero.bias", 0));
   for (size_t i = 0; i < buffer.size(); ++i) ASSERT_TRUE(owned[i] || buffer[i] == 0) << i;
@@ -86,7 +88,8 @@ TEST(Parameters, InitialValuesDependOnKeyAndNameOnly) {
   ParameterLayout other;  // the same layers in another order
   Linear::add(other, "second", 50, 7);
   Linear::add(other, "first", 3, 50);
-  std::vector<float> a(static_cast<size_t>(layout.size())), b(a.size()), c(a.size()), d(static_cast<size_t>(other.size()));
+  std::vector<float> a(static_cast<size_t>(layout.size())), b(a.size()), c(a.size()),
+      d(static_cast<size_t>(other.size()));
   layout.initialise(Key(3), a.data());
   layout.initialise(Key(3), b.data());
   layout.initialise(Key(4), c.data());

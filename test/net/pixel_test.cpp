@@ -59,12 +59,14 @@ TEST_P(Pixels, AddsBiasAndResidual) {
       const Image y("y", channels), residual("residual", channels);
       const std::vector<float> bias = channel_values("bias", channels);
       std::vector<float> out(static_cast<size_t>(kPixels * (channels + 2)), kUntouched);
-      k.add(kPixels, channels, y.rows(), more ? bias.data() : nullptr, more ? residual.rows() : PixelRows{}, 0.5f, out.data(),
-            channels + 2);
+      k.add(kPixels, channels, y.rows(), more ? bias.data() : nullptr, more ? residual.rows() : PixelRows{}, 0.5f,
+            out.data(), channels + 2);
       for (int64_t p = 0; p < kPixels; ++p)
         for (int64_t c = 0; c < channels + 2; ++c) {
-          const double expected = c < channels ? 0.5 * (y.at(p, c) + (more ? bias[c] + residual.at(p, c) : 0)) : kUntouched;
-          ASSERT_NEAR(out[p * (channels + 2) + c], expected, c < channels ? 1e-6 : 0) << channels << " " << p << " " << c;
+          const double expected =
+              c < channels ? 0.5 * (y.at(p, c) + (more ? bias[c] + residual.at(p, c) : 0)) : kUntouched;
+          ASSERT_NEAR(out[p * (channels + 2) + c], expected, c < channels ? 1e-6 : 0)
+              << channels << " " << p << " " << c;
         }
     }
 }
@@ -120,8 +122,9 @@ TEST_P(Pixels, CombinesGradients) {
                  bend = channel_values("bend", channels), constant = channel_values("constant", channels);
       std::vector<float> out(static_cast<size_t>(kPixels * channels));
       std::vector<double> sums(static_cast<size_t>(channels));
-      k.combine(kPixels, channels, dz.rows(), x.rows(), {centre.data(), slope.data(), nullptr}, bend.data(), constant.data(),
-                added > 0 ? first.rows() : PixelRows{}, added > 1 ? second.rows() : PixelRows{}, 0.7f, out.data(), channels, sums.data());
+      k.combine(kPixels, channels, dz.rows(), x.rows(), {centre.data(), slope.data(), nullptr}, bend.data(),
+                constant.data(), added > 0 ? first.rows() : PixelRows{}, added > 1 ? second.rows() : PixelRows{}, 0.7f,
+                out.data(), channels, sums.data());
       for (int64_t c = 0; c < channels; ++c) {
         double total = 0;
         for (int64_t p = 0; p < kPixels; ++p) {
@@ -142,12 +145,14 @@ TEST_P(Pixels, MixesRows) {
     const float weight[3] = {0.25f, -1.5f, 3};
     std::vector<float> out(static_cast<size_t>(channels + 1), kUntouched);
     k.mix(channels, 3, row, weight, out.data());
-    for (int64_t c = 0; c < channels; ++c) ASSERT_NEAR(out[c], 0.25 * x.at(0, c) - 1.5 * x.at(2, c) + 3 * x.at(7, c), 3e-6) << channels;
+    for (int64_t c = 0; c < channels; ++c)
+      ASSERT_NEAR(out[c], 0.25 * x.at(0, c) - 1.5 * x.at(2, c) + 3 * x.at(7, c), 3e-6) << channels;
     ASSERT_EQ(out[channels], kUntouched);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Pixels, testing::ValuesIn(tables()), [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(Isas, Pixels, testing::ValuesIn(tables()),
+                         [](const auto& i) { return std::string(i.param.name); });
 
 }  // namespace
 }  // namespace htfm

@@ -36,10 +36,12 @@ class UNetGolden : public GoldenFile {
     std::vector<float> buffer(static_cast<size_t>(layout.size()), 0.0f);
     for (size_t k = 0; k < order.size(); ++k) {
       const ParameterInfo& p = *order[k];
-      const double size = p.shape.size() > 1 ? std::sqrt(3.0 * static_cast<double>(p.shape[0]) / static_cast<double>(p.size)) : 0.2;
+      const double size =
+          p.shape.size() > 1 ? std::sqrt(3.0 * static_cast<double>(p.shape[0]) / static_cast<double>(p.size)) : 0.2;
       const bool norm = p.name.find("norm") != std::string::npos && p.name.ends_with("weight");
       for (int64_t i = 0; i < p.size; ++i)
-        buffer[p.offset + i] = static_cast<float>(size * scatter(static_cast<uint32_t>(i), static_cast<uint32_t>(k)) + (norm ? 1 : 0));
+        buffer[p.offset + i] =
+            static_cast<float>(size * scatter(static_cast<uint32_t>(i), static_cast<uint32_t>(k)) + (norm ? 1 : 0));
     }
     return buffer;
   }

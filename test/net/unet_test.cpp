@@ -1,4 +1,6 @@
 // The U-Net against PyTorch (golden files of make_unet.py): output, loss and the gradient of every parameter.
+#include "htfm/net/unet.h"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 #include <gtest/gtest.h>
@@ -6,7 +8,6 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
-#include "htfm/net/unet.h"
 #include "test/golden_file.h"
 #include "test/net/unet_golden.h"
 
@@ -38,8 +39,8 @@ TEST_P(UNetGoldenTest, EvaluatorEqualsForward) {
   const std::vector<float> parameters = UNetGolden::parameters(net->layout());
   const NetworkInput in = golden.input();
   const at::Tensor out = net->forward(parameters.data(), in);
-  const auto evaluate =
-      net->evaluator(parameters.data(), in.t.numel(), in.feature.defined() ? in.feature.const_data_ptr<float>() : nullptr);
+  const auto evaluate = net->evaluator(parameters.data(), in.t.numel(),
+                                       in.feature.defined() ? in.feature.const_data_ptr<float>() : nullptr);
   std::vector<float> y(static_cast<size_t>(out.numel()));
   (*evaluate)(in.x.const_data_ptr<float>(), in.t.const_data_ptr<float>(), y.data());
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], out.const_data_ptr<float>()[i]);
@@ -55,9 +56,12 @@ TEST(Fir, EqualsScipy) {
   const at::Tensor x = golden.tensor("x", {1, h, w, c}), down = ops->fir_down(x), up = ops->fir_up(x);
   for (const auto& [name, y] : {std::pair{"down", down}, {"up", up}}) {
     ASSERT_EQ(static_cast<int64_t>(golden[name].size()), y.numel());
-    for (int64_t i = 0; i < y.numel(); ++i) EXPECT_NEAR(y.const_data_ptr<float>()[i], golden[name][static_cast<size_t>(i)], 1e-6) << name;
+    for (int64_t i = 0; i < y.numel(); ++i)
+      EXPECT_NEAR(y.const_data_ptr<float>()[i], golden[name][static_cast<size_t>(i)], 1e-6) << name;
   }
-  const auto inner = [](const at::Tensor& a, const at::Tensor& b) { return a.to(at::kDouble).mul(b).sum().item<double>(); };
+  const auto inner = [](const at::Tensor& a, const at::Tensor& b) {
+    return a.to(at::kDouble).mul(b).sum().item<double>();
+  };
   at::Tensor small = at::empty_like(down), large = at::empty_like(up);
   fill_normal(Key(1), 0, small.numel(), small.mutable_data_ptr<float>());
   fill_normal(Key(2), 0, large.numel(), large.mutable_data_ptr<float>());
@@ -72,7 +76,8 @@ TEST(UNet, HasThePapersFieldNetwork) {
   o.filtered = o.rescale = o.progressive = true, o.group_channels = 4;
   const auto net = make_unet(o);
   int64_t resized = 0, images = 0, attends = 0;
-  for (const UNetStage& s : net->unet()->down) resized += s.block.resample == Resample::down, images += s.progressive, attends += s.attends;
+  for (const UNetStage& s : net->unet()->down)
+    resized += s.block.resample == Resample::down, images += s.progressive, attends += s.attends;
   EXPECT_EQ(resized, 4);
   EXPECT_EQ(images, 4);
   EXPECT_EQ(attends, 4);  // at 16 x 16

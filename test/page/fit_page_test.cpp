@@ -20,8 +20,9 @@ TEST(FitPage, ItsNumbersAreThoseOfTheFit) {
   const auto says = [&](const std::string& text) { return page.find(report::escape(text)) != std::string::npos; };
   for (const std::string& part :
        {std::string("A model of draws of a law"), std::string("0.123"), std::string("7 of the samples are not finite"),
-        std::string("1 min 23 s"), std::string("a test & more"), std::string("<loss>"), fit.model.weights_hash(), fit.plan.train.hash,
-        fit.plan.model.clock.describe(), fit.plan.clock.explanation, fit.plan.transform.describe(0), std::string("210 rows say little")})
+        std::string("1 min 23 s"), std::string("a test & more"), std::string("<loss>"), fit.model.weights_hash(),
+        fit.plan.train.hash, fit.plan.model.clock.describe(), fit.plan.clock.explanation,
+        fit.plan.transform.describe(0), std::string("210 rows say little")})
     EXPECT_TRUE(says(part)) << part;
   for (const std::string& sentence : comparison_sentences(fit)) EXPECT_TRUE(says(sentence)) << sentence;
   for (const TableModel& m : fit.models) EXPECT_TRUE(says(m.name)) << m.name;

@@ -26,8 +26,9 @@ TEST(RunPage, ShowsEveryRunAndWhereItComesFrom) {
   runs.push_back(score_run(train(config), sample_options(config), reference));
   const std::string html = run_page({"Title <&>", "Lead", {{"command", "none at all"}}}, runs, reference);
   EXPECT_EQ(XmlChecker::problem(html), "");
-  for (const std::string& part : {std::string("HTFM-α 1.7"), std::string("HTFM-G"), std::string("none at all"), reference.data.hash,
-                                  runs[0].model.weights_hash(), runs[1].model.weights_hash(), std::string("HTFM-G: what differs")})
+  for (const std::string& part :
+       {std::string("HTFM-α 1.7"), std::string("HTFM-G"), std::string("none at all"), reference.data.hash,
+        runs[0].model.weights_hash(), runs[1].model.weights_hash(), std::string("HTFM-G: what differs")})
     EXPECT_NE(html.find(part), std::string::npos) << part;
 }
 
@@ -41,8 +42,8 @@ TEST(FieldPage, ShowsMapsScoresAndCurves) {
   EXPECT_EQ(field_example_maps(e).size(0), 3) << "colours";
   const std::string html = field_page("Rain", e, {{"command", "none at all"}});
   EXPECT_EQ(XmlChecker::problem(html), "");
-  for (const std::string& part : {std::string("data:image/png"), std::string("value in mm/h"), std::string("Radial power spectrum"),
-                                  std::string("none at all"), e.data_hash})
+  for (const std::string& part : {std::string("data:image/png"), std::string("value in mm/h"),
+                                  std::string("Radial power spectrum"), std::string("none at all"), e.data_hash})
     EXPECT_NE(html.find(part), std::string::npos) << part;
 }
 

@@ -17,7 +17,8 @@ namespace {
 
 TEST(TailPage, PageTextAndJsonAgreeWithTheDiagnosis) {
   const StudentT law{.nu = 2, .location = {5, 1}, .root = {1, 0, 0.5, 1}};
-  const Dataset data{.rows = law.sample(Key(4), 8000), .names = {"gain", "loss"}, .hash = "0123abcd", .origin = "draws"};
+  const Dataset data{
+      .rows = law.sample(Key(4), 8000), .names = {"gain", "loss"}, .hash = "0123abcd", .origin = "draws"};
   DiagnosisOptions options;
   options.directions = 3;
   const Diagnosis d = diagnose(data.rows, data.names, options);
@@ -32,9 +33,11 @@ TEST(TailPage, PageTextAndJsonAgreeWithTheDiagnosis) {
     EXPECT_NE(page.find(report::escape(tail->sentence)), std::string::npos) << tail->name;
     EXPECT_NE(text.find(index), std::string::npos) << tail->name;
     EXPECT_EQ(json["tails"][tail->name]["index"].get<double>(), tail->choice.index()) << tail->name;
-    EXPECT_EQ(json["tails"][tail->name]["threshold"].get<double>(), tail->centre + tail->sign * tail->choice.threshold) << tail->name;
+    EXPECT_EQ(json["tails"][tail->name]["threshold"].get<double>(), tail->centre + tail->sign * tail->choice.threshold)
+        << tail->name;
   }
-  for (const std::string& part : {std::string("Tails of a law"), clock.explanation, d.sentence, data.hash, std::string("a test")})
+  for (const std::string& part :
+       {std::string("Tails of a law"), clock.explanation, d.sentence, data.hash, std::string("a test")})
     EXPECT_NE(page.find(report::escape(part)), std::string::npos) << part;
   const DirectionCounts counts = count_directions(d);
   EXPECT_EQ(counts.heavy + counts.light + counts.unclear, 3);

@@ -1,3 +1,5 @@
+#include "htfm/report/figures.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/random.h"
-#include "htfm/report/figures.h"
 #include "htfm/report/text.h"
 #include "test/report/support.h"
 
@@ -41,9 +42,11 @@ std::vector<Figure> all_figures(const std::string& name, const std::vector<doubl
   const at::Tensor points = matrix(static_cast<int64_t>(n), 2, pairs);
   const AxisOptions log_axis{.label = name, .scale = Scale::log};
   return {
-      scatter_panels({{name, points, name}, {name, points}, {name, {}}}, {.label = name, .x_label = name, .y_label = name}),
+      scatter_panels({{name, points, name}, {name, points}, {name, {}}},
+                     {.label = name, .x_label = name, .y_label = name}),
       scatter_grid({name, name}, {name}, {{points}, {at::Tensor()}}, {.label = name}),
-      line_chart({{name, x, y}, {name, y, x, x, y}}, {.label = name, .title = name, .x = {.label = name}, .y = {.label = name}}),
+      line_chart({{name, x, y}, {name, y, x, x, y}},
+                 {.label = name, .title = name, .x = {.label = name}, .y = {.label = name}}),
       line_chart({{name, x, y}}, {.label = name, .x = log_axis, .y = log_axis}),
       loss_curve({{name, x, y}}, {.label = name, .title = name, .smoothing = 0.5}),
       clock_paths({{name, points, name}, {name, {}}}, {.label = name}),
@@ -80,7 +83,8 @@ TEST(Figures, AreWellFormedWhateverTheData) {
           ASSERT_EQ(XmlChecker::problem("<div>" + figure.html() + "</div>"), "");
           ASSERT_EQ(occurrences(svg, "<script"), 0);
           // A coordinate that is not a number would make the browser drop the whole element.
-          for (const char* word : {"\"nan", "\"inf", "\"-nan", "\"-inf", "mnan", "lnan"}) ASSERT_EQ(occurrences(svg, word), 0) << word;
+          for (const char* word : {"\"nan", "\"inf", "\"-nan", "\"-inf", "mnan", "lnan"})
+            ASSERT_EQ(occurrences(svg, word), 0) << word;
         }
       }
     }
@@ -159,7 +163,8 @@ TEST(Scatter, ReadsStridedAndSinglePrecisionPoints) {
 }
 
 TEST(LineChart, DropsAndCountsWhatHasNoPlaceOnLogAxes) {
-  const Figure figure = line_chart({{"a", {0, 1, 2, 3, 4}, {1, -1, 0, kNan, 5}}}, {.x = {.scale = Scale::log}, .y = {.scale = Scale::log}});
+  const Figure figure = line_chart({{"a", {0, 1, 2, 3, 4}, {1, -1, 0, kNan, 5}}},
+                                   {.x = {.scale = Scale::log}, .y = {.scale = Scale::log}});
   ASSERT_EQ(figure.notes.size(), 1u);
   EXPECT_EQ(figure.notes[0], "Not drawn: 1 not finite, 3 not positive on a log axis.");
   EXPECT_TRUE(line_chart({{"a", {0, 1}, {-1, 0}}}).notes.empty()) << "all have a place on linear axes";
@@ -231,7 +236,8 @@ TEST(Plot, StepsKeepTheValueUntilTheNextAbscissa) {
 
 TEST(Loss, SpikesAreCountedAndDoNotSqueezeTheCurve) {
   std::vector<double> step(2000), loss(2000);
-  for (size_t i = 0; i < step.size(); ++i) step[i] = static_cast<double>(i), loss[i] = 1 + 0.1 * std::sin(static_cast<double>(i));
+  for (size_t i = 0; i < step.size(); ++i)
+    step[i] = static_cast<double>(i), loss[i] = 1 + 0.1 * std::sin(static_cast<double>(i));
   loss[500] = 1e9;
   loss[501] = kNan;
   loss[502] = -1;

@@ -22,17 +22,22 @@ TEST(ImageGrid, EachImageIsInItsPlace) {
     at::Tensor left = at::full(grid.sizes(), 255, at::kByte);
     for (int64_t y = 0; y < grid.size(1); ++y)
       for (int64_t x = 0; x < grid.size(2); ++x) {
-        const int64_t row = (y - style.gap) / down, column = (x - style.gap) / across, inside_y = y - style.gap - row * down,
-                      inside_x = x - style.gap - column * across, index = row * 2 + column;
-        if (y < style.gap || x < style.gap || inside_y >= kHeight * style.scale || inside_x >= kWidth * style.scale || index >= 5) continue;
-        left.select(1, y).select(1, x).copy_(images.select(0, index).select(1, inside_y / style.scale).select(1, inside_x / style.scale));
+        const int64_t row = (y - style.gap) / down, column = (x - style.gap) / across,
+                      inside_y = y - style.gap - row * down, inside_x = x - style.gap - column * across,
+                      index = row * 2 + column;
+        if (y < style.gap || x < style.gap || inside_y >= kHeight * style.scale || inside_x >= kWidth * style.scale ||
+            index >= 5)
+          continue;
+        left.select(1, y).select(1, x).copy_(
+            images.select(0, index).select(1, inside_y / style.scale).select(1, inside_x / style.scale));
       }
     EXPECT_TRUE(grid.equal(left));
   }
 }
 
 TEST(ImageGrid, ClassColumnsAreSortedAndLeaveGaps) {
-  const at::Tensor classes = at::tensor({0, 2, 0, 0, 2}, at::kLong), distance = at::tensor({3.0, 1.0, 1.0, 2.0, 0.5}, at::kDouble);
+  const at::Tensor classes = at::tensor({0, 2, 0, 0, 2}, at::kLong),
+                   distance = at::tensor({3.0, 1.0, 1.0, 2.0, 0.5}, at::kDouble);
   const std::vector<std::vector<int64_t>> expected = {{2, -1, 4}, {3, -1, 1}};
   EXPECT_EQ(class_columns(classes, distance, 3, 2), expected);
   const at::Tensor grid = image_grid(at::zeros({5, 1, 1, 1}, at::kByte), expected, {0, 1});
@@ -40,9 +45,18 @@ TEST(ImageGrid, ClassColumnsAreSortedAndLeaveGaps) {
 }
 
 TEST(ImageGrid, RefusesOtherThings) {
-  EXPECT_MENTIONS(input_error([] { image_grid(at::zeros({2, 3, 4, 4}), 2); }), "expected images n x c x h x w of uint8, got float32");
-  EXPECT_MENTIONS(input_error([] { image_grid(at::zeros({2, 3, 4, 4}, at::kByte), 0); }), "expected at least one column");
-  EXPECT_MENTIONS(input_error([] { image_grid(at::zeros({0, 3, 4, 4}, at::kByte), 4); }), "expected at least one image, got none");
+  EXPECT_MENTIONS(input_error([] {
+                    image_grid(at::zeros({2, 3, 4, 4}), 2);
+                  }),
+                  "expected images n x c x h x w of uint8, got float32");
+  EXPECT_MENTIONS(input_error([] {
+                    image_grid(at::zeros({2, 3, 4, 4}, at::kByte), 0);
+                  }),
+                  "expected at least one column");
+  EXPECT_MENTIONS(input_error([] {
+                    image_grid(at::zeros({0, 3, 4, 4}, at::kByte), 4);
+                  }),
+                  "expected at least one image, got none");
 }
 
 }  // namespace

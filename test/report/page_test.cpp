@@ -1,3 +1,5 @@
+#include "htfm/report/page.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,7 +9,6 @@
 
 #include "htfm/base/error.h"
 #include "htfm/report/figures.h"
-#include "htfm/report/page.h"
 #include "test/report/support.h"
 
 namespace htfm::report {
@@ -20,8 +21,9 @@ Figure wide_figure() { return scatter_panels({{"a", {}}, {"b", {}}, {"c", {}}});
 
 TEST(XmlChecker, SeesWhatIsWrong) {
   EXPECT_EQ(XmlChecker::problem("<!DOCTYPE html>\n<a b=\"c &amp; d\"><e/>α</a>\n"), "");
-  for (const char* bad : {"", "text", "<a>", "<a></b>", "<a/><a/>", "<a b=c/>", "<a b=\"<\"/>", "<a b=\"1\" b=\"2\"/>", "<a>&nbsp;</a>",
-                          "<a>&</a>", "<a>\x01</a>", "<a>\xff</a>", "<a b=\"1\"c=\"2\"/>", "<a> < </a>"})
+  for (const char* bad :
+       {"", "text", "<a>", "<a></b>", "<a/><a/>", "<a b=c/>", "<a b=\"<\"/>", "<a b=\"1\" b=\"2\"/>", "<a>&nbsp;</a>",
+        "<a>&</a>", "<a>\x01</a>", "<a>\xff</a>", "<a b=\"1\"c=\"2\"/>", "<a> < </a>"})
     EXPECT_NE(XmlChecker::problem(bad), "") << bad;
 }
 
@@ -29,9 +31,16 @@ TEST(Page, EscapesEverything) {
   Page page(kHostile, kHostile);
   Table table{kHostile, {{kHostile}, {kHostile, Best::highest}}, {}};
   table.add({kHostile, kHostile});
-  page.section(kHostile).heading(kHostile).text(kHostile + "\n\n" + kHostile).highlights({{kHostile, kHostile, kHostile}});
-  page.remark(kHostile).warning(kHostile).configuration({{kHostile, kHostile}, {"group." + kHostile, kHostile}}).table(table);
-  page.figure(line_chart({{kHostile, {1, 2}, {3, 4}}}, {.label = kHostile, .title = kHostile}), kHostile).code(kHostile, kHostile);
+  page.section(kHostile)
+      .heading(kHostile)
+      .text(kHostile + "\n\n" + kHostile)
+      .highlights({{kHostile, kHostile, kHostile}});
+  page.remark(kHostile)
+      .warning(kHostile)
+      .configuration({{kHostile, kHostile}, {"group." + kHostile, kHostile}})
+      .table(table);
+  page.figure(line_chart({{kHostile, {1, 2}, {3, 4}}}, {.label = kHostile, .title = kHostile}), kHostile)
+      .code(kHostile, kHostile);
   page.section(kHostile).section(kHostile).provenance({{kHostile, kHostile}});
   const std::string html = page.html();
   EXPECT_EQ(XmlChecker::problem(html), "");
@@ -105,7 +114,8 @@ TEST(Page, FiguresAreNamedForReaders) {
 
 TEST(Page, ConfigurationIsGroupedByPrefixInOrder) {
   Page page("title");
-  page.configuration({{"seed", "0"}, {"clock.family", "stable"}, {"train.lr", "0.001"}, {"clock.alpha", "1.6"}, {"empty", ""}});
+  page.configuration(
+      {{"seed", "0"}, {"clock.family", "stable"}, {"train.lr", "0.001"}, {"clock.alpha", "1.6"}, {"empty", ""}});
   const std::string html = page.html();
   EXPECT_EQ(occurrences(html, "<h4>"), 3);
   EXPECT_LT(html.find("<h4>general"), html.find("<h4>clock"));
@@ -162,9 +172,11 @@ double contrast(std::string_view a, std::string_view b) {
 /// CIE L*a*b* of linear light after simulating a complete lack of one cone (Machado et al. 2009).
 Rgb seen_as(const Rgb& c, const std::array<Rgb, 3>& sight) {
   Rgb s;
-  for (size_t i = 0; i < 3; ++i) s[i] = std::clamp(sight[i][0] * c[0] + sight[i][1] * c[1] + sight[i][2] * c[2], 0.0, 1.0);
+  for (size_t i = 0; i < 3; ++i)
+    s[i] = std::clamp(sight[i][0] * c[0] + sight[i][1] * c[1] + sight[i][2] * c[2], 0.0, 1.0);
   const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
-  const double x = f((0.4124 * s[0] + 0.3576 * s[1] + 0.1805 * s[2]) / 0.95047), y = f(0.2126 * s[0] + 0.7152 * s[1] + 0.0722 * s[2]),
+  const double x = f((0.4124 * s[0] + 0.3576 * s[1] + 0.1805 * s[2]) / 0.95047),
+               y = f(0.2126 * s[0] + 0.7152 * s[1] + 0.0722 * s[2]),
                z = f((0.0193 * s[0] + 0.1192 * s[1] + 0.9505 * s[2]) / 1.08883);
   return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
 }
@@ -179,7 +191,8 @@ TEST(Palette, HasEnoughContrastInLightAndDark) {
         EXPECT_GE(contrast(color[text], color[ground]), 4.5) << text << " on " << ground << dark;
     for (const char* ground : {"best", "warn"}) EXPECT_GE(contrast(color["ink"], color[ground]), 4.5) << ground << dark;
     EXPECT_GE(contrast(color["soft"], color["best"]), 4.5) << dark;
-    for (int k = 0; k < kColors; ++k) EXPECT_GE(contrast(color["k" + std::to_string(k)], color["paper"]), 3.0) << k << dark;
+    for (int k = 0; k < kColors; ++k)
+      EXPECT_GE(contrast(color["k" + std::to_string(k)], color["paper"]), 3.0) << k << dark;
   }
 }
 
@@ -200,7 +213,8 @@ TEST(Palette, SeriesDifferWithColourBlindness) {
         for (size_t j = 0; j < i; ++j) {
           const Rgb a = seen_as(series[i], sight), b = seen_as(series[j], sight);
           // About 2.3 is just noticeable side by side; thin lines apart need several times that.
-          EXPECT_GE(std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]), 11) << "k" << j << " and k" << i << (dark ? " dark" : " light");
+          EXPECT_GE(std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]), 11)
+              << "k" << j << " and k" << i << (dark ? " dark" : " light");
         }
       }
     }
@@ -212,7 +226,9 @@ TEST(Palette, StyleSheetsUseOnlyColoursThatExist) {
   for (size_t at = style.find("var(--"); at != std::string::npos; at = style.find("var(--", at + 1)) {
     const std::string name = style.substr(at + 6, style.find(')', at) - at - 6);
     if (name == "least" || name == "most") continue;  // set by each figure
-    EXPECT_TRUE(std::any_of(palette().begin(), palette().end(), [&](const PaletteEntry& entry) { return entry.name == name; })) << name;
+    EXPECT_TRUE(std::any_of(palette().begin(), palette().end(), [&](const PaletteEntry& entry) {
+      return entry.name == name;
+    })) << name;
   }
   EXPECT_EQ(occurrences(standalone_style(), "var("), 0);
   EXPECT_EQ(occurrences(style, "$"), 0);

@@ -1,3 +1,5 @@
+#include "htfm/report/scale.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -5,7 +7,6 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/random.h"
-#include "htfm/report/scale.h"
 #include "htfm/report/style.h"
 #include "htfm/report/text.h"
 
@@ -41,7 +42,8 @@ TEST(Ticks, LinearTicksAreRoundEvenlySpacedAndInside) {
       // A step is 1, 2 or 5 times a power of ten; the subtraction loses digits where the range is far from zero.
       const double power = std::pow(10.0, std::floor(std::log10(step) + 1e-6)), multiple = step / power;
       const double slack = 1e-6 + 1e-15 * std::abs(range.lo) / step;
-      ASSERT_TRUE(std::abs(multiple - 1) < slack || std::abs(multiple - 2) < slack || std::abs(multiple - 5) < slack) << step;
+      ASSERT_TRUE(std::abs(multiple - 1) < slack || std::abs(multiple - 2) < slack || std::abs(multiple - 5) < slack)
+          << step;
       for (size_t i = 0; i < ticks.size(); ++i) {
         ASSERT_FALSE(ticks[i].label.empty());
         ASSERT_GE(ticks[i].value, range.lo - 1e-6 * length);
@@ -100,7 +102,8 @@ TEST(Ticks, RefuseRangesThatCannotBeDrawn) {
 }
 
 TEST(Range, OfAnyDataCanBeDrawn) {
-  const double extremes[] = {0, 1, -1, 1e-320, 1e-300, 1e300, -1e300, 1.7e308, -1.7e308, 1e9, 1e9 + 1e-6, kInf, -kInf, kNan};
+  const double extremes[] = {0,       1,        -1,  1e-320,     1e-300, 1e300, -1e300,
+                             1.7e308, -1.7e308, 1e9, 1e9 + 1e-6, kInf,   -kInf, kNan};
   for (const Scale scale : {Scale::linear, Scale::log}) {
     for (const double a : extremes) {
       for (const double b : extremes) {

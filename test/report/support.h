@@ -19,7 +19,8 @@ class XmlChecker {
   static std::string problem(std::string_view text) {
     XmlChecker checker(text);
     const std::string what = checker.check();
-    return what.empty() ? what : what + " near: " + std::string(text.substr(checker.at_ > 40 ? checker.at_ - 40 : 0, 80));
+    return what.empty() ? what
+                        : what + " near: " + std::string(text.substr(checker.at_ > 40 ? checker.at_ - 40 : 0, 80));
   }
 
  private:
@@ -94,7 +95,9 @@ class XmlChecker {
 
   std::string read_name() {
     const size_t start = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '-' || text_[at_] == ':')) ++at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '-' || text_[at_] == ':'))
+      ++at_;
     return std::string(text_.substr(start, at_ - start));
   }
   bool skip_space() {

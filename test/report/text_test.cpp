@@ -1,14 +1,15 @@
+#include "htfm/report/text.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
-
-#include "htfm/report/text.h"
 
 namespace htfm::report {
 namespace {
 
 TEST(Escape, LeavesNoMarkup) {
-  EXPECT_EQ(escape("<script>alert(\"x\" & 'y')</script>"), "&lt;script&gt;alert(&quot;x&quot; &amp; &#39;y&#39;)&lt;/script&gt;");
+  EXPECT_EQ(escape("<script>alert(\"x\" & 'y')</script>"),
+            "&lt;script&gt;alert(&quot;x&quot; &amp; &#39;y&#39;)&lt;/script&gt;");
   EXPECT_EQ(escape("α ≥ 1.5, 日本, 🎲"), "α ≥ 1.5, 日本, 🎲");
   EXPECT_EQ(escape("a\tb\nc\r\n"), "a\tb\nc\n");
 }

@@ -64,8 +64,8 @@ TEST(Curves, SamplingUsesTheAveragedOnes) {
   EXPECT_THROW(sample(model, options), InputError);
 }
 
-// What the curves are trained on (FlowMatching::curve_loss) comes out smaller than under the straight line, for the same network, angles
-// and clocks. The bound is 4 standard errors of a ratio of means.
+// What the curves are trained on (FlowMatching::curve_loss) comes out smaller than under the straight line, for the
+// same network, angles and clocks. The bound is 4 standard errors of a ratio of means.
 TEST(Curves, ComeOutBetterThanTheStraightLine) {
   const RunConfig config = small({"train.epochs=60", "train.checkpoint_steps=1000", "train.log_steps=1000"});
   const Dataset data = load_dataset(config);
@@ -78,12 +78,13 @@ TEST(Curves, ComeOutBetterThanTheStraightLine) {
   const PairPlan plan = flow.plan_pairs(Key(9), {set.rows, index, 0}, standardiser);
   std::vector<double> errors(index.size());
   std::vector<float> unused(static_cast<size_t>(model.network().layout().size()));
-  batch_gradient(flow.loss(), model.network(), model.trained.ema.const_data_ptr<float>(), Method::pairs(plan), unused.data(), errors);
+  batch_gradient(flow.loss(), model.network(), model.trained.ema.const_data_ptr<float>(), Method::pairs(plan),
+                 unused.data(), errors);
   double learned = 0, straight = 0, squares = 0;
   std::vector<std::array<double, 2>> parts;
   for (size_t i = 0; i < index.size(); ++i) {
-    const auto own =
-        flow.scales(plan.source.area.const_data_ptr<double>()[i], ScheduleFeature::row(plan.source.coordinates, static_cast<int64_t>(i)));
+    const auto own = flow.scales(plan.source.area.const_data_ptr<double>()[i],
+                                 ScheduleFeature::row(plan.source.coordinates, static_cast<int64_t>(i)));
     const Coefficients c = flow.learned()->at(plan.path_time[i], own.coordinates);
     const double t = c.alpha / (c.alpha + c.beta), r = own.data / own.source;  // the straight line has this angle at t
     const auto turning = [&](const Coefficients& k) {

@@ -1,4 +1,7 @@
-// The U-Net and its training on a CUDA device against PyTorch's golden values and against the CPU. Skipped where there is no device.
+// The U-Net and its training on a CUDA device against PyTorch's golden values and against the CPU. Skipped where there
+// is no device.
+#include "test/device.h"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -7,11 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
-#include "htfm/sample/sampler.h"
 #include "htfm/model/config.h"
+#include "htfm/sample/sampler.h"
 #include "htfm/train/device_trainer.h"
 #include "htfm/train/trainer.h"
-#include "test/device.h"
 #include "test/net/unet_golden.h"
 
 namespace htfm {
@@ -30,8 +32,8 @@ struct DeviceResult {
   std::vector<float> gradient;
 };
 
-DeviceResult run(const UNetOptions& o, const std::vector<float>& parameters, const NetworkInput& in, const std::vector<float>& target,
-                 at::ScalarType type) {
+DeviceResult run(const UNetOptions& o, const std::vector<float>& parameters, const NetworkInput& in,
+                 const std::vector<float>& target, at::ScalarType type) {
   ParameterLayout layout;
   const UNetLayers layers(o, layout);
   const ImageDevice& device = image_device();
@@ -40,7 +42,8 @@ DeviceResult run(const UNetOptions& o, const std::vector<float>& parameters, con
   const auto queue = device.queue();
   DeviceResult result;
   queue->run([&] {
-    const at::Tensor master = at::from_blob(const_cast<float*>(parameters.data()), {layout.size()}, at::kFloat).to(ops->device());
+    const at::Tensor master =
+        at::from_blob(const_cast<float*>(parameters.data()), {layout.size()}, at::kFloat).to(ops->device());
     UNetPass pass(layers, *ops, {master, master.to(type)}, true);
     const at::Tensor feature = in.feature.defined() ? in.feature.to(ops->device()) : at::Tensor();
     const at::Tensor out = pass.forward(pixels(in.x, o, 8).to(ops->device()).to(type), in.t.to(ops->device()), feature);
@@ -86,13 +89,14 @@ UNetOptions image_network() {
 
 UNetOptions field_network() {
   UNetOptions o;
-  o.feature = 2, o.channels = 1, o.height = o.width = 128, o.base = 32, o.multipliers = {1, 2, 2}, o.blocks = 1, o.attention = {32};
+  o.feature = 2, o.channels = 1, o.height = o.width = 128, o.base = 32, o.multipliers = {1, 2, 2}, o.blocks = 1,
+  o.attention = {32};
   o.group_channels = 4, o.filtered = o.rescale = o.progressive = true;
   return o;
 }
 
-// Sizes as in the paper's networks: every tiling of the norms (of fields by teams of blocks), flash attention, float32 and bfloat16 against
-// the CPU.
+// Sizes as in the paper's networks: every tiling of the norms (of fields by teams of blocks), flash attention, float32
+// and bfloat16 against the CPU.
 class DeviceSizeTest : public testing::TestWithParam<std::pair<const char*, UNetOptions (*)()>> {};
 
 TEST_P(DeviceSizeTest, AgreesWithTheCpu) {
@@ -120,7 +124,8 @@ TEST_P(DeviceSizeTest, AgreesWithTheCpu) {
     const DeviceResult r = run(o, parameters, in, target, type);
     double worst = 0, size = 0;
     for (int64_t i = 0; i < expected.numel(); ++i) {
-      worst = std::max<double>(worst, std::abs(r.output.const_data_ptr<float>()[i] - expected.const_data_ptr<float>()[i]));
+      worst =
+          std::max<double>(worst, std::abs(r.output.const_data_ptr<float>()[i] - expected.const_data_ptr<float>()[i]));
       size = std::max<double>(size, std::abs(expected.const_data_ptr<float>()[i]));
     }
     EXPECT_LT(worst, (exact ? 1e-4 : 0.1) * std::max(size, 1.0)) << "output of size " << size;
@@ -131,7 +136,8 @@ TEST_P(DeviceSizeTest, AgreesWithTheCpu) {
       largest = std::max(largest, error);
       EXPECT_LT(error, exact ? 2e-3 : 0.2) << p.name;
     }
-    std::printf("%s: output off by %.2e of %.2f, gradients by %.2e\n", exact ? "float32" : "bf16", worst, size, largest);
+    std::printf("%s: output off by %.2e of %.2f, gradients by %.2e\n", exact ? "float32" : "bf16", worst, size,
+                largest);
   }
 }
 
@@ -139,7 +145,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, DeviceSizeTest,
                          testing::Values(std::pair{"images", &image_network}, std::pair{"fields", &field_network}),
                          [](const auto& each) { return std::string(each.param.first); });
 
-// The same data, clocks and noise on the device and on the CPU: the same losses, weights and samples, for every method and loss.
+// The same data, clocks and noise on the device and on the CPU: the same losses, weights and samples, for every method
+// and loss.
 struct MethodCase {
   const char* name;
   std::vector<std::string> settings;
@@ -150,10 +157,10 @@ class DeviceMethodTest : public testing::TestWithParam<MethodCase> {};
 
 TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
   HTFM_NEEDS_DEVICE();
-  std::vector<std::string> settings{"net.kind=unet",    "unet.base=32",        "unet.groups=8",           "unet.multipliers=1,2",
-                                    "unet.attention=8", "clock.family=stable", "clock.alpha=1.7",         "train.batch=8",
-                                    "train.epochs=2",   "train.lr=1e-3",       "train.precision=float32", "train.log_steps=1",
-                                    "data.flip=true"};
+  std::vector<std::string> settings{
+      "net.kind=unet",           "unet.base=32",      "unet.groups=8", "unet.multipliers=1,2", "unet.attention=8",
+      "clock.family=stable",     "clock.alpha=1.7",   "train.batch=8", "train.epochs=2",       "train.lr=1e-3",
+      "train.precision=float32", "train.log_steps=1", "data.flip=true"};
   settings.insert(settings.end(), GetParam().settings.begin(), GetParam().settings.end());
   const RunConfig c = parse_config("", "test", settings);
   Dataset data;
@@ -203,25 +210,27 @@ TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(
     Methods, DeviceMethodTest,
-    testing::Values(MethodCase{"flow", {}, "euler"}, MethodCase{"flow_stochastic", {"sample.time_grid=angle"}, "stochastic"},
-                    MethodCase{"flow_by_clock", {"precondition.time=clock"}, "euler"},
-                    MethodCase{"flow_pool", {"coupling.kind=pool", "coupling.size=maximum", "precondition.scale=clock"}, "heun"},
-                    MethodCase{"flow_pool_t",
-                               {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool", "coupling.size=maximum",
-                                "precondition.scale=clock"},
-                               "ab2"},
-                    MethodCase{"flow_ot", {"coupling.kind=ot"}, "euler"}, MethodCase{"flow_tail", {"data.tail=pareto"}, "euler"},
-                    MethodCase{"flow_learned", {"path.schedule=near-linear", "path.learn=true"}, "euler"},
-                    MethodCase{"flow_validated", {"train.validation=0.2", "train.validate_steps=2"}, "euler"},
-                    MethodCase{"flow_plain", {"train.graph=false"}, "midpoint"}, MethodCase{"dlpm", {"method=dlpm"}, "dlpm"},
-                    MethodCase{"dlpm_clamped", {"method=dlpm", "baseline.clamp_a=20", "baseline.clamp_eps=2"}, "dlpm"},
-                    MethodCase{"dlpm_median", {"method=dlpm", "baseline.loss=median", "baseline.outer=3", "baseline.inner=2"}, "dlpm"},
-                    MethodCase{"dlim", {"method=dlim", "baseline.eta=0.3"}, "dlim"}, MethodCase{"lim_sde", {"method=lim"}, "sde"},
-                    MethodCase{"lim_ode", {"method=lim"}, "ode"},
-                    MethodCase{"tflow", {"method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}, "heun"},
-                    MethodCase{"clock_diffusion", {"method=clock-diffusion"}, "mixed-flow"},
-                    MethodCase{"clock_diffusion_noisy", {"method=clock-diffusion"}, "kernel"},
-                    MethodCase{"tedm", {"method=tedm", "clock.family=inverse-gamma", "clock.nu=5"}, "heun"}),
+    testing::Values(
+        MethodCase{"flow", {}, "euler"}, MethodCase{"flow_stochastic", {"sample.time_grid=angle"}, "stochastic"},
+        MethodCase{"flow_by_clock", {"precondition.time=clock"}, "euler"},
+        MethodCase{"flow_pool", {"coupling.kind=pool", "coupling.size=maximum", "precondition.scale=clock"}, "heun"},
+        MethodCase{"flow_pool_t",
+                   {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool", "coupling.size=maximum",
+                    "precondition.scale=clock"},
+                   "ab2"},
+        MethodCase{"flow_ot", {"coupling.kind=ot"}, "euler"}, MethodCase{"flow_tail", {"data.tail=pareto"}, "euler"},
+        MethodCase{"flow_learned", {"path.schedule=near-linear", "path.learn=true"}, "euler"},
+        MethodCase{"flow_validated", {"train.validation=0.2", "train.validate_steps=2"}, "euler"},
+        MethodCase{"flow_plain", {"train.graph=false"}, "midpoint"}, MethodCase{"dlpm", {"method=dlpm"}, "dlpm"},
+        MethodCase{"dlpm_clamped", {"method=dlpm", "baseline.clamp_a=20", "baseline.clamp_eps=2"}, "dlpm"},
+        MethodCase{
+            "dlpm_median", {"method=dlpm", "baseline.loss=median", "baseline.outer=3", "baseline.inner=2"}, "dlpm"},
+        MethodCase{"dlim", {"method=dlim", "baseline.eta=0.3"}, "dlim"}, MethodCase{"lim_sde", {"method=lim"}, "sde"},
+        MethodCase{"lim_ode", {"method=lim"}, "ode"},
+        MethodCase{"tflow", {"method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}, "heun"},
+        MethodCase{"clock_diffusion", {"method=clock-diffusion"}, "mixed-flow"},
+        MethodCase{"clock_diffusion_noisy", {"method=clock-diffusion"}, "kernel"},
+        MethodCase{"tedm", {"method=tedm", "clock.family=inverse-gamma", "clock.nu=5"}, "heun"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace

@@ -22,7 +22,8 @@ TEST(Evaluator, TimesOfTheirOwn) {
     for (int k = 0; k < 5; ++k) {
       (*evaluator)(x.data(), k / 4.0, one.data());
       for (int64_t i = k; i < rows; i += 5)
-        for (int64_t c = 0; c < 3; ++c) EXPECT_NEAR(all[3 * i + c], one[3 * i + c], 2e-5 * (1 + std::abs(one[3 * i + c])));
+        for (int64_t c = 0; c < 3; ++c)
+          EXPECT_NEAR(all[3 * i + c], one[3 * i + c], 2e-5 * (1 + std::abs(one[3 * i + c])));
     }
   }
 }

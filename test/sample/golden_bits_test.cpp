@@ -1,5 +1,5 @@
-// Small models of every kind come out with the bits that test/golden/bits.txt holds: weights and samples are results that must not change
-// unless somebody means it. A line that has to change is one that CHANGELOG.md explains.
+// Small models of every kind come out with the bits that test/golden/bits.txt holds: weights and samples are results
+// that must not change unless somebody means it. A line that has to change is one that CHANGELOG.md explains.
 #include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 
@@ -50,12 +50,14 @@ std::string samples_hash(const Model& model, const std::string& path) {
 }
 
 TEST(GoldenBits, EveryKindOfModel) {
-  if (isa() != Isa::v3) GTEST_SKIP() << "the bits are those of AVX2: set HTFM_ISA=v3 on a machine that has it; in use is " << isa_name();
+  if (isa() != Isa::v3)
+    GTEST_SKIP() << "the bits are those of AVX2: set HTFM_ISA=v3 on a machine that has it; in use is " << isa_name();
   std::ifstream file(test::golden_file("bits.txt"));
   std::string line;
   ASSERT_TRUE(std::getline(file, line) && line.starts_with("# glibc ")) << "no golden file";
   if (const std::string made_with = line.substr(8); made_with != gnu_get_libc_version())
-    GTEST_SKIP() << "exp and log may round differently: the bits are those of glibc " << made_with << ", this is " << gnu_get_libc_version();
+    GTEST_SKIP() << "exp and log may round differently: the bits are those of glibc " << made_with << ", this is "
+                 << gnu_get_libc_version();
   const test::TemporaryFolder folder;
   while (std::getline(file, line)) {
     if (line.empty() || line.starts_with('#')) continue;

@@ -14,8 +14,9 @@ namespace htfm {
 namespace {
 
 RunConfig small(const std::string& method, std::vector<std::string> more = {}) {
-  std::vector<std::string> settings{"method=" + method, "data.n=2000",  "train.batch=256", "train.epochs=3",   "clock.nu=3",
-                                    "clock.alpha=1.7",  "sample.n=100", "sample.nfe=6",    "sample.solver=ab2"};
+  std::vector<std::string> settings{"method=" + method, "data.n=2000",  "train.batch=256",
+                                    "train.epochs=3",   "clock.nu=3",   "clock.alpha=1.7",
+                                    "sample.n=100",     "sample.nfe=6", "sample.solver=ab2"};
   settings.push_back(std::string("clock.family=") + (method.starts_with('t') ? "inverse-gamma" : "stable"));
   settings.insert(settings.end(), more.begin(), more.end());
   return parse_config("", "test", settings);
@@ -89,8 +90,8 @@ TEST(MethodRun, ClockDiffusionUnderAnyClock) {
   }
 }
 
-// Schedules that depend on the clock, through trainer, checkpoint and every kind of solver; and the VE-type one with lambda = 0 is the
-// straight line bit for bit.
+// Schedules that depend on the clock, through trainer, checkpoint and every kind of solver; and the VE-type one with
+// lambda = 0 is the straight line bit for bit.
 TEST(MethodRun, SchedulesByTheClock) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "model.safetensors";
@@ -107,7 +108,8 @@ TEST(MethodRun, SchedulesByTheClock) {
       EXPECT_EQ(a.diverged, 0) << name << " " << grid;
     }
   }
-  const RunConfig line = small("htfm"), flat = small("htfm", {"path.schedule=ve-signature", "path.lambda_alpha=0", "path.lambda_beta=0"}),
+  const RunConfig line = small("htfm"),
+                  flat = small("htfm", {"path.schedule=ve-signature", "path.lambda_alpha=0", "path.lambda_beta=0"}),
                   bent = small("htfm", {"path.schedule=ve-signature"});
   const Model a = train(line), b = train(flat), c = train(bent);
   EXPECT_TRUE(a.trained.ema.equal(b.trained.ema));
@@ -116,8 +118,8 @@ TEST(MethodRun, SchedulesByTheClock) {
 }
 
 TEST(MethodRun, SkewedSources) {
-  const RunConfig config =
-      small("htfm", {"source.law=skewed-student", "clock.family=inverse-gamma", "source.skew=0.5,-0.2", "source.shift=0.1"});
+  const RunConfig config = small(
+      "htfm", {"source.law=skewed-student", "clock.family=inverse-gamma", "source.skew=0.5,-0.2", "source.shift=0.1"});
   const Model model = train(config);
   EXPECT_EQ(model.skipped, 0);
   EXPECT_EQ(sample(model, sample_options(config)).diverged, 0);

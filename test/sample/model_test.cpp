@@ -21,8 +21,9 @@ namespace {
 using test::TemporaryFolder;
 
 RunConfig small(std::vector<std::string> more = {}) {
-  std::vector<std::string> settings{"data.n=2000",     "train.batch=256", "train.epochs=3",           "clock.family=stable",
-                                    "clock.alpha=1.7", "clock.grid=20",   "train.checkpoint_steps=5", "train.log_steps=4"};
+  std::vector<std::string> settings{
+      "data.n=2000",     "train.batch=256", "train.epochs=3",           "clock.family=stable",
+      "clock.alpha=1.7", "clock.grid=20",   "train.checkpoint_steps=5", "train.log_steps=4"};
   settings.insert(settings.end(), more.begin(), more.end());
   return parse_config("", "test", settings);
 }
@@ -35,7 +36,9 @@ TEST(Train, SameBitsForAnyNumberOfThreads) {
   set_thread_count(0);
 }
 
-TEST(Train, AnotherSeedGivesOtherWeights) { EXPECT_NE(train(small()).weights_hash(), train(small({"seed=1"})).weights_hash()); }
+TEST(Train, AnotherSeedGivesOtherWeights) {
+  EXPECT_NE(train(small()).weights_hash(), train(small({"seed=1"})).weights_hash());
+}
 
 TEST(Train, CheckpointRoundTripIsExact) {
   const TemporaryFolder folder;
@@ -59,7 +62,8 @@ TEST(Train, CheckpointRoundTripIsExact) {
   EXPECT_TRUE(sample(a, o).samples.equal(sample(b, o).samples));
   // A model alone is enough to sample from, and not to go on from.
   b.save(folder / "model.safetensors");
-  EXPECT_LT(std::filesystem::file_size(folder / "model.safetensors"), std::filesystem::file_size(folder / "a.safetensors"));
+  EXPECT_LT(std::filesystem::file_size(folder / "model.safetensors"),
+            std::filesystem::file_size(folder / "a.safetensors"));
   EXPECT_TRUE(sample(a, o).samples.equal(sample(Model::load(folder / "model.safetensors"), o).samples));
   EXPECT_THROW(load_checkpoint(folder / "model.safetensors"), InputError);
 }
@@ -73,14 +77,16 @@ TEST(Train, ResumedRunEndsWithTheSameBits) {
     const std::string run = folder / ("cut" + std::to_string(stop));
     struct Stop {};
     try {
-      train(small({"train.checkpoint_steps=1", "train.log_steps=1"}), {.folder = run, .report = [&](const TrainProgress& p) {
-                                                                         if (p.step == stop) throw Stop{};
-                                                                       }});
+      train(small({"train.checkpoint_steps=1", "train.log_steps=1"}),
+            {.folder = run, .report = [&](const TrainProgress& p) {
+               if (p.step == stop) throw Stop{};
+             }});
       FAIL() << "should have been cut at " << stop;
     } catch (const Stop&) {
     }
     train(config, {.folder = run, .resume = true});
-    const Training whole = load_checkpoint(RunFolder(folder / "whole").newest().path), cut = load_checkpoint(RunFolder(run).newest().path);
+    const Training whole = load_checkpoint(RunFolder(folder / "whole").newest().path),
+                   cut = load_checkpoint(RunFolder(run).newest().path);
     const Model &a = whole.model, &b = cut.model;
     EXPECT_EQ(a.step, b.step);
     EXPECT_TRUE(a.trained.parameters.equal(b.trained.parameters) && a.trained.ema.equal(b.trained.ema)) << stop;
@@ -92,8 +98,8 @@ TEST(Train, ResumedRunEndsWithTheSameBits) {
 TEST(Train, FittedCovarianceIsPartOfTheRun) {
   const TemporaryFolder folder;
   for (const char* kind : {"full", "low-rank"}) {
-    const std::vector<std::string> settings{std::string("source.covariance=") + kind, "source.skew=0.5,-0.2", "train.validation=0.2",
-                                            "train.validate_steps=4"};
+    const std::vector<std::string> settings{std::string("source.covariance=") + kind, "source.skew=0.5,-0.2",
+                                            "train.validation=0.2", "train.validate_steps=4"};
     const Model whole = train(small(settings), {.folder = folder / (std::string("whole-") + kind)});
     const std::string run = folder / kind;
     struct Stop {};
@@ -104,7 +110,9 @@ TEST(Train, FittedCovarianceIsPartOfTheRun) {
                                              }}),
                  Stop);
     const Model resumed = train(small(settings), {.folder = run, .resume = true});
-    EXPECT_EQ(read_file(RunFolder(run).newest().path), read_file(RunFolder(folder / (std::string("whole-") + kind)).newest().path)) << kind;
+    EXPECT_EQ(read_file(RunFolder(run).newest().path),
+              read_file(RunFolder(folder / (std::string("whole-") + kind)).newest().path))
+        << kind;
     SampleOptions o;
     o.n = 300;
     EXPECT_TRUE(sample(Model::load(RunFolder(run).newest().path), o).samples.equal(sample(whole, o).samples)) << kind;
@@ -112,15 +120,21 @@ TEST(Train, FittedCovarianceIsPartOfTheRun) {
   }
   EXPECT_EQ(train(small({"source.covariance=identity"})).weights_hash(), train(small()).weights_hash());
   EXPECT_THROW(train(small({"source.covariance=low-rank", "source.rank=2"})), InputError);
-  EXPECT_THROW(small({"source.covariance=full", "method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}), InputError);
+  EXPECT_THROW(small({"source.covariance=full", "method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}),
+               InputError);
 }
 
 // Validation ends a training that only memorises, keeps the best weights, and is part of what a resumed run repeats.
 TEST(Train, StopsWhenValidationGetsWorse) {
   const TemporaryFolder folder;
-  const std::vector<std::string> settings{
-      "data.n=60",        "train.batch=60",      "train.epochs=4000",         "train.validation=0.3", "train.validate_steps=20",
-      "train.patience=5", "train.log_steps=100", "train.checkpoint_steps=100"};
+  const std::vector<std::string> settings{"data.n=60",
+                                          "train.batch=60",
+                                          "train.epochs=4000",
+                                          "train.validation=0.3",
+                                          "train.validate_steps=20",
+                                          "train.patience=5",
+                                          "train.log_steps=100",
+                                          "train.checkpoint_steps=100"};
   const Model whole = train(small(settings), {.folder = folder / "whole"});
   EXPECT_LT(whole.step, 4000);
   EXPECT_EQ(whole.step, whole.best_step + 100);
@@ -203,9 +217,10 @@ TEST(Train, StopsAfterTooManyBadStepsAndNamesTheCheckpoint) {
 
 // Four rings through a Student clock in 480 steps: most of the mass on the rings.
 TEST(Train, LearnsRings) {
-  const RunConfig config = parse_config("", "test",
-                                        {"data.name=rings", "data.n=4000", "train.epochs=60", "train.batch=512",
-                                         "clock.family=inverse-gamma", "clock.nu=3", "sample.solver=midpoint", "sample.nfe=40"});
+  const RunConfig config =
+      parse_config("", "test",
+                   {"data.name=rings", "data.n=4000", "train.epochs=60", "train.batch=512",
+                    "clock.family=inverse-gamma", "clock.nu=3", "sample.solver=midpoint", "sample.nfe=40"});
   const Model m = train(config);
   SampleOptions o = sample_options(config);
   o.n = 4000;
@@ -244,7 +259,8 @@ TEST(Sample, SolversAgreeInTheLimit) {
   const SampleResult fine = sample(m, o);
   std::vector<double> differences;
   for (int64_t i = 0; i < 400; ++i)
-    differences.push_back(std::abs(exact.samples.const_data_ptr<double>()[i] - fine.samples.const_data_ptr<double>()[i]));
+    differences.push_back(
+        std::abs(exact.samples.const_data_ptr<double>()[i] - fine.samples.const_data_ptr<double>()[i]));
   std::nth_element(differences.begin(), differences.begin() + 380, differences.end());
   EXPECT_LT(differences[380], 1e-3);
 }
@@ -272,15 +288,17 @@ double law_difference(const at::Tensor& a, const at::Tensor& b) {
     for (const auto& [set, sign] : {std::pair{a, 1.0}, {b, -1.0}}) {
       const double* x = set.const_data_ptr<double>();
       for (int64_t i = 0; i < set.size(0); ++i)
-        difference += std::polar(sign / static_cast<double>(set.size(0)), frequency[f] * x[2 * i] + frequency[f + 1] * x[2 * i + 1]);
+        difference += std::polar(sign / static_cast<double>(set.size(0)),
+                                 frequency[f] * x[2 * i] + frequency[f + 1] * x[2 * i + 1]);
     }
     sum += std::norm(difference);
   }
   return sum / 100;
 }
 
-// The fitted solver comes closer to the law of the fine solution than Adams and Bashforth's with as many evaluations, and spends what it
-// was given. Judged on samples that it was not fitted to, from the same starting points for all three.
+// The fitted solver comes closer to the law of the fine solution than Adams and Bashforth's with as many evaluations,
+// and spends what it was given. Judged on samples that it was not fitted to, from the same starting points for all
+// three.
 TEST(Sample, FittedSolverIsBetterThanPlain) {
   const Model model = train(small({"train.epochs=20"}));
   SampleOptions o;
@@ -296,12 +314,13 @@ TEST(Sample, FittedSolverIsBetterThanPlain) {
   EXPECT_TRUE(sample(model, o).samples.equal(fitted.samples));
 }
 
-// Couplings, scale by clock and Pareto tail are functions of data, seed and position: a killed run goes on with the same bits.
+// Couplings, scale by clock and Pareto tail are functions of data, seed and position: a killed run goes on with the
+// same bits.
 TEST(Train, CoupledRunResumesWithTheSameBits) {
   for (const char* kind : {"radial", "pool", "ot"}) {
     const TemporaryFolder folder;
-    const std::vector<std::string> more{std::string("coupling.kind=") + kind, "precondition.scale=clock", "data.tail=pareto",
-                                        "coupling.pool=1024"};
+    const std::vector<std::string> more{std::string("coupling.kind=") + kind, "precondition.scale=clock",
+                                        "data.tail=pareto", "coupling.pool=1024"};
     const RunConfig whole = small(more);
     const std::string straight = train(whole).weights_hash();
     RunConfig part = whole;

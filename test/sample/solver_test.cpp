@@ -1,9 +1,10 @@
+#include "htfm/sample/solver.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "htfm/base/error.h"
-#include "htfm/sample/solver.h"
 
 namespace htfm {
 namespace {
@@ -13,8 +14,11 @@ struct Outcome {
   double error;
   SolverRun run;
 };
-Outcome solve(const char* name, int64_t nfe, double power = 1, bool paper_count = false, const double* source_scale = nullptr) {
-  const auto exact = [](double t) { return (2 * std::cos(3 * t) + 3 * std::sin(3 * t)) / 13 + (1.5 - 2.0 / 13) * std::exp(-2 * t); };
+Outcome solve(const char* name, int64_t nfe, double power = 1, bool paper_count = false,
+              const double* source_scale = nullptr) {
+  const auto exact = [](double t) {
+    return (2 * std::cos(3 * t) + 3 * std::sin(3 * t)) / 13 + (1.5 - 2.0 / 13) * std::exp(-2 * t);
+  };
   double x = 1.5;
   int64_t calls = 0;
   SolverOptions o;
@@ -35,7 +39,9 @@ Outcome solve(const char* name, int64_t nfe, double power = 1, bool paper_count 
 
 TEST(Solver, OrderOfConvergence) {
   for (const double power : {1.0, 1.5}) {
-    const auto order = [&](const char* name) { return std::log2(solve(name, 160, power).error / solve(name, 320, power).error); };
+    const auto order = [&](const char* name) {
+      return std::log2(solve(name, 160, power).error / solve(name, 320, power).error);
+    };
     EXPECT_NEAR(order("euler"), 1, 0.15) << power;
     EXPECT_NEAR(order("heun"), 2, 0.2) << power;
     EXPECT_GT(order("heun-euler"), 1.8) << power;
@@ -60,7 +66,8 @@ TEST(Solver, OrderOnAClocksOwnGrid) {
     EXPECT_GT(order("ab2"), 1.8) << r;
   }
   const double one = 1;
-  EXPECT_NEAR(solve("midpoint", 40, 1, false, &one).error, solve("midpoint", 40).error, 1e-12) << "a source of size 1 has the uniform grid";
+  EXPECT_NEAR(solve("midpoint", 40, 1, false, &one).error, solve("midpoint", 40).error, 1e-12)
+      << "a source of size 1 has the uniform grid";
 }
 
 // What the grid is for: (1-t) r / t takes the same values whatever the source's size r.

@@ -16,8 +16,8 @@ constexpr double kMean = 0.7, kDeviation = 0.3;
 // dy/du of y = sin(angle) x_1 + cos(angle) x_0, x_1 normal with this mean and deviation.
 void gaussian(const double* y, const double* u, double* v) {
   for (int64_t i = 0; i < kRows; ++i) {
-    const double s = std::sin(u[i] * M_PI / 2), c = std::cos(u[i] * M_PI / 2), variance = s * s * kDeviation * kDeviation + c * c,
-                 off = (y[i] - s * kMean) / variance;
+    const double s = std::sin(u[i] * M_PI / 2), c = std::cos(u[i] * M_PI / 2),
+                 variance = s * s * kDeviation * kDeviation + c * c, off = (y[i] - s * kMean) / variance;
     v[i] = M_PI / 2 * (c * (kMean + kDeviation * kDeviation * s * off) - s * c * off);
   }
 }

@@ -1,4 +1,6 @@
 // Schedules that depend on the realised clock.
+#include "htfm/schedule/clock_schedule.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 #include <numeric>
 
 #include "htfm/base/error.h"
-#include "htfm/schedule/clock_schedule.h"
 #include "htfm/method/flow_matching.h"
 #include "htfm/schedule/time_polynomial.h"
 
@@ -40,7 +41,8 @@ std::vector<Named> named_schedules() {
     change(spec);
     out.push_back({std::move(name), spec});
   };
-  for (const char* name : {"ve-signature", "signature-linear", "near-linear", "time-warp"}) add(name, [&](auto& s) { s.name = name; });
+  for (const char* name : {"ve-signature", "signature-linear", "near-linear", "time-warp"})
+    add(name, [&](auto& s) { s.name = name; });
   add("ve-signature, strong", [](auto& s) { s.name = "ve-signature", s.lambda_alpha = -0.7, s.lambda_beta = 0.95; });
   add("near-linear of order 3", [](auto& s) {
     s.name = "near-linear", s.lambda = "0 1 -0.5";
@@ -67,7 +69,8 @@ void for_all(int64_t n, const Check& check) {
       const auto schedule = make_schedule(s.spec);
       const auto clock = make_clock(spec);
       const at::Tensor coordinates = eta_of(*clock, *schedule, n);
-      for (int64_t i = 0; i < n; ++i) check(*schedule, ScheduleFeature::row(coordinates, i), s.name + " with " + spec.family);
+      for (int64_t i = 0; i < n; ++i)
+        check(*schedule, ScheduleFeature::row(coordinates, i), s.name + " with " + spec.family);
     }
 }
 
@@ -89,7 +92,8 @@ TEST(ClockSchedule, DerivativeEqualsFiniteDifference) {
   for_all(20, [&](const Schedule& s, std::span<const double> coordinates, const std::string& what) {
     for (double t = 0.01; t < 0.99; t += 0.0173) {
       const Coefficients c = s.at(t, coordinates), up = s.at(t + h, coordinates), down = s.at(t - h, coordinates);
-      const double a = std::abs(c.dalpha - (up.alpha - down.alpha) / (2 * h)), b = std::abs(c.dbeta - (up.beta - down.beta) / (2 * h));
+      const double a = std::abs(c.dalpha - (up.alpha - down.alpha) / (2 * h)),
+                   b = std::abs(c.dbeta - (up.beta - down.beta) / (2 * h));
       worst = std::max({worst, a, b});
       EXPECT_LT(std::max(a, b), 1e-6) << what << " at " << t;
     }
@@ -103,7 +107,8 @@ TEST(ClockSchedule, TargetEqualsTheGeneralFormula) {
   for_all(20, [&](const Schedule& s, std::span<const double> coordinates, const std::string& what) {
     for (double t = 0.05; t < 0.95; t += 0.09) {
       const Coefficients c = s.at(t, coordinates);
-      EXPECT_NEAR(affine_target(c, c.alpha * x1 + c.beta * x0, x1), c.dalpha * x1 + c.dbeta * x0, 1e-12 / c.beta) << what;
+      EXPECT_NEAR(affine_target(c, c.alpha * x1 + c.beta * x0, x1), c.dalpha * x1 + c.dbeta * x0, 1e-12 / c.beta)
+          << what;
     }
   });
 }
@@ -193,7 +198,8 @@ TEST(ClockSchedule, DefaultCurvesGiveTheVeTypeSchedule) {
     const at::Tensor coordinates = eta_of(*clock, *s, 20);
     for (int64_t i = 0; i < 20; ++i)
       for (double t = 0; t <= 1; t += 0.037) {
-        const Coefficients a = ve->at(t, ScheduleFeature::row(coordinates, i)), b = s->at(t, ScheduleFeature::row(coordinates, i));
+        const Coefficients a = ve->at(t, ScheduleFeature::row(coordinates, i)),
+                           b = s->at(t, ScheduleFeature::row(coordinates, i));
         EXPECT_NEAR(a.alpha, b.alpha, 1e-15);
         EXPECT_NEAR(a.beta, b.beta, 1e-15);
         EXPECT_NEAR(a.dalpha, b.dalpha, 1e-15);
@@ -213,7 +219,8 @@ TEST(ClockSchedule, TimeOfIsTheInverseOfTheRatio) {
   });
 }
 
-std::string refusal(const ScheduleSpec& spec, const ClockSpec& clock_spec = {"stable", {{"alpha", 1.2}}}, bool rising = false) {
+std::string refusal(const ScheduleSpec& spec, const ClockSpec& clock_spec = {"stable", {{"alpha", 1.2}}},
+                    bool rising = false) {
   try {
     const auto schedule = make_schedule(spec);
     const auto clock = make_clock(clock_spec);
@@ -235,8 +242,9 @@ TEST(ClockSchedule, PathsThatAreNotAdmissibleAreRefusedWithTheirClock) {
   const ScheduleSpec back{.name = "near-linear", .a = "1: -4", .b = "1: 0"};
   EXPECT_EQ(refusal(back), "");
   EXPECT_NE(refusal(back, {"deterministic", {}}, true).find("precondition.enabled"), std::string::npos);
-  EXPECT_NE(refusal({.name = "near-linear", .a = "ct: -4", .b = "1: 0"}, {"stable", {{"alpha", 1.2}}}, true).find("T_1 = "),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({.name = "near-linear", .a = "ct: -4", .b = "1: 0"}, {"stable", {{"alpha", 1.2}}}, true).find("T_1 = "),
+      std::string::npos);
   // Direct form: endpoints that some clock would miss.
   EXPECT_NE(refusal({.name = "signature-linear", .a = "1: 0 1; ct: 0 1"}).find("[path.a]"), std::string::npos);
   EXPECT_NE(refusal({.name = "signature-linear", .b = "1: 1 -0.5"}).find("[path.b]"), std::string::npos);

@@ -32,7 +32,8 @@ void for_all(const std::vector<double>& sizes, const Check& check) {
         const auto clock = make_clock(spec);
         const ScheduleFeature feature(*clock, s, true);
         const at::Tensor coordinates = feature(clock->sample(Key(5), {.count = 20, .paths = feature.needs_paths()}));
-        for (int64_t i = 0; i < 20; ++i) check(s, ScheduleFeature::row(coordinates, i), fmt::format("{}, {}, size {}", name, spec.family, size));
+        for (int64_t i = 0; i < 20; ++i)
+          check(s, ScheduleFeature::row(coordinates, i), fmt::format("{}, {}, size {}", name, spec.family, size));
       }
 }
 
@@ -125,7 +126,8 @@ TEST(LearnedSchedule, SpeedGradientEqualsFiniteDifference) {
         moved[k] -= 2 * h, s.set(moved);
         const double difference = (up - log_speed(s, c.alpha / c.beta, coordinates)) / (2 * h);
         worst = std::max(worst, std::abs(gradient[k] - difference));
-        EXPECT_NEAR(gradient[k], difference, 1e-7) << "parameter " << k << " at " << t;  // h^2, and rounding of 1e-14 / h
+        EXPECT_NEAR(gradient[k], difference, 1e-7)
+            << "parameter " << k << " at " << t;  // h^2, and rounding of 1e-14 / h
       }
     }
   }
@@ -168,7 +170,8 @@ TEST(LearnedSchedule, CurveLossHasItsGradient) {
     std::vector<double> angle(n), before(n);
     std::vector<FlowMatching::Scales> scales;
     for (int64_t i = 0; i < n; ++i) {
-      scales.push_back(flow.scales(batch.plan.source.area.const_data_ptr<double>()[i], ScheduleFeature::row(batch.plan.source.coordinates, i)));
+      scales.push_back(flow.scales(batch.plan.source.area.const_data_ptr<double>()[i],
+                                   ScheduleFeature::row(batch.plan.source.coordinates, i)));
       const Coefficients c = flow.learned()->at(batch.plan.path_time[i], scales[i].coordinates);
       angle[i] = std::atan(scales[i].data / scales[i].source * c.alpha / c.beta);
       before[i] = turning(flow, scales[i], batch.plan.path_time[i]);
@@ -177,7 +180,8 @@ TEST(LearnedSchedule, CurveLossHasItsGradient) {
     const auto loss = [&](const std::vector<double>& at) {
       flow.learned_schedule()->set(at);
       double sum = 0;
-      for (int64_t i = 0; i < n; ++i) sum += batch.errors[i] * before[i] * turning(flow, scales[i], flow.time_at(angle[i], scales[i]));
+      for (int64_t i = 0; i < n; ++i)
+        sum += batch.errors[i] * before[i] * turning(flow, scales[i], flow.time_at(angle[i], scales[i]));
       return std::log(sum / static_cast<double>(n));
     };
     EXPECT_NEAR(loss(theta), value, 1e-9);
@@ -189,8 +193,8 @@ TEST(LearnedSchedule, CurveLossHasItsGradient) {
   }
 }
 
-// Equal errors at every angle ask for angles that are drawn uniformly: the integral of (d angle/dt)^2 falls from 1 + pi/2 (straight line,
-// equal scales) towards its least value (pi/2)^2.
+// Equal errors at every angle ask for angles that are drawn uniformly: the integral of (d angle/dt)^2 falls from 1 +
+// pi/2 (straight line, equal scales) towards its least value (pi/2)^2.
 TEST(LearnedSchedule, EqualErrorsMakeTheAngleUniform) {
   FlowMatchingSpec spec;
   spec.clock = {"deterministic", {}}, spec.schedule = learned("time-warp", "1", 4);

@@ -1,7 +1,8 @@
+#include "htfm/schedule/schedule.h"
+
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
-#include "htfm/schedule/schedule.h"
 
 namespace htfm {
 namespace {
@@ -15,7 +16,8 @@ double affine_target(const Coefficients& c, double x, double x1) {
 std::vector<std::pair<std::string, std::unique_ptr<Schedule>>> all() {
   std::vector<std::pair<std::string, std::unique_ptr<Schedule>>> out;
   for (const ScheduleInfo& s : schedules())
-    if (auto made = make_schedule({.name = s.name}); !made->depends_on_clock()) out.emplace_back(s.name, std::move(made));
+    if (auto made = make_schedule({.name = s.name}); !made->depends_on_clock())
+      out.emplace_back(s.name, std::move(made));
   out.emplace_back("polynomial 1.5", make_schedule({.name = "polynomial", .gamma = 1.5}));
   out.emplace_back("ve 1000", make_schedule({.name = "ve", .ratio = 1000}));
   return out;

@@ -31,7 +31,8 @@ at::Tensor random_paths(uint64_t seed, int64_t n, int64_t points, int64_t channe
 // Against the largest value of each path: clocks differ in size by orders of magnitude.
 void expect_close(const at::Tensor& a, const at::Tensor& b, double bound = 1e-12) {
   ASSERT_EQ(a.sizes(), b.sizes());
-  const at::Tensor error = a.sub(b).abs().reshape({a.size(0), -1}).amax(1), scale = b.abs().reshape({a.size(0), -1}).amax(1);
+  const at::Tensor error = a.sub(b).abs().reshape({a.size(0), -1}).amax(1),
+                   scale = b.abs().reshape({a.size(0), -1}).amax(1);
   EXPECT_LE(error.div(scale.clamp_min(1e-300)).max().item<double>(), bound);
 }
 
@@ -49,11 +50,15 @@ TEST(Convention, Names) {
 TEST(Convention, PointsOfThePath) {
   const at::Tensor samples = points_of({0, 5, 1, 7, 3, 6}, 2);  // (time, value)
   EXPECT_TRUE(at::equal(apply_convention(samples, Convention::linear, true), samples));
-  EXPECT_TRUE(at::equal(apply_convention(samples, Convention::jump, true), points_of({0, 5, 1, 5, 1, 7, 3, 7, 3, 6}, 2)));
-  EXPECT_TRUE(at::equal(apply_convention(samples, Convention::constant, true), points_of({0, 5, 0, 7, 1, 7, 1, 6, 3, 6}, 2)));
-  EXPECT_TRUE(at::equal(apply_convention(samples, Convention::leadlag, true), points_of({0, 5, 5, 1, 7, 5, 1, 7, 7, 3, 6, 7, 3, 6, 6}, 3)));
+  EXPECT_TRUE(
+      at::equal(apply_convention(samples, Convention::jump, true), points_of({0, 5, 1, 5, 1, 7, 3, 7, 3, 6}, 2)));
+  EXPECT_TRUE(
+      at::equal(apply_convention(samples, Convention::constant, true), points_of({0, 5, 0, 7, 1, 7, 1, 6, 3, 6}, 2)));
+  EXPECT_TRUE(at::equal(apply_convention(samples, Convention::leadlag, true),
+                        points_of({0, 5, 5, 1, 7, 5, 1, 7, 7, 3, 6, 7, 3, 6, 6}, 3)));
   const at::Tensor plain = points_of({5, 7, 6}, 1);
-  EXPECT_TRUE(at::equal(apply_convention(plain, Convention::leadlag, false), points_of({5, 5, 7, 5, 7, 7, 6, 7, 6, 6}, 2)));
+  EXPECT_TRUE(
+      at::equal(apply_convention(plain, Convention::leadlag, false), points_of({5, 5, 7, 5, 7, 7, 6, 7, 6, 6}, 2)));
 }
 
 TEST(Convention, TimeAugmentation) {
@@ -67,7 +72,8 @@ TEST(Convention, TimeAugmentation) {
   EXPECT_EQ(augment_time(random_paths(1, 2, 4, 3)).size(2), 4);
 }
 
-// S^21 of (s, T) is the integral of T - T_0 ds: the trapezoidal, left and right sum. With S^12 + S^21 = S^1 S^2 the area follows.
+// S^21 of (s, T) is the integral of T - T_0 ds: the trapezoidal, left and right sum. With S^12 + S^21 = S^1 S^2 the
+// area follows.
 TEST(Convention, SecondLevelOfAClock) {
   const at::Tensor clocks = random_clocks(2, 20, 41);
   const at::Tensor left = clocks.narrow(1, 0, 40).sum(1).div(40), right = clocks.narrow(1, 1, 40).sum(1).div(40);
@@ -76,15 +82,16 @@ TEST(Convention, SecondLevelOfAClock) {
     const at::Tensor s = clock_signature(clocks, 2, convention);
     expect_close(s.select(1, 4), integral);
     expect_close(s.select(1, 3), terminal.sub(integral));
-    expect_close(clock_logsignature(clocks, 2, LogBasis::brackets, convention).select(1, 2), terminal.div(2).sub(integral));
+    expect_close(clock_logsignature(clocks, 2, LogBasis::brackets, convention).select(1, 2),
+                 terminal.div(2).sub(integral));
   };
   check(Convention::linear, left.add(right).div(2));
   check(Convention::jump, left);
   check(Convention::constant, right);
 }
 
-// Time within a step stands still while the clock jumps, so powers of time inside a cell show from level 3 on: S^211 is the
-// integral of T (1 - s) ds, S^112 that of s^2/2 dT.
+// Time within a step stands still while the clock jumps, so powers of time inside a cell show from level 3 on: S^211 is
+// the integral of T (1 - s) ds, S^112 that of s^2/2 dT.
 TEST(Convention, ThirdLevelOfOneStep) {
   const at::Tensor clock = at::tensor({0.0, 1.0}, at::kDouble).reshape({1, 2});
   const auto coordinate = [&](Convention convention, int64_t word) {
@@ -108,7 +115,8 @@ TEST(Convention, LeadLagSeesTheQuadraticVariation) {
   for (int i = 0; i < 2; ++i) {
     for (int j = 0; j < 2; ++j) {
       const at::Tensor lead_lag = s.select(1, 4 + 4 * i + 2 + j), lag_lead = s.select(1, 4 + 4 * (2 + j) + i);
-      const at::Tensor path_ij = signature(paths, 2).select(1, 2 + 2 * i + j), path_ji = signature(paths, 2).select(1, 2 + 2 * j + i);
+      const at::Tensor path_ij = signature(paths, 2).select(1, 2 + 2 * i + j),
+                       path_ji = signature(paths, 2).select(1, 2 + 2 * j + i);
       const at::Tensor variation = steps.select(2, i).mul(steps.select(2, j)).sum(1);
       expect_close(lead_lag.sub(lag_lead).sub(path_ij.sub(path_ji)), variation, 1e-11);
     }
@@ -159,7 +167,8 @@ TEST(Convention, FusedPathsEqualStoredOnes) {
         const bool has_time = convention == Convention::jump || convention == Convention::constant;
         PathOptions options;
         options.convention = convention;
-        EXPECT_TRUE(at::equal(signature(paths, 2, options), signature(apply_convention(paths, convention, has_time), 2)));
+        EXPECT_TRUE(
+            at::equal(signature(paths, 2, options), signature(apply_convention(paths, convention, has_time), 2)));
         options.time_first = true;
         EXPECT_TRUE(at::equal(signature(paths, 2, options), signature(apply_convention(paths, convention, true), 2)));
       }

@@ -22,7 +22,8 @@ at::Tensor read_matrix(const std::string& path) {
   std::string text(static_cast<unsigned char>(head[8]) + 256u * static_cast<unsigned char>(head[9]), ' ');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   std::smatch shape;
-  if (!std::regex_search(text, shape, std::regex("'<f8'.*False.*\\((\\d+), (\\d+)\\)"))) throw Error("unexpected {}", path);
+  if (!std::regex_search(text, shape, std::regex("'<f8'.*False.*\\((\\d+), (\\d+)\\)")))
+    throw Error("unexpected {}", path);
   at::Tensor result = at::empty({std::stoll(shape[1]), std::stoll(shape[2])}, at::kDouble);
   file.read(reinterpret_cast<char*>(result.data_ptr()), static_cast<std::streamsize>(result.nbytes()));
   if (!file) throw Error("truncated {}", path);
@@ -36,7 +37,8 @@ struct Golden {
 
 Golden read_golden(int channels, int depth) {
   const at::Tensor all = read_matrix(test::golden_file(fmt::format("signature/d{}.npy", channels)));
-  const int64_t inputs = kPoints * channels, full = signature_size(channels, depth), lie = logsignature_size(channels, depth);
+  const int64_t inputs = kPoints * channels, full = signature_size(channels, depth),
+                lie = logsignature_size(channels, depth);
   EXPECT_EQ(all.size(1), inputs + full + 2 * lie);
   return {channels,
           depth,
@@ -56,9 +58,10 @@ double level_maximum(const at::Tensor& row, int channels, int k, Size size) {
   return row.narrow(0, begin, size(channels, k) - begin).abs().max().item<double>();
 }
 
-// The largest error against the size of its level, over paths and levels. Coordinates of one level have one physical dimension, and
-// single ones may vanish. The level is that of the values themselves, or that of the signature.
-double worst_error(const Golden& golden, const at::Tensor& ours, const at::Tensor& theirs, int depth, Size size, bool against_signature) {
+// The largest error against the size of its level, over paths and levels. Coordinates of one level have one physical
+// dimension, and single ones may vanish. The level is that of the values themselves, or that of the signature.
+double worst_error(const Golden& golden, const at::Tensor& ours, const at::Tensor& theirs, int depth, Size size,
+                   bool against_signature) {
   double worst = 0;
   const at::Tensor error = ours.to(at::kDouble).sub(theirs.narrow(1, 0, ours.size(1)));
   for (int64_t row = 0; row < error.size(0); ++row) {
@@ -91,12 +94,12 @@ void compare(at::ScalarType type, bool against_signature, double bound, double l
   }
 }
 
-// At depth 6 the logarithm cancels up to three digits of the signature: exact rational arithmetic puts iisignature itself 1.5e-12
-// off the Lyndon words there, and the change to brackets adds up several of them.
+// At depth 6 the logarithm cancels up to three digits of the signature: exact rational arithmetic puts iisignature
+// itself 1.5e-12 off the Lyndon words there, and the change to brackets adds up several of them.
 TEST(SignatureGolden, EqualsIisignatureInDouble) { compare(at::kDouble, false, 1e-12, 1e-12, 2e-11); }
 
-// In float32 each of 23 segments rounds by 6e-8 or so, and the logarithm inherits that error of the signature: terms up to
-// hundreds of times as many go into a bracket's coordinate.
+// In float32 each of 23 segments rounds by 6e-8 or so, and the logarithm inherits that error of the signature: terms up
+// to hundreds of times as many go into a bracket's coordinate.
 TEST(SignatureGolden, EqualsIisignatureInFloat) { compare(at::kFloat, true, 3e-6, 1e-4, 1e-4); }
 
 }  // namespace

@@ -112,7 +112,8 @@ Series lie_series(const at::Tensor& coordinates, int channels, int depth) {
   const auto names = LyndonBasis::get(channels, depth).brackets();
   for (size_t l = 0; l < names.size(); ++l) {
     const auto [degree, tensor] = expand(names[l], channels);
-    for (size_t w = 0; w < tensor.size(); ++w) series[degree][w] += coordinates[static_cast<int64_t>(l)].item<double>() * tensor[w];
+    for (size_t w = 0; w < tensor.size(); ++w)
+      series[degree][w] += coordinates[static_cast<int64_t>(l)].item<double>() * tensor[w];
   }
   return series;
 }
@@ -160,7 +161,8 @@ std::vector<std::vector<int>> words_of_length(int channels, int length) {
 TEST(SignatureSize, MoebiusFormula) {
   EXPECT_EQ(signature_size(2, 3), 14);
   EXPECT_EQ(logsignature_size(2, 3), 5);
-  const std::vector<int64_t> two = {2, 3, 5, 8, 14, 23}, three = {3, 6, 14, 32, 80, 196}, five = {5, 15, 55, 205, 829, 3409};
+  const std::vector<int64_t> two = {2, 3, 5, 8, 14, 23}, three = {3, 6, 14, 32, 80, 196},
+                             five = {5, 15, 55, 205, 829, 3409};
   for (int m = 1; m <= 6; ++m) {
     EXPECT_EQ(logsignature_size(1, m), 1);
     EXPECT_EQ(logsignature_size(2, m), two[m - 1]);
@@ -168,20 +170,22 @@ TEST(SignatureSize, MoebiusFormula) {
     EXPECT_EQ(logsignature_size(5, m), five[m - 1]);
   }
   for (int d = 1; d <= kMaxChannels; ++d) {
-    for (int m = 1; m <= kMaxDepth; ++m) EXPECT_EQ(LyndonBasis::get(d, m).size(), logsignature_size(d, m)) << d << " " << m;
+    for (int m = 1; m <= kMaxDepth; ++m)
+      EXPECT_EQ(LyndonBasis::get(d, m).size(), logsignature_size(d, m)) << d << " " << m;
   }
 }
 
 TEST(LyndonBasis, NamesAsIisignatureHasThem) {
   const LyndonBasis& two = LyndonBasis::get(2, 5);
-  EXPECT_EQ(two.words(), (std::vector<std::string>{"1", "2", "12", "112", "122", "1112", "1122", "1222", "11112", "11122", "11212", "11222",
-                                                   "12122", "12222"}));
-  EXPECT_EQ(two.brackets(), (std::vector<std::string>{"1", "2", "[1,2]", "[1,[1,2]]", "[[1,2],2]", "[1,[1,[1,2]]]", "[1,[[1,2],2]]",
-                                                      "[[[1,2],2],2]", "[1,[1,[1,[1,2]]]]", "[1,[1,[[1,2],2]]]", "[[1,[1,2]],[1,2]]",
-                                                      "[1,[[[1,2],2],2]]", "[[1,2],[[1,2],2]]", "[[[[1,2],2],2],2]"}));
+  EXPECT_EQ(two.words(), (std::vector<std::string>{"1", "2", "12", "112", "122", "1112", "1122", "1222", "11112",
+                                                   "11122", "11212", "11222", "12122", "12222"}));
+  EXPECT_EQ(two.brackets(),
+            (std::vector<std::string>{"1", "2", "[1,2]", "[1,[1,2]]", "[[1,2],2]", "[1,[1,[1,2]]]", "[1,[[1,2],2]]",
+                                      "[[[1,2],2],2]", "[1,[1,[1,[1,2]]]]", "[1,[1,[[1,2],2]]]", "[[1,[1,2]],[1,2]]",
+                                      "[1,[[[1,2],2],2]]", "[[1,2],[[1,2],2]]", "[[[[1,2],2],2],2]"}));
   EXPECT_EQ(LyndonBasis::get(3, 3).brackets(),
-            (std::vector<std::string>{"1", "2", "3", "[1,2]", "[1,3]", "[2,3]", "[1,[1,2]]", "[1,[1,3]]", "[[1,2],2]", "[1,[2,3]]",
-                                      "[[1,3],2]", "[[1,3],3]", "[2,[2,3]]", "[[2,3],3]"}));
+            (std::vector<std::string>{"1", "2", "3", "[1,2]", "[1,3]", "[2,3]", "[1,[1,2]]", "[1,[1,3]]", "[[1,2],2]",
+                                      "[1,[2,3]]", "[[1,3],2]", "[[1,3],3]", "[2,[2,3]]", "[[2,3],3]"}));
   EXPECT_EQ(LyndonBasis::get(2, 3).coordinates_with({1}), (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(LyndonBasis::get(3, 2).coordinates_with({2}), (std::vector<int64_t>{2, 4, 5}));
 }
@@ -228,7 +232,8 @@ TEST(Signature, AnyNumberOfPointsAndPaths) {
         ASSERT_EQ(ours.size(0), n);
         if (n > 0) expect_close(ours.narrow(0, n - 1, 1), reference_signature(paths[n - 1], 3));
         // A path's signature does not depend on its neighbours, to the last bit.
-        for (int64_t i = 0; i < n; i += 5) EXPECT_TRUE(at::equal(ours.narrow(0, i, 1), signature(paths.narrow(0, i, 1), 3)));
+        for (int64_t i = 0; i < n; i += 5)
+          EXPECT_TRUE(at::equal(ours.narrow(0, i, 1), signature(paths.narrow(0, i, 1), 3)));
       }
     }
   }
@@ -349,7 +354,8 @@ TEST(LogSignature, ExponentialGivesTheSignatureBack) {
 TEST(Signature, FloatFollowsDouble) {
   const at::Tensor paths = random_paths(11, 64, 201, 2, at::kFloat);
   expect_close(signature(paths, 3), signature(paths.to(at::kDouble), 3), 1e-5);
-  expect_close(logsignature(paths, 3, LogBasis::brackets), logsignature(paths.to(at::kDouble), 3, LogBasis::brackets), 1e-5);
+  expect_close(logsignature(paths, 3, LogBasis::brackets), logsignature(paths.to(at::kDouble), 3, LogBasis::brackets),
+               1e-5);
 }
 
 TEST(Signature, TakesViews) {
@@ -382,7 +388,9 @@ TEST(Signature, BadInput) {
   try {
     signature(paths[0], 2);
   } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(), "[signature] expected float32 or float64 paths n x points x channels on the CPU, got float64 5 x 2 on cpu");
+    EXPECT_STREQ(
+        error.what(),
+        "[signature] expected float32 or float64 paths n x points x channels on the CPU, got float64 5 x 2 on cpu");
   }
 }
 

@@ -1,4 +1,6 @@
 // Running standardisation and the signed logarithm.
+#include "htfm/signature/standardise.h"
+
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
@@ -10,7 +12,6 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/random.h"
-#include "htfm/signature/standardise.h"
 
 namespace htfm {
 namespace {
@@ -24,8 +25,9 @@ at::Tensor normal(uint64_t seed, int64_t n, int64_t p, at::ScalarType type = at:
 double largest(const at::Tensor& x) { return x.abs().max().item<double>(); }
 
 TEST(RunningStandardiser, MomentsOfAllBatchesTogether) {
-  const at::Tensor x =
-      normal(1, 1000, 4).mul(at::tensor({1.0, 1e-3, 1e6, 5.0}, at::kDouble)).add(at::tensor({0.0, 1.0, -3e7, 1e9}, at::kDouble));
+  const at::Tensor x = normal(1, 1000, 4)
+                           .mul(at::tensor({1.0, 1e-3, 1e6, 5.0}, at::kDouble))
+                           .add(at::tensor({0.0, 1.0, -3e7, 1e9}, at::kDouble));
   RunningStandardiser running(4);
   for (int64_t begin = 0, size = 1; begin < 1000; begin += size, size = std::min<int64_t>(3 * size, 1000 - begin)) {
     size = std::min<int64_t>(size, 1000 - begin);

@@ -1,4 +1,5 @@
-// Sources whose covariance given the clock is 2A Sigma: moments and characteristic functions, and Sigma as it is fitted.
+// Sources whose covariance given the clock is 2A Sigma: moments and characteristic functions, and Sigma as it is
+// fitted.
 #include <ATen/ops/diag.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_solve_triangular.h>
@@ -46,7 +47,8 @@ TEST(SourceCovariance, FullOneIsTheShapeOfHeavyRows) {
   const int64_t n = 20000;
   const at::Tensor fitted = SourceCovariance::fit({"full"}, heavy_rows(truth().mul(7), n).to(at::kFloat)).matrix();
   EXPECT_NEAR(fitted.trace().item<double>(), 3, 1e-12);
-  // Tyler's estimate has (1 + 2/d) / n times the covariance of a normal law's scatter matrix; that of the trace is left in.
+  // Tyler's estimate has (1 + 2/d) / n times the covariance of a normal law's scatter matrix; that of the trace is left
+  // in.
   for (int64_t i = 0; i < 3; ++i)
     for (int64_t j = 0; j < 3; ++j) {
       const double s = entry(truth(), i, j), variance = entry(truth(), i, i) * entry(truth(), j, j) + s * s;
@@ -105,7 +107,8 @@ TEST(SourceCovariance, CharacteristicFunction) {
       }
       double c = 0, s = 0, cc = 0, ss = 0;
       for (int64_t i = 0; i < kDraws; ++i) {
-        const double phase = xi[0] * p[3 * i] + xi[1] * p[3 * i + 1] + xi[2] * p[3 * i + 2], co = std::cos(phase), si = std::sin(phase);
+        const double phase = xi[0] * p[3 * i] + xi[1] * p[3 * i + 1] + xi[2] * p[3 * i + 2], co = std::cos(phase),
+                     si = std::sin(phase);
         c += co, s += si, cc += co * co, ss += si * si;
       }
       const auto n = static_cast<double>(kDraws);
@@ -132,7 +135,8 @@ TEST(SourceCovariance, Moments) {
           sum += v, square += v * v;
         }
         const double mean = sum / n;
-        EXPECT_NEAR(mean, entry(drawn.sigma, a, b) + skew[a] * skew[b] / 1.5, 4 * std::sqrt((square / n - mean * mean) / n))
+        EXPECT_NEAR(mean, entry(drawn.sigma, a, b) + skew[a] * skew[b] / 1.5,
+                    4 * std::sqrt((square / n - mean * mean) / n))
             << kind.kind << kind.rank << " " << a << b;
       }
   }
@@ -160,7 +164,8 @@ TEST(SourceCovariance, PartsAreThoseOfTheWholeForAnyNumberOfThreads) {
   }
 }
 
-// Under every coupling, R^-1 (x_0 - m(T)) / sqrt(2A) is normal, and the source's scale is its root mean square over the coordinates.
+// Under every coupling, R^-1 (x_0 - m(T)) / sqrt(2A) is normal, and the source's scale is its root mean square over the
+// coordinates.
 TEST(SourceCovariance, PairsTakeTheCovariance) {
   const int64_t n = 4096;
   const at::Tensor data = heavy_rows(truth(), n).to(at::kFloat);
@@ -181,13 +186,15 @@ TEST(SourceCovariance, PairsTakeTheCovariance) {
       std::map<std::string, at::Tensor> kept;
       flow.save_state(kept);
       const at::Tensor area = plan.source.area.unsqueeze(1), centred = plan.source.source.sub(area.mul(2)).sub(0.5);
-      const at::Tensor z = at::linalg_solve_triangular(kept.at("source.covariance.root"), centred.div(area.mul(2).sqrt()).t().contiguous(),
+      const at::Tensor z = at::linalg_solve_triangular(kept.at("source.covariance.root"),
+                                                       centred.div(area.mul(2).sqrt()).t().contiguous(),
                                                        /*upper=*/false);
       const at::Tensor second = at::mm(z, z.t()).div(static_cast<double>(n));
       for (int64_t i = 0; i < 3; ++i) {
         EXPECT_NEAR(z.select(0, i).mean().item<double>(), 0, 4 / std::sqrt(4096.0)) << coupling << " " << family;
         for (int64_t j = 0; j <= i; ++j)
-          EXPECT_NEAR(entry(second, i, j), i == j ? 1 : 0, 4 * std::sqrt((i == j ? 2 : 1) / 4096.0)) << coupling << " " << family;
+          EXPECT_NEAR(entry(second, i, j), i == j ? 1 : 0, 4 * std::sqrt((i == j ? 2 : 1) / 4096.0))
+              << coupling << " " << family;
       }
       double ratio = 0, square = 0;
       for (int64_t i = 0; i < n; ++i) {
@@ -227,7 +234,8 @@ TEST(SourceCovariance, SaysWhatCannotBe) {
     return "";
   };
   const at::Tensor rows = heavy_rows(truth(), 100);
-  EXPECT_NE(refusal({"diagonal"}, rows).find("[source.covariance] expected one of identity, full, low-rank"), std::string::npos);
+  EXPECT_NE(refusal({"diagonal"}, rows).find("[source.covariance] expected one of identity, full, low-rank"),
+            std::string::npos);
   EXPECT_NE(refusal({"low-rank", 3}, rows).find("[source.rank]"), std::string::npos);
   EXPECT_NE(refusal({"full"}, rows.narrow(0, 0, 1)).find("[source.covariance]"), std::string::npos);
   EXPECT_NE(refusal({"full"}, at::empty({2, 2000}, at::kFloat).zero_()).find("1024"), std::string::npos);

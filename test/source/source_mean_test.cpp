@@ -72,8 +72,8 @@ TEST(SkewedSource, CharacteristicFunctionsOfTheNamedLaws) {
       }
       const auto n = static_cast<double>(kDraws);
       c /= n, s /= n;
-      const Complex truth =
-          std::exp(Complex(0, a * shift[0] + b * shift[1])) * law.laplace(Complex((a * a + b * b) / 2, -(a * skew[0] + b * skew[1])));
+      const Complex truth = std::exp(Complex(0, a * shift[0] + b * shift[1])) *
+                            law.laplace(Complex((a * a + b * b) / 2, -(a * skew[0] + b * skew[1])));
       EXPECT_NEAR(c, truth.real(), 4 * std::sqrt((cc / n - c * c) / n)) << law.name << " " << a << " " << b;
       EXPECT_NEAR(s, truth.imag(), 4 * std::sqrt((ss / n - s * s) / n)) << law.name << " " << a << " " << b;
     }
@@ -100,9 +100,10 @@ TEST(SkewedSource, MomentsOfTheNamedLaws) {
       near([k](const double* v) { return v[k]; }, mean[k], "mean");
     }
     for (int k = 0; k < 2; ++k)
-      near([&, k](const double* v) { return (v[k] - mean[k]) * (v[k] - mean[k]); }, law.mean + law.variance * skew[k] * skew[k],
-           "variance");
-    near([&](const double* v) { return (v[0] - mean[0]) * (v[1] - mean[1]); }, law.variance * skew[0] * skew[1], "covariance");
+      near([&, k](const double* v) { return (v[k] - mean[k]) * (v[k] - mean[k]); },
+           law.mean + law.variance * skew[k] * skew[k], "variance");
+    near([&](const double* v) { return (v[0] - mean[0]) * (v[1] - mean[1]); }, law.variance * skew[0] * skew[1],
+         "covariance");
   }
 }
 
@@ -112,7 +113,8 @@ TEST(SkewedSource, WithoutAMeanNothingChanges) {
   EXPECT_TRUE(plain.equal(zero));
 }
 
-// x_t = alpha x_1 + beta x_0 with the skewed x_0 under every coupling, whose law of x_0 - m(T) given the clock is N(0, 2A).
+// x_t = alpha x_1 + beta x_0 with the skewed x_0 under every coupling, whose law of x_0 - m(T) given the clock is N(0,
+// 2A).
 TEST(SkewedSource, PairsTakeTheSkewedSource) {
   at::Tensor data = at::empty({4096, 2}, at::kFloat);
   fill_normal(Key(3), 0, 8192, data.mutable_data_ptr<float>());
@@ -133,7 +135,8 @@ TEST(SkewedSource, PairsTakeTheSkewedSource) {
     for (int64_t i = 0; i < 4096; ++i) {
       const double area = plan.source.area.const_data_ptr<double>()[i];
       for (int k = 0; k < 2; ++k) {
-        const double x = plan.points().const_data_ptr<double>()[2 * i + k], z = (x - 1 - 3 * 2 * area) / std::sqrt(2 * area);
+        const double x = plan.points().const_data_ptr<double>()[2 * i + k],
+                     z = (x - 1 - 3 * 2 * area) / std::sqrt(2 * area);
         sum += z, square += z * z;
         scaled += x * x / std::pow(flow.scales(area).source, 2);
       }
@@ -145,8 +148,9 @@ TEST(SkewedSource, PairsTakeTheSkewedSource) {
   }
 }
 
-// With P(V > v) ~ c v^(-p/2): on the side of its skew a coordinate is skew V in the end, and P(X > x) ~ c (x / skew)^(-p/2); on the other
-// P(X < -x | V) <= P(z > 2 sqrt(skew x)) for every V; without a skew the exponent is p. Hill's estimate over the largest 2000 of a million.
+// With P(V > v) ~ c v^(-p/2): on the side of its skew a coordinate is skew V in the end, and P(X > x) ~ c (x /
+// skew)^(-p/2); on the other P(X < -x | V) <= P(z > 2 sqrt(skew x)) for every V; without a skew the exponent is p.
+// Hill's estimate over the largest 2000 of a million.
 TEST(SkewedSource, TailsOfBothSides) {
   const double inf = std::numeric_limits<double>::infinity();
   const SourceMeanSpec spec{"2, -1, 0", ""};
@@ -173,7 +177,8 @@ TEST(SkewedSource, TailsOfBothSides) {
       const double exponent = mean.tail_exponent(clock->tail_exponent(), column, sign);
       if (std::isfinite(exponent)) {
         // The relative bias is of order (k / n)^(2/3) = 0.016 here, less than one of the four standard errors of 0.022.
-        EXPECT_NEAR(hill_estimate(sorted, k).gamma, 1 / exponent, 4 / exponent / std::sqrt(static_cast<double>(k))) << column << sign;
+        EXPECT_NEAR(hill_estimate(sorted, k).gamma, 1 / exponent, 4 / exponent / std::sqrt(static_cast<double>(k)))
+            << column << sign;
         continue;
       }
       const double skew = column == 0 ? 2 : 1;

@@ -1,10 +1,11 @@
+#include "htfm/stat/bootstrap.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
-#include "htfm/stat/bootstrap.h"
 #include "htfm/metric/tail_view.h"
 #include "htfm/metric/tails.h"
 #include "test/metric/support.h"
@@ -13,7 +14,8 @@
 namespace htfm {
 namespace {
 
-// The number of draws among the r largest of n rows is Binomial(n, r/n), and two disjoint such numbers have covariance -r s / n.
+// The number of draws among the r largest of n rows is Binomial(n, r/n), and two disjoint such numbers have covariance
+// -r s / n.
 TEST(TopDraws, HaveTheLawOfResampling) {
   const int64_t n = 300, rounds = 20000;
   const TopDraws draws(n, 60, rounds, Key(1));
@@ -41,7 +43,8 @@ TEST(TopDraws, SameBitsForAnyNumberOfThreads) {
   set_thread_count(3);
   const TopDraws three(5000, 500, 7, Key(2));
   set_thread_count(0);
-  for (int64_t r = 0; r < 7; ++r) EXPECT_TRUE(std::equal(one.round(r).begin(), one.round(r).end(), three.round(r).begin()));
+  for (int64_t r = 0; r < 7; ++r)
+    EXPECT_TRUE(std::equal(one.round(r).begin(), one.round(r).end(), three.round(r).begin()));
 }
 
 TEST(BinomialQuantile, HasTheLaw) {
@@ -64,7 +67,8 @@ TEST(BinomialQuantile, HasTheLaw) {
   }
   EXPECT_EQ(binomial_quantile(10, 0, 3), 0);
   EXPECT_EQ(binomial_quantile(10, 1, -3), 10);
-  for (double x = -4; x < 4; x += 0.01) EXPECT_LE(binomial_quantile(100, 0.2, x), binomial_quantile(100, 0.2, x + 0.01));
+  for (double x = -4; x < 4; x += 0.01)
+    EXPECT_LE(binomial_quantile(100, 0.2, x), binomial_quantile(100, 0.2, x + 0.01));
 }
 
 TEST(Interval, PercentilesAndTheirReflection) {
@@ -117,11 +121,13 @@ TEST(TailView, FiguresOfResamplesAreThoseOfTheirRows) {
     const ViewPair pair(real, fake);
     const TopDraws real_draws(n, n, 50, Key(6)), fake_draws(m, m, 50, Key(7));
     for (int64_t r = 0; r < 51; ++r) {
-      const Ranks p = r < 50 ? real_draws.round(r) : real_draws.sample(), q = r < 50 ? fake_draws.round(r) : fake_draws.sample();
+      const Ranks p = r < 50 ? real_draws.round(r) : real_draws.sample(),
+                  q = r < 50 ? fake_draws.round(r) : fake_draws.sample();
       const std::vector<double> x = explicit_resample(real, p), y = explicit_resample(fake, q);
       for (const double level : {0.9, 0.95, 0.99}) EXPECT_EQ(real.quantile(p, level), quantile_of_sorted(x, level));
       const double hill = real.hill(p, 20), expected = hill_index(x, 20).index;
-      EXPECT_TRUE(std::abs(hill - expected) < 1e-9 * expected || (std::isnan(hill) && std::isnan(expected))) << hill << " " << expected;
+      EXPECT_TRUE(std::abs(hill - expected) < 1e-9 * expected || (std::isnan(hill) && std::isnan(expected)))
+          << hill << " " << expected;
       const double cut = quantile_of_sorted(x, 0.9);
       const ViewPair::Beyond beyond = pair.beyond(p, q, 0.9);
       const auto beyond_cut = [cut](const std::vector<double>& v) {

@@ -1,8 +1,9 @@
 // Estimates of gamma on laws whose tails are known: the maximum of the likelihood, and how often intervals cover.
+#include "htfm/stat/estimators.h"
+
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
-#include "htfm/stat/estimators.h"
 #include "test/statistics.h"
 #include "test/tail/support.h"
 
@@ -56,7 +57,8 @@ TEST(GpdFit, FollowsScaleAndShift) {
 TEST(GpdFit, SurvivalAndQuantileAreInverse) {
   for (const double shape : {-0.3, 0.0, 1e-10, 0.5}) {
     GpdFit fit{shape, 2, 1, 0, 100, 1000};
-    for (const double p : {0.9, 0.1, 1e-3, 1e-6}) EXPECT_NEAR(fit.survival(fit.excess_quantile(p)) / p, 1, 1e-7) << shape;
+    for (const double p : {0.9, 0.1, 1e-3, 1e-6})
+      EXPECT_NEAR(fit.survival(fit.excess_quantile(p)) / p, 1, 1e-7) << shape;
     EXPECT_NEAR(fit.quantile(0.1), 1, 1e-12);
   }
 }
@@ -138,8 +140,8 @@ TEST(Moment, SeesAnEndPoint) {
   double sum = 0;
   int covered = 0;
   for (int i = 0; i < 200; ++i) {
-    const TailEstimate m =
-        moment_estimate(test::sorted_draw(20000, Key(7).child(static_cast<uint64_t>(i)), [](double p) { return 1 - p; }), 200);
+    const TailEstimate m = moment_estimate(
+        test::sorted_draw(20000, Key(7).child(static_cast<uint64_t>(i)), [](double p) { return 1 - p; }), 200);
     sum += m.gamma / 200;
     covered += m.gamma_interval.contains(-1);
     EXPECT_TRUE(std::isinf(m.index()));

@@ -35,12 +35,13 @@ std::vector<double> radii_of(const QuantileTable& law, int64_t n, int64_t dim, K
 }
 
 TEST(MixingLaw, ReproducesTheLawOfTheRadius) {
-  // The empirical law is within the Kolmogorov bound of the true one, a law of maximal likelihood as near to the empirical one, and the
-  // drawn radii as near to the fitted law again.
+  // The empirical law is within the Kolmogorov bound of the true one, a law of maximal likelihood as near to the
+  // empirical one, and the drawn radii as near to the fitted law again.
   for (const double nu : {1.5, 3.0}) {
     const MixingLaw law = fit(test::sorted_radii(kRows, 2, nu, Key(1)), 2);
     std::vector<double> r = radii_of(law.law, kRows, 2, Key(2));
-    EXPECT_LT(test::kolmogorov_smirnov(r, [&](double x) { return 1 - std::pow(1 + x * x / nu, -nu / 2); }), 3 * test::kKolmogorovBound)
+    EXPECT_LT(test::kolmogorov_smirnov(r, [&](double x) { return 1 - std::pow(1 + x * x / nu, -nu / 2); }),
+              3 * test::kKolmogorovBound)
         << nu;
   }
 }
@@ -48,7 +49,8 @@ TEST(MixingLaw, ReproducesTheLawOfTheRadius) {
 TEST(MixingLaw, RecoversTheInverseGammaLaw) {
   // In many dimensions the radius all but shows V: trigamma(32) = 0.18^2 is the noise of its logarithm.
   const double nu = 3;
-  const MixingLaw many = fit(test::sorted_radii(kRows, 64, nu, Key(3)), 64), two = fit(test::sorted_radii(kRows, 2, nu, Key(4)), 2);
+  const MixingLaw many = fit(test::sorted_radii(kRows, 64, nu, Key(3)), 64),
+                  two = fit(test::sorted_radii(kRows, 2, nu, Key(4)), 2);
   for (const double q : {0.9, 0.5, 0.1, 0.01}) {
     const double truth = inverse_gamma_log_quantile(nu, q);
     EXPECT_NEAR(many.law.log_upper_quantile(q), truth, 0.1) << q;
@@ -56,8 +58,10 @@ TEST(MixingLaw, RecoversTheInverseGammaLaw) {
   }
   EXPECT_GT(many.join, 0);
   // Twice the exponent of V is the index of the radius.
-  EXPECT_TRUE(choose_threshold(test::sorted_radii(kRows, 64, nu, Key(3))).index_interval().contains(2 * many.law.exponent()));
-  EXPECT_NEAR(many.law.log_upper_quantile(1e-9) - many.law.log_upper_quantile(1e-8), std::log(10.0) / many.law.exponent(), 1e-9);
+  EXPECT_TRUE(
+      choose_threshold(test::sorted_radii(kRows, 64, nu, Key(3))).index_interval().contains(2 * many.law.exponent()));
+  EXPECT_NEAR(many.law.log_upper_quantile(1e-9) - many.law.log_upper_quantile(1e-8),
+              std::log(10.0) / many.law.exponent(), 1e-9);
 }
 
 TEST(MixingLaw, GaussianRadiiGiveAConstant) {
@@ -67,7 +71,8 @@ TEST(MixingLaw, GaussianRadiiGiveAConstant) {
     EXPECT_EQ(law.join, 0);
     for (const double q : {0.9, 0.5, 0.1}) EXPECT_NEAR(law.law.log_upper_quantile(q), 0, 0.35) << dim << " " << q;
     // What matters is the radius: its far quantile is that of the normal law to a few percent.
-    std::vector<double> drawn = radii_of(law.law, 100000, dim, Key(6)), normal = test::sorted_radii(100000, dim, 0, Key(7));
+    std::vector<double> drawn = radii_of(law.law, 100000, dim, Key(6)),
+                        normal = test::sorted_radii(100000, dim, 0, Key(7));
     std::sort(drawn.begin(), drawn.end());
     for (const double p : {0.1, 0.5, 0.9, 0.999}) {
       const auto at = static_cast<size_t>(p * 100000);

@@ -1,10 +1,11 @@
+#include "htfm/stat/scatter.h"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include "htfm/base/random.h"
-#include "htfm/stat/scatter.h"
 
 namespace htfm {
 namespace {
@@ -24,7 +25,8 @@ TEST(Scatter, OfHeavyTailedEllipticalData) {
   const at::Tensor d = truth.diagonal().sqrt(), unit = d.unsqueeze(0).mul(d.unsqueeze(1));
   const at::Tensor e = scatter.diagonal().sqrt();
   // Correlations: the deviation of Tyler's estimator is near sqrt((1 + 2/dim) / n).
-  EXPECT_LT(scatter.div(e.unsqueeze(0).mul(e.unsqueeze(1))).sub(truth.div(unit)).abs().max().item<double>(), 5 * std::sqrt(1.7 / 20000));
+  EXPECT_LT(scatter.div(e.unsqueeze(0).mul(e.unsqueeze(1))).sub(truth.div(unit)).abs().max().item<double>(),
+            5 * std::sqrt(1.7 / 20000));
   const at::Tensor ratio = e.div(d);
   EXPECT_LT(ratio.max().div(ratio.min()).item<double>(), 1.05);
 }

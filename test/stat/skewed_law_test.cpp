@@ -1,18 +1,20 @@
 // Skewed laws by maximum likelihood: their densities, and that a fit finds the law that the rows were drawn from.
+#include "htfm/stat/skewed_law.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "htfm/base/random.h"
-#include "htfm/stat/skewed_law.h"
 #include "htfm/stat/student_t.h"
 #include "test/tail/support.h"
 
 namespace htfm {
 namespace {
 
-// For chi = 0 V is gamma, for psi = 0 inverse gamma, and for lambda = -1/2 inverse Gaussian with mean sqrt(chi / psi): all known.
+// For chi = 0 V is gamma, for psi = 0 inverse gamma, and for lambda = -1/2 inverse Gaussian with mean sqrt(chi / psi):
+// all known.
 TEST(SkewedLaw, MomentsOfV) {
   for (const double k : {0.7, 2.0, 30.0}) {
     const GigMoments g = gig_moments(k, 0, 3);
@@ -60,7 +62,8 @@ TEST(SkewedLaw, SymmetricOneIsStudents) {
   EXPECT_NEAR(law.log_density(x.const_data_ptr<double>()), student.log_density(x.const_data_ptr<double>()), 0.02);
 }
 
-// location + skew V + sqrt(V) z in two dimensions; V inverse gamma, or inverse Gaussian by the method of Michael, Schucany and Haas.
+// location + skew V + sqrt(V) z in two dimensions; V inverse gamma, or inverse Gaussian by the method of Michael,
+// Schucany and Haas.
 at::Tensor draw(const SkewedFamily& family, Key key, int64_t n, double value, const std::vector<double>& skew) {
   const auto dim = static_cast<int64_t>(skew.size());
   at::Tensor out = at::empty({n, dim}, at::kDouble);
@@ -79,7 +82,8 @@ at::Tensor draw(const SkewedFamily& family, Key key, int64_t n, double value, co
     }
   }
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t k = 0; k < dim; ++k) x[i * dim + k] = 0.5 + skew[static_cast<size_t>(k)] * v[i] + std::sqrt(v[i]) * x[i * dim + k];
+    for (int64_t k = 0; k < dim; ++k)
+      x[i * dim + k] = 0.5 + skew[static_cast<size_t>(k)] * v[i] + std::sqrt(v[i]) * x[i * dim + k];
   return out;
 }
 

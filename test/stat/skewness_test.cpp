@@ -54,7 +54,8 @@ TEST(Skewness, RatioAndOctilesOfAKnownLaw) {
 // Mirrored rows have mirrored skewness, to the last bit of the median.
 TEST(Skewness, MirrorsWithTheRows) {
   const at::Tensor x = mixture(Key(4), 4001, 1, 4, {0.5});
-  const Skewness a = diagnose(x, {}, without_directions()).skewness[0], b = diagnose(x.neg(), {}, without_directions()).skewness[0];
+  const Skewness a = diagnose(x, {}, without_directions()).skewness[0],
+                 b = diagnose(x.neg(), {}, without_directions()).skewness[0];
   EXPECT_NEAR(a.body, -b.body, 1e-12);
   EXPECT_NEAR(a.ratio, 1 / b.ratio, 1e-9);
   EXPECT_NEAR(a.gamma_difference, -b.gamma_difference, 1e-9);
@@ -67,7 +68,8 @@ TEST(Skewness, SymmetricTablesAreSeldomCalledSkewed) {
   int64_t called = 0, tables = 0;
   for (const double nu : {1.5, 3.0, 8.0, -1.0, 1e6})
     for (uint64_t seed = 0; seed < 60; ++seed, ++tables)
-      called += diagnose(mixture(Key(seed).child("symmetric"), 1000, 2, nu, {0, 0}), {}, without_directions()).most_skewed() >= 0;
+      called += diagnose(mixture(Key(seed).child("symmetric"), 1000, 2, nu, {0, 0}), {}, without_directions())
+                    .most_skewed() >= 0;
   const double expected = 0.01 * static_cast<double>(tables);
   EXPECT_LE(static_cast<double>(called), expected + 4 * std::sqrt(expected)) << called << " of " << tables;
 }
@@ -76,7 +78,8 @@ TEST(Skewness, SkewedTablesAreFound) {
   for (const double nu : {3.0, 6.0, -1.0}) {
     int64_t found = 0;
     for (uint64_t seed = 0; seed < 20; ++seed) {
-      const Diagnosis d = diagnose(mixture(Key(seed).child("skewed"), 3000, 2, nu, {0.0, -0.7}), {}, without_directions());
+      const Diagnosis d =
+          diagnose(mixture(Key(seed).child("skewed"), 3000, 2, nu, {0.0, -0.7}), {}, without_directions());
       found += d.most_skewed() == 1 && d.skewness[1].verdict == SkewVerdict::below;
     }
     EXPECT_GE(found, 19) << nu;

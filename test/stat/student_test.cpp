@@ -18,7 +18,8 @@ StudentT law(double nu) {
   return t;
 }
 
-// The marginal of a coordinate: (x - m) / s is Student-t with the same freedom, with quantiles known in closed form for nu = 2.
+// The marginal of a coordinate: (x - m) / s is Student-t with the same freedom, with quantiles known in closed form for
+// nu = 2.
 TEST(StudentT, DrawsHaveTheLaw) {
   const StudentT t = law(2);
   const int64_t n = 100000;
@@ -34,8 +35,9 @@ TEST(StudentT, DrawsHaveTheLaw) {
   EXPECT_TRUE(t.sample(Key(1), 10).equal(x.narrow(0, 0, 10)));
 }
 
-// Standard errors by the expected information. For nu: I = (psi'(nu/2) - psi'((nu+d)/2)) / 4 - d (nu+d+4) / (2 nu (nu+d) (nu+d+2)) where
-// scatter is known; with unknown scatter it is smaller, and a factor of 2 on the standard error covers that for d = 3.
+// Standard errors by the expected information. For nu: I = (psi'(nu/2) - psi'((nu+d)/2)) / 4 - d (nu+d+4) / (2 nu
+// (nu+d) (nu+d+2)) where scatter is known; with unknown scatter it is smaller, and a factor of 2 on the standard error
+// covers that for d = 3.
 TEST(StudentT, RecoversItsParameters) {
   const auto trigamma = [](double x) {
     double sum = 0;
@@ -46,12 +48,15 @@ TEST(StudentT, RecoversItsParameters) {
   for (const double nu : {1.0, 3.0, 6.0}) {
     const StudentT t = law(nu), fitted = fit_student_t(t.sample(Key(7), n));
     EXPECT_TRUE(fitted.converged);
-    const double information = (trigamma(nu / 2) - trigamma((nu + 3) / 2)) / 4 - 3 * (nu + 7) / (2 * nu * (nu + 3) * (nu + 5));
+    const double information =
+        (trigamma(nu / 2) - trigamma((nu + 3) / 2)) / 4 - 3 * (nu + 7) / (2 * nu * (nu + 3) * (nu + 5));
     EXPECT_NEAR(fitted.nu, nu, 4 * 2 / std::sqrt(information * static_cast<double>(n)));
     const std::vector<double> a = t.scatter(), b = fitted.scatter();
     for (int64_t i = 0; i < 3; ++i) {
-      EXPECT_NEAR(fitted.location[i], t.location[i], 4 * std::sqrt(a[4 * i] * (nu + 5) / (nu + 3) / static_cast<double>(n)));
-      for (int64_t j = 0; j < 3; ++j) EXPECT_NEAR(b[3 * i + j], a[3 * i + j], 0.08 * std::sqrt(a[4 * i] * a[4 * j])) << nu;
+      EXPECT_NEAR(fitted.location[i], t.location[i],
+                  4 * std::sqrt(a[4 * i] * (nu + 5) / (nu + 3) / static_cast<double>(n)));
+      for (int64_t j = 0; j < 3; ++j)
+        EXPECT_NEAR(b[3 * i + j], a[3 * i + j], 0.08 * std::sqrt(a[4 * i] * a[4 * j])) << nu;
     }
     // A maximum: no other freedom, and not the truth, is more likely.
     double truth = 0, own = 0;
@@ -95,8 +100,8 @@ TEST(StudentCheck, BetaDistribution) {
   }
 }
 
-// Under the law the p-value is uniform, so of 20 draws 2 are expected to be rejected at 0.1, deviation 1.34; the interval misses one,
-// deviation 1.
+// Under the law the p-value is uniform, so of 20 draws 2 are expected to be rejected at 0.1, deviation 1.34; the
+// interval misses one, deviation 1.
 TEST(StudentCheck, AcceptsItsOwnLaw) {
   int rejected = 0, missed = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {

@@ -1,8 +1,10 @@
-// The choice of a threshold: the test of fit has its level, and intervals hold the true index though the laws are only near a power law.
+// The choice of a threshold: the test of fit has its level, and intervals hold the true index though the laws are only
+// near a power law.
+#include "htfm/stat/threshold.h"
+
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
-#include "htfm/stat/threshold.h"
 #include "test/tail/support.h"
 
 namespace htfm {
@@ -28,7 +30,8 @@ TEST(GpdPValue, IsUniformUnderTheLaw) {
 
 TEST(GpdPValue, SeesAMixture) {
   // Nine tenths exponential, one tenth far out: no generalised Pareto law has that shoulder.
-  const std::vector<double> x = test::sorted_draw(2001, Key(2), [](double p) { return p < 0.1 ? 20 - std::log(10 * p) : -std::log(p); });
+  const std::vector<double> x =
+      test::sorted_draw(2001, Key(2), [](double p) { return p < 0.1 ? 20 - std::log(10 * p) : -std::log(p); });
   EXPECT_LT(gpd_p_value(x, fit_gpd(x, 2000)), 1e-6);
 }
 
@@ -48,7 +51,8 @@ struct Tally {
 
 constexpr int kDraws = 20;
 constexpr int64_t kRows = 32000;
-// 20 draws of which at least 17: an interval that covers in 95 % of draws fails with probability 0.016 for one of them, fixed by the seed.
+// 20 draws of which at least 17: an interval that covers in 95 % of draws fails with probability 0.016 for one of them,
+// fixed by the seed.
 constexpr int kMost = 17;
 
 TEST(Threshold, HoldsTheIndexOfStudentLaws) {

@@ -1,9 +1,10 @@
 // Verdicts on data sets whose laws are known.
+#include "htfm/tail/diagnosis.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
-#include "htfm/tail/diagnosis.h"
 
 namespace htfm {
 namespace {
@@ -22,7 +23,8 @@ at::Tensor mixture(int64_t n, int64_t dim, Key key, const Scale& scale) {
 at::Tensor student_rows(int64_t n, int64_t dim, double nu, Key key) {
   std::vector<double> g(static_cast<size_t>(n));
   fill_log_gamma_draw(key.child("gamma"), nu / 2, 0, n, g.data());
-  return mixture(n, dim, key, [&](int64_t i) { return std::exp(0.5 * (std::log(nu / 2) - g[static_cast<size_t>(i)])); });
+  return mixture(n, dim, key,
+                 [&](int64_t i) { return std::exp(0.5 * (std::log(nu / 2) - g[static_cast<size_t>(i)])); });
 }
 
 at::Tensor normal_rows(int64_t n, int64_t dim, Key key) {
@@ -63,7 +65,8 @@ TEST(Diagnosis, OneHeavyColumnIsFound) {
   std::vector<double> u(20000);
   fill_uniform(Key(4), 0, 20000, u.data());
   // Pareto of index 3 above, nothing below.
-  for (int64_t i = 0; i < 20000; ++i) rows.mutable_data_ptr<double>()[2 * i + 1] = std::pow(u[static_cast<size_t>(i)], -1 / 3.0);
+  for (int64_t i = 0; i < 20000; ++i)
+    rows.mutable_data_ptr<double>()[2 * i + 1] = std::pow(u[static_cast<size_t>(i)], -1 / 3.0);
   const Diagnosis d = diagnose(rows, {"light", "heavy"});
   EXPECT_EQ(d.verdict, TailVerdict::heavy);
   EXPECT_EQ(d.sides[0].verdict, TailVerdict::light);

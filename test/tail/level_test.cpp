@@ -1,11 +1,11 @@
-// Tails brought to another index: the map is its own way back, smooth at the threshold, and gives the index that is wanted.
-#include "htfm/tail/tail_level.h"
-
+// Tails brought to another index: the map is its own way back, smooth at the threshold, and gives the index that is
+// wanted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "htfm/stat/threshold.h"
+#include "htfm/tail/tail_level.h"
 #include "test/tail/support.h"
 
 namespace htfm {
@@ -40,14 +40,16 @@ TEST(TailLevel, GivesTheIndexThatIsWanted) {
     for (double& v : x) v = level.apply(v);
     ASSERT_TRUE(std::is_sorted(x.begin(), x.end()));
     const GpdFit fit = fit_gpd(x, level.exceedances);
-    EXPECT_NEAR(fit.shape, 0.4, 4 * 1.4 / std::sqrt(static_cast<double>(level.exceedances))) << "within 4 standard errors";
+    EXPECT_NEAR(fit.shape, 0.4, 4 * 1.4 / std::sqrt(static_cast<double>(level.exceedances)))
+        << "within 4 standard errors";
   }
 }
 
 TEST(TailLevel, LeavesASideOfThatIndexAlone) {
   constexpr int draws = 200;
   int levelled = 0;
-  for (int i = 0; i < draws; ++i) levelled += TailLevel::find(sorted_gpd(1500, 0.4, Key(2).child(static_cast<uint64_t>(i))), 2.5).levels();
+  for (int i = 0; i < draws; ++i)
+    levelled += TailLevel::find(sorted_gpd(1500, 0.4, Key(2).child(static_cast<uint64_t>(i))), 2.5).levels();
   // One in a hundred, and the test is approximate: 4 standard errors above two in a hundred.
   EXPECT_LE(levelled, 12);
   EXPECT_FALSE(TailLevel::find(std::vector<double>{0.1, 0.2, 0.3}, 2.5).levels()) << "too few to tell";

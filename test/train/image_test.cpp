@@ -13,10 +13,10 @@ namespace htfm {
 namespace {
 
 RunConfig small(std::vector<std::string> more = {}) {
-  std::vector<std::string> settings{"net.kind=unet",     "unet.base=8",      "unet.groups=4",        "unet.multipliers=1,2",
-                                    "unet.blocks=1",     "unet.attention=4", "unet.heads=2",         "train.batch=8",
-                                    "train.epochs=6",    "train.lr=2e-3",    "clock.family=stable",  "clock.alpha=1.7",
-                                    "train.log_steps=1", "data.flip=true",   "train.ema_warmup=true"};
+  std::vector<std::string> settings{
+      "net.kind=unet",       "unet.base=8",     "unet.groups=4",     "unet.multipliers=1,2", "unet.blocks=1",
+      "unet.attention=4",    "unet.heads=2",    "train.batch=8",     "train.epochs=6",       "train.lr=2e-3",
+      "clock.family=stable", "clock.alpha=1.7", "train.log_steps=1", "data.flip=true",       "train.ema_warmup=true"};
   settings.insert(settings.end(), more.begin(), more.end());
   return parse_config("", "test", settings);
 }
@@ -25,7 +25,8 @@ Dataset stripes(int64_t n) {
   Dataset data;
   data.image = ImageShape{1, 8, 8}, data.hash = "stripes", data.origin = "stripes";
   data.rows = at::empty({n, 64}, at::kFloat);
-  for (int64_t i = 0; i < n * 64; ++i) data.rows.mutable_data_ptr<float>()[i] = (i / 8 + i / 64) % 2 == 0 ? 0.9f : -0.9f;
+  for (int64_t i = 0; i < n * 64; ++i)
+    data.rows.mutable_data_ptr<float>()[i] = (i / 8 + i / 64) % 2 == 0 ? 0.9f : -0.9f;
   return data;
 }
 
@@ -40,7 +41,8 @@ TEST(ImageTraining, LearnsStripes) {
   EXPECT_LT(last, 0.8 * first);
 }
 
-// A batch of 8 out of 20 rows: the last batch of an epoch is smaller. Going on from a checkpoint ends with the same bits.
+// A batch of 8 out of 20 rows: the last batch of an epoch is smaller. Going on from a checkpoint ends with the same
+// bits.
 TEST(ImageTraining, ResumesToTheSameBits) {
   const std::string folder = testing::TempDir() + "htfm-image-run";
   std::filesystem::remove_all(folder);

@@ -1,10 +1,11 @@
+#include "htfm/train/loss.h"
+
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "htfm/net/mlp.h"
-#include "htfm/train/loss.h"
 
 namespace htfm {
 namespace {
@@ -15,7 +16,8 @@ at::Tensor normals(uint64_t seed, const std::vector<int64_t>& shape) {
   return x;
 }
 
-const std::vector<LossSpec> kLosses{{LossKind::squared}, {LossKind::root}, {LossKind::smooth_l1}, {LossKind::median, 3, 2}};
+const std::vector<LossSpec> kLosses{
+    {LossKind::squared}, {LossKind::root}, {LossKind::smooth_l1}, {LossKind::median, 3, 2}};
 
 TEST(Loss, ValuesByDefinition) {
   const at::Tensor target = at::empty({2, 2}, at::kFloat).zero_(), output = at::empty({2, 2}, at::kFloat);

@@ -47,8 +47,9 @@ Expected operator+(Expected a, const Expected& b) {
   return a;
 }
 
-// Section 3.1: clocks independent of the data, eq. (chtfm-loss-st): uniform times and the plain L2 loss. Section 3.2 and E.4: the
-// logsignature of order 1 of the path on 200 steps, standardised along time and by running statistics. E.6: the uniform grid.
+// Section 3.1: clocks independent of the data, eq. (chtfm-loss-st): uniform times and the plain L2 loss. Section 3.2
+// and E.4: the logsignature of order 1 of the path on 200 steps, standardised along time and by running statistics.
+// E.6: the uniform grid.
 const Expected kFlow{{"method", "\"htfm\""},
                      {"clock.grid", "200"},
                      {"feature.kind", "\"auto\""},
@@ -112,7 +113,8 @@ const Expected kCifar{{"data.kind", "\"cifar10\""},
 // E.2, with the clamps of the baselines' own image set-up.
 const Expected kLevyImages{
     {"baseline.steps", "4000"}, {"baseline.clamp_a", "20.0"}, {"baseline.clamp_eps", "200.0"}, {"baseline.eta", "0.0"}};
-const Expected kLevy2d{{"baseline.steps", "100"}, {"baseline.clamp_a", "0.0"}, {"baseline.clamp_eps", "0.0"}, {"baseline.eta", "0.0"}};
+const Expected kLevy2d{
+    {"baseline.steps", "100"}, {"baseline.clamp_a", "0.0"}, {"baseline.clamp_eps", "0.0"}, {"baseline.eta", "0.0"}};
 
 TEST(Published, FilesSayWhatThePaperPrints) {
   expect("2d", kFlow + k2d + Expected{{"sample.solver", "\"euler\""}, {"sample.nfe", "10"}});
@@ -137,20 +139,22 @@ TEST(Published, FilesSayWhatThePaperPrints) {
   for (const auto& [set, own, levy] : {std::tuple{"2d", k2d, kLevy2d}, {"cifar10lt", kCifar, kLevyImages}}) {
     const std::string prefix = std::string(set) + "-";
     const auto baseline = [](const char* method, const char* sampler) {
-      return Expected{
-          {"method", fmt::format("\"{}\"", method)}, {"baseline.sampler", fmt::format("\"{}\"", sampler)}, {"baseline.loss", "\"auto\""}};
+      return Expected{{"method", fmt::format("\"{}\"", method)},
+                      {"baseline.sampler", fmt::format("\"{}\"", sampler)},
+                      {"baseline.loss", "\"auto\""}};
     };
     expect(prefix + "lim", own + baseline("lim", "sde"));
     expect(prefix + "dlpm", own + levy + baseline("dlpm", "dlpm"));
     expect(prefix + "dlim", own + levy + baseline("dlpm", "dlim"));  // E.2: one network for both
-    expect(prefix + "tflow", own + baseline("tflow", "euler"));  // E.6: Euler for the baselines
+    expect(prefix + "tflow", own + baseline("tflow", "euler"));      // E.6: Euler for the baselines
   }
 }
 
 // Without preconditioning the network sees t x_1 + (1-t) x_0 and should give x_1 - x_0, whatever the clock.
 TEST(Published, PairsAreTheStraightLineAndItsVelocity) {
   for (const char* family : {"stable", "inverse-gamma", "deterministic"}) {
-    const RunConfig config = published("2d", {std::string("clock.family=") + family, "data.n=512", "train.epochs=1", "train.batch=512"});
+    const RunConfig config =
+        published("2d", {std::string("clock.family=") + family, "data.n=512", "train.epochs=1", "train.batch=512"});
     const Dataset data = load_dataset(config);
     Model model(config, data);
     std::vector<int64_t> index(512);
@@ -158,8 +162,8 @@ TEST(Published, PairsAreTheStraightLineAndItsVelocity) {
     const at::Tensor rows = data.rows.to(at::kFloat);
     const PairPlan plan = model.method().plan_pairs(Key(3), {rows, index, 0}, model.standardiser);
     const TrainingPairs pairs = Method::pairs(plan);
-    const float *x1 = rows.const_data_ptr<float>(), *x = pairs.x.const_data_ptr<float>(), *u = pairs.target.const_data_ptr<float>(),
-                *t = pairs.t.const_data_ptr<float>();
+    const float *x1 = rows.const_data_ptr<float>(), *x = pairs.x.const_data_ptr<float>(),
+                *u = pairs.target.const_data_ptr<float>(), *t = pairs.t.const_data_ptr<float>();
     const at::Tensor points = plan.points();
     const double* x0 = points.const_data_ptr<double>();
     double mean_time = 0;
