@@ -33,16 +33,26 @@ TEST(ChooseClock, HeavyDataGetASourceOfTheirIndex) {
   EXPECT_NO_THROW(make_clock(chosen.spec));
 }
 
-// All rows know the tail better than the largest alone, where a Student-t law fits them; where none does, they are not heard.
+// All rows know the tail better than the largest alone, where a Student-t law fits them; where none does, they are not heard. The test of
+// fit rejects its own law in one table of nine.
 TEST(ChooseClock, RowsThatFollowAStudentLawGetThatLaw) {
-  const at::Tensor student = source_rows(kStudent, 2000, 2, Key(6)), light = source_rows({}, 2000, 2, Key(6));
-  const Diagnosis heavy = diagnose(student);
-  const ChosenClock by_rows = suggest_clock(heavy, 20, student), by_tail = suggest_clock(heavy, 20);
-  EXPECT_EQ(by_rows.spec.family, "inverse-gamma");
-  EXPECT_EQ(by_rows.spec.grid, 20);
-  EXPECT_NEAR(by_rows.spec.parameters.at("nu"), 2, 0.3);  // five standard errors of the likelihood's estimate
-  EXPECT_NE(by_rows.explanation.find("that is known from all rows"), std::string::npos) << by_rows.explanation;
-  EXPECT_EQ(by_tail.explanation.find("that is known from all rows"), std::string::npos) << by_tail.explanation;
+  int by_rows = 0;
+  for (uint64_t k = 0; k < 8; ++k) {
+    const at::Tensor rows = source_rows(kStudent, 2000, 2, Key(6).child(k));
+    const Diagnosis heavy = diagnose(rows);
+    const ChosenClock chosen = suggest_clock(heavy, 20, rows), by_tail = suggest_clock(heavy, 20);
+    EXPECT_EQ(chosen.spec.family, "inverse-gamma");
+    EXPECT_EQ(chosen.spec.grid, 20);
+    EXPECT_EQ(by_tail.explanation.find("that is known from all rows"), std::string::npos) << by_tail.explanation;
+    if (chosen.explanation.find("that is known from all rows") == std::string::npos) {
+      EXPECT_EQ(chosen.explanation, by_tail.explanation);
+      continue;
+    }
+    ++by_rows;
+    EXPECT_NEAR(chosen.spec.parameters.at("nu"), 2, 0.5);  // five standard errors of the likelihood's estimate
+  }
+  EXPECT_GE(by_rows, 5);  // fewer in one of a hundred such tests
+  const at::Tensor light = source_rows({}, 2000, 2, Key(6));
   const Diagnosis normal = diagnose(light);
   EXPECT_EQ(suggest_clock(normal, 20, light).explanation, suggest_clock(normal, 20).explanation);
 }
