@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "htfm/train/trainer.h"
-#include "test/temporary_folder.h"
 
 namespace htfm {
 namespace {
@@ -34,17 +33,26 @@ TEST(ChooseClock, HeavyDataGetASourceOfTheirIndex) {
   EXPECT_NO_THROW(make_clock(chosen.spec));
 }
 
-// All rows know the tail better than the largest alone, where a Student-t law fits them; where none does, they are not
-// heard.
+// All rows know the tail better than the largest alone, where a Student-t law fits them; where none does, they are not heard. The test of
+// fit rejects its own law in one table of nine.
 TEST(ChooseClock, RowsThatFollowAStudentLawGetThatLaw) {
-  const at::Tensor student = source_rows(kStudent, 2000, 2, Key(6)), light = source_rows({}, 2000, 2, Key(6));
-  const Diagnosis heavy = diagnose(student);
-  const ChosenClock by_rows = suggest_clock(heavy, 20, student), by_tail = suggest_clock(heavy, 20);
-  EXPECT_EQ(by_rows.spec.family, "inverse-gamma");
-  EXPECT_EQ(by_rows.spec.grid, 20);
-  EXPECT_NEAR(by_rows.spec.parameters.at("nu"), 2, 0.3);  // five standard errors of the likelihood's estimate
-  EXPECT_NE(by_rows.explanation.find("that is known from all rows"), std::string::npos) << by_rows.explanation;
-  EXPECT_EQ(by_tail.explanation.find("that is known from all rows"), std::string::npos) << by_tail.explanation;
+  int by_rows = 0;
+  for (uint64_t k = 0; k < 8; ++k) {
+    const at::Tensor rows = source_rows(kStudent, 2000, 2, Key(6).child(k));
+    const Diagnosis heavy = diagnose(rows);
+    const ChosenClock chosen = suggest_clock(heavy, 20, rows), by_tail = suggest_clock(heavy, 20);
+    EXPECT_EQ(chosen.spec.family, "inverse-gamma");
+    EXPECT_EQ(chosen.spec.grid, 20);
+    EXPECT_EQ(by_tail.explanation.find("that is known from all rows"), std::string::npos) << by_tail.explanation;
+    if (chosen.explanation.find("that is known from all rows") == std::string::npos) {
+      EXPECT_EQ(chosen.explanation, by_tail.explanation);
+      continue;
+    }
+    ++by_rows;
+    EXPECT_NEAR(chosen.spec.parameters.at("nu"), 2, 0.5);  // five standard errors of the likelihood's estimate
+  }
+  EXPECT_GE(by_rows, 5);  // fewer in one of a hundred such tests
+  const at::Tensor light = source_rows({}, 2000, 2, Key(6));
   const Diagnosis normal = diagnose(light);
   EXPECT_EQ(suggest_clock(normal, 20, light).explanation, suggest_clock(normal, 20).explanation);
 }
@@ -68,10 +76,8 @@ TEST(ChooseClock, AFittedClockHasTheRadiiOfTheData) {
   const ChosenClock chosen = choose_clock({"fitted", {}, 10}, rows);
   EXPECT_NE(chosen.explanation.find("Pareto tail"), std::string::npos) << chosen.explanation;
   const std::vector<double> data = sorted_radii(rows), drawn = sorted_radii(source_rows(chosen.spec, n, 3, Key(5)));
-  // Quantiles of two samples of n differ by sqrt(2 p (1-p) / n) / (r density); for this law at most 0.012 relative up
-  // to 0.9, 0.07 at 0.99.
-  for (const auto& [p, bound] :
-       std::vector<std::pair<double, double>>{{0.1, 0.05}, {0.5, 0.05}, {0.9, 0.06}, {0.99, 0.28}}) {
+  // Quantiles of two samples of n differ by sqrt(2 p (1-p) / n) / (r density); for this law at most 0.012 relative up to 0.9, 0.07 at 0.99.
+  for (const auto& [p, bound] : std::vector<std::pair<double, double>>{{0.1, 0.05}, {0.5, 0.05}, {0.9, 0.06}, {0.99, 0.28}}) {
     const auto at = static_cast<size_t>(p * static_cast<double>(n));
     EXPECT_NEAR(std::log(drawn[at] / data[at]), 0, bound) << p;
   }
@@ -80,14 +86,12 @@ TEST(ChooseClock, AFittedClockHasTheRadiiOfTheData) {
 }
 
 RunConfig tiny(const std::string& family) {
-  return parse_config(
-      "[data]\nn = 4000\n[train]\nbatch = 256\nepochs = 1\ncheckpoint_steps = 8\n", "test",
-      {"clock.family=" + family, "coupling.kind=pool", "precondition.scale=clock", "coupling.pool=4096"});
+  return parse_config("[data]\nn = 4000\n[train]\nbatch = 256\nepochs = 1\ncheckpoint_steps = 8\n", "test",
+                      {"clock.family=" + family, "coupling.kind=pool", "precondition.scale=clock", "coupling.pool=4096"});
 }
 
 TEST(ModelClock, IsKeptInTheCheckpoint) {
-  const test::TemporaryFolder folder;
-  const std::string path = folder / "model.safetensors";
+  const std::string path = (std::filesystem::temp_directory_path() / fmt::format("htfm-clock-{}.safetensors", ::getpid())).string();
   for (const char* family : {"auto", "fitted", "deterministic"}) {
     const RunConfig config = tiny(family);
     const Model model(config, load_dataset(config));
@@ -102,12 +106,13 @@ TEST(ModelClock, IsKeptInTheCheckpoint) {
     EXPECT_EQ(again.clock_explanation(), model.clock_explanation());
     EXPECT_TRUE(config_differences(again.config(), config).empty());
   }
+  std::filesystem::remove(path);
 }
 
 TEST(ModelClock, ARunWithAChosenClockIsResumed) {
+  const std::string folder = (std::filesystem::temp_directory_path() / fmt::format("htfm-clock-run-{}", ::getpid())).string();
   for (const char* family : {"auto", "fitted"}) {
-    const test::TemporaryFolder place;
-    const std::string folder = place / "run";
+    std::filesystem::remove_all(folder);
     RunConfig config = tiny(family);
     const Model whole = train(config);
     train(config, {.folder = folder});
@@ -116,11 +121,12 @@ TEST(ModelClock, ARunWithAChosenClockIsResumed) {
     ASSERT_EQ(run.list().size(), 2u);
     std::filesystem::remove(run.list().back().path);
     std::string told;
-    const Model resumed = train(
-        config, {.folder = folder, .resume = true, .started = [&](const Model& m) { told = m.clock_explanation(); }});
+    const Model resumed =
+        train(config, {.folder = folder, .resume = true, .started = [&](const Model& m) { told = m.clock_explanation(); }});
     EXPECT_EQ(resumed.weights_hash(), whole.weights_hash()) << family;
     EXPECT_FALSE(told.empty());
   }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
