@@ -33,8 +33,8 @@ TEST(ChooseClock, HeavyDataGetASourceOfTheirIndex) {
   EXPECT_NO_THROW(make_clock(chosen.spec));
 }
 
-// All rows know the tail better than the largest alone, where a Student-t law fits them; where none does, they are not heard. The test of
-// fit rejects its own law in one table of nine.
+// All rows know the tail better than the largest alone, where a Student-t law fits them; where none does, they are not
+// heard. The test of fit rejects its own law in one table of nine.
 TEST(ChooseClock, RowsThatFollowAStudentLawGetThatLaw) {
   int by_rows = 0;
   for (uint64_t k = 0; k < 8; ++k) {
@@ -76,8 +76,10 @@ TEST(ChooseClock, AFittedClockHasTheRadiiOfTheData) {
   const ChosenClock chosen = choose_clock({"fitted", {}, 10}, rows);
   EXPECT_NE(chosen.explanation.find("Pareto tail"), std::string::npos) << chosen.explanation;
   const std::vector<double> data = sorted_radii(rows), drawn = sorted_radii(source_rows(chosen.spec, n, 3, Key(5)));
-  // Quantiles of two samples of n differ by sqrt(2 p (1-p) / n) / (r density); for this law at most 0.012 relative up to 0.9, 0.07 at 0.99.
-  for (const auto& [p, bound] : std::vector<std::pair<double, double>>{{0.1, 0.05}, {0.5, 0.05}, {0.9, 0.06}, {0.99, 0.28}}) {
+  // Quantiles of two samples of n differ by sqrt(2 p (1-p) / n) / (r density); for this law at most 0.012 relative up
+  // to 0.9, 0.07 at 0.99.
+  for (const auto& [p, bound] :
+       std::vector<std::pair<double, double>>{{0.1, 0.05}, {0.5, 0.05}, {0.9, 0.06}, {0.99, 0.28}}) {
     const auto at = static_cast<size_t>(p * static_cast<double>(n));
     EXPECT_NEAR(std::log(drawn[at] / data[at]), 0, bound) << p;
   }
@@ -86,12 +88,14 @@ TEST(ChooseClock, AFittedClockHasTheRadiiOfTheData) {
 }
 
 RunConfig tiny(const std::string& family) {
-  return parse_config("[data]\nn = 4000\n[train]\nbatch = 256\nepochs = 1\ncheckpoint_steps = 8\n", "test",
-                      {"clock.family=" + family, "coupling.kind=pool", "precondition.scale=clock", "coupling.pool=4096"});
+  return parse_config(
+      "[data]\nn = 4000\n[train]\nbatch = 256\nepochs = 1\ncheckpoint_steps = 8\n", "test",
+      {"clock.family=" + family, "coupling.kind=pool", "precondition.scale=clock", "coupling.pool=4096"});
 }
 
 TEST(ModelClock, IsKeptInTheCheckpoint) {
-  const std::string path = (std::filesystem::temp_directory_path() / fmt::format("htfm-clock-{}.safetensors", ::getpid())).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("htfm-clock-{}.safetensors", ::getpid())).string();
   for (const char* family : {"auto", "fitted", "deterministic"}) {
     const RunConfig config = tiny(family);
     const Model model(config, load_dataset(config));
@@ -110,7 +114,8 @@ TEST(ModelClock, IsKeptInTheCheckpoint) {
 }
 
 TEST(ModelClock, ARunWithAChosenClockIsResumed) {
-  const std::string folder = (std::filesystem::temp_directory_path() / fmt::format("htfm-clock-run-{}", ::getpid())).string();
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / fmt::format("htfm-clock-run-{}", ::getpid())).string();
   for (const char* family : {"auto", "fitted"}) {
     std::filesystem::remove_all(folder);
     RunConfig config = tiny(family);
@@ -121,8 +126,8 @@ TEST(ModelClock, ARunWithAChosenClockIsResumed) {
     ASSERT_EQ(run.list().size(), 2u);
     std::filesystem::remove(run.list().back().path);
     std::string told;
-    const Model resumed =
-        train(config, {.folder = folder, .resume = true, .started = [&](const Model& m) { told = m.clock_explanation(); }});
+    const Model resumed = train(
+        config, {.folder = folder, .resume = true, .started = [&](const Model& m) { told = m.clock_explanation(); }});
     EXPECT_EQ(resumed.weights_hash(), whole.weights_hash()) << family;
     EXPECT_FALSE(told.empty());
   }

@@ -1,4 +1,5 @@
-// Parts that a program registers: found by config, trained, sampled, kept by checkpoints. A program of its own, since they stay registered.
+// Parts that a program registers: found by config, trained, sampled, kept by checkpoints. A program of its own, since
+// they stay registered.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
