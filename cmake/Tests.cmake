@@ -48,3 +48,8 @@ foreach(file IN LISTS examples)
   add_test(NAME example_${name} COMMAND example_${name})
   set_tests_properties(example_${name} PROPERTIES TIMEOUT 300)
 endforeach()
+
+# The installed package, with the compilers that are there.
+add_test(NAME package COMMAND ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${CMAKE_SOURCE_DIR} "-DCOMPILERS=g++;clang++-14" -P
+                              ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
+set_tests_properties(package PROPERTIES TIMEOUT 900)

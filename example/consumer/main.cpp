@@ -1,4 +1,4 @@
-// A program of a user: from a table to a model, samples and a report, with the installed package.
+// A program of a user, with the installed package: what `htfm fit` does.
 #include <htfm/htfm.h>
 
 #include <iostream>
@@ -12,13 +12,15 @@ int main(int argc, char** argv) {
     htfm::TableFitOptions options;
     options.file.path = argv[1];
     options.folder = argv[2];
-    options.minutes = 0.2;
+    options.minutes = 0.1;
+    options.page = [](const htfm::TableFit& fit) { return htfm::fit_page(fit); };
     const htfm::TableFit fit = htfm::fit_table(options);
-    std::cout << "clock: " << fit.model.clock().describe() << "\n";
-    const htfm::SampleResult drawn = htfm::sample(fit.model, htfm::sample_options(fit.model.config()));
-    std::cout << drawn.samples.size(0) << " more samples, " << drawn.diverged << " diverged\n";
-  } catch (const htfm::Error& e) {
+    std::cout << "htfm " << HTFM_VERSION << ", " << fit.model.clock().describe() << "\n";
+    for (const std::string& sentence : htfm::comparison_sentences(fit)) std::cout << sentence << "\n";
+    std::cout << fit.samples.size(0) << " samples in " << fit.samples_file << ", report in " << fit.page_file << "\n";
+    return fit.diverged == 0 ? 0 : 1;
+  } catch (const htfm::InputError& e) {
     std::cerr << e.what() << "\n";
-    return 1;
+    return 2;
   }
 }

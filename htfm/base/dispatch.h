@@ -63,4 +63,4 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -25,4 +25,4 @@ class HTFM_PUBLIC InputError : public Error {
   using Error::Error;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

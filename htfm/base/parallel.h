@@ -21,4 +21,4 @@ void parallel_for(int64_t tasks, const std::function<void(int64_t)>& body);
 /// The same over ranges: body(begin, end) for consecutive ranges of at most `grain` items.
 void parallel_ranges(int64_t items, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

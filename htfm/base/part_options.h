@@ -52,4 +52,4 @@ PartOptions own_options(const std::vector<PartOption>& known, const PartOptions&
 /// InputError where a name is no name, or stands there twice. `what`: the kind of part.
 void check_options(const std::vector<PartOption>& options, std::string_view what, std::string_view part);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

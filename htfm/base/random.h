@@ -45,4 +45,4 @@ void fill_log_gamma_draw(Key key, double shape, uint64_t first, int64_t n, doubl
 /// A random permutation of 0..n-1.
 void fill_permutation(Key key, int64_t n, int64_t* out);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -94,4 +94,4 @@ class Registry {
   std::deque<Entry> entries_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -107,4 +107,4 @@ std::unique_ptr<Clock> make_clock(const ClockSpec& spec);
 /// + i only. Drawn on the areas' device.
 at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim, int64_t first = 0);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

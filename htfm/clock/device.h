@@ -31,4 +31,4 @@ struct ClockBackend {
 /// The backend of this machine; InputError where the CUDA library or a device is missing.
 const ClockBackend& cuda_clock_backend();
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -64,4 +64,4 @@ class PathFeature {
   std::string description_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

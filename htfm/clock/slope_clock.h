@@ -29,4 +29,4 @@ class SlopeClock : public Clock {
   std::vector<double> times_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

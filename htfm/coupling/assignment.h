@@ -23,4 +23,4 @@ Assignment assign_points(int64_t n, const double* x0, const double* x1, int64_t 
 /// The row of x0 that goes with each row of x1 in the cheapest pairing: a permutation.
 std::vector<int64_t> assign(int64_t n, const double* x0, const double* x1, int64_t dim, double p);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -61,4 +61,4 @@ double tail_slope(const Clock& clock, const MagnitudeLaw& sizes);
 /// The order of the values, smallest first; equal values in the order in which they stand.
 std::vector<int64_t> ascending_order(std::span<const double> values);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

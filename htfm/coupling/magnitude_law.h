@@ -56,4 +56,4 @@ class MagnitudeLaw {
   SizeTail tail_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -47,4 +47,4 @@ std::unique_ptr<SizeStatistic> make_size(const SizeSpec& spec, const at::Tensor&
 /// A user's own statistic.
 std::unique_ptr<SizeStatistic> make_size(std::function<double(std::span<const float> row)> statistic, int64_t dim);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -63,4 +63,4 @@ struct ColumnTransform {
   double place(double x) const;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

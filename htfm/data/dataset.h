@@ -60,4 +60,4 @@ Dataset image_dataset(const ImageSet& set);
 /// both in the rows' order.
 std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key key);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

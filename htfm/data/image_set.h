@@ -78,4 +78,4 @@ ByteImages to_bytes(const at::Tensor& images);
 /// Sets the hash from pixels and labels.
 void set_hash(ImageSet& set);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -31,4 +31,4 @@ std::span<const SyntheticInfo> synthetic_sets();
 /// n x dim points, float64.
 at::Tensor draw_synthetic(Key key, const SyntheticSpec& spec, int64_t n);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -62,4 +62,4 @@ class TableTransform {
       root_;  // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -13,4 +13,4 @@ namespace htfm HTFM_PUBLIC {
 /// networks a CUDA device where there is one. InputError where cuda is asked for and missing, or for another name.
 at::Device choose_device(const std::string& asked, const std::string& network_kind);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

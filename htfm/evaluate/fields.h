@@ -57,4 +57,4 @@ struct ScoredFieldRun {
 ScoredFieldRun score_field_run(const Model& model, const SampleOptions& options, const std::string& scratch,
                                const FieldEvaluationOptions& evaluation = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

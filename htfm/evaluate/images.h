@@ -56,4 +56,4 @@ ImageEvaluation evaluate_images(const ImageReference& real, const SampledImages&
 /// The nearest real image of each sample, and how far it is.
 Nearest nearest_images(const ImageReference& real, const SampledImages& samples);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

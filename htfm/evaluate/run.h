@@ -35,4 +35,4 @@ struct ScoredRun {
 ScoredRun score_run(Model model, const SampleOptions& options, const RunReference& reference,
                     const std::string& run_folder = "");
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

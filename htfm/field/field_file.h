@@ -17,4 +17,4 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
 /// .nc4).
 std::vector<std::string> list_field_files(const std::vector<std::string>& files_and_folders);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

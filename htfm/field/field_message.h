@@ -58,4 +58,4 @@ using FieldVisitor = std::function<void(const FieldMessage&)>;
 /// What a file holds, a few of them by name: the end of a message.
 std::string found_text(const std::vector<std::string>& found);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

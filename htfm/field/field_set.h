@@ -40,4 +40,4 @@ FieldSet open_field_set(const std::string& path);
 /// Whether a file says that it is one.
 bool is_field_set(const std::string& path);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

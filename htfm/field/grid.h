@@ -47,4 +47,4 @@ struct Grid {
   void check(const Window& window, const std::string& file) const;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -53,4 +53,4 @@ struct PrepareSummary {
 PrepareSummary prepare_fields(const std::vector<std::string>& files, const PrepareSpec& spec, const std::string& output,
                               const std::function<void(int64_t done)>& report = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

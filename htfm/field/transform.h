@@ -43,4 +43,4 @@ struct FieldTransform {
   double dry(double u) const;  ///< what a dry value becomes, in the field's own unit; u uniform
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

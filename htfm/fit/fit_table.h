@@ -76,4 +76,4 @@ std::vector<std::string> comparison_sentences(const TableFit& fit);
 /// The result in numbers, as one JSON object: what fit.json holds.
 std::string fit_json(const TableFit& fit);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -33,4 +33,4 @@ TablePlan plan_table(const RunConfig& base, const Dataset& table, const std::vec
 /// and the clock.
 std::vector<std::string> plan_sentences(const TablePlan& plan);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -55,4 +55,4 @@ std::string format_csv(const at::Tensor& values, const std::vector<std::string>&
 std::vector<int64_t> choose_columns(const ColumnChoice& choice, const std::vector<std::string>& names, int64_t count,
                                     const std::string& path);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

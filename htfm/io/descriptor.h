@@ -58,4 +58,4 @@ class Appender {
   bool torn_ = false;  // part of a piece stands after them
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

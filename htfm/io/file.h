@@ -81,4 +81,4 @@ void atomic_write(const std::string& path, std::string_view bytes);
 /// number.
 int remove_temporaries(const std::string& folder);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

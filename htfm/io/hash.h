@@ -33,4 +33,4 @@ class Xxh64 {
 /// CRC-32C (Castagnoli).
 uint32_t crc32c(std::string_view bytes);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -54,4 +54,4 @@ void check_finite(const at::Tensor& tensor, const std::string& path, const std::
 /// InputError unless the tensor is a matrix n x d with at least one row and one column.
 void check_matrix(const at::Tensor& tensor, const std::string& path);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -17,4 +17,4 @@ std::string parquet_python();
 /// InputError where it cannot be run, has no pyarrow, or where the file is no Parquet.
 std::string parquet_as_csv(const std::string& path, const std::string& python = "");
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

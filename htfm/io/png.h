@@ -21,4 +21,4 @@ void write_png(const std::string& path, const at::Tensor& image);
 /// The same as bytes.
 std::string format_png(const at::Tensor& image);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -12,4 +12,4 @@ namespace htfm HTFM_PUBLIC {
 /// file (float64), with its column names where the file has them. InputError for any other extension, shape or content.
 Table read_table(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

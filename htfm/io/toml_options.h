@@ -12,4 +12,4 @@ namespace htfm HTFM_PUBLIC {
 /// Keys in the file's order, each with one value, or those of an array. InputError names file and line.
 std::vector<std::pair<std::string, std::vector<std::string>>> read_toml_options(const std::string& path);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -54,4 +54,4 @@ class Baseline : public Method {
   LossSpec loss_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

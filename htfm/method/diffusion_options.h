@@ -17,4 +17,4 @@ struct DiffusionOptions {
                            ///< increment is a jump
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

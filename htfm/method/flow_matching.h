@@ -150,4 +150,4 @@ class FlowMatching final : public Method {
   Scales ordinary_, largest_;  // of a clock of unit scale, and of the largest one that the network is shown
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -129,4 +129,4 @@ class Method {
   DataScale data_scale_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -22,4 +22,4 @@ std::span<const MethodInfo> methods();
 std::unique_ptr<Method> make_method(const std::string& name, const FlowMatchingSpec& flow, const MethodOptions& options,
                                     DataScale data_scale = DataScale());
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -73,4 +73,4 @@ class HostStates final : public States {
   std::vector<double*> registers_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -37,4 +37,4 @@ struct ClassCoverage {
 std::vector<ClassCoverage> class_coverage(const FeatureNeighbours& neighbours, const at::Tensor& labels,
                                           int64_t classes);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

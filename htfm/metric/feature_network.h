@@ -43,4 +43,4 @@ class FeatureNetwork {
   std::string path_, name_, hash_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

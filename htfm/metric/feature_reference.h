@@ -30,4 +30,4 @@ FeatureReference load_reference(const std::string& path, const std::string& data
 FeatureReference cached_reference(const FeatureNetwork& network, const at::Tensor& images, const std::string& data_hash,
                                   const std::string& cache, int64_t batch = 500);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

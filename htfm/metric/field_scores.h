@@ -43,4 +43,4 @@ struct FieldScores {
 /// the number of fields, but for their maxima and the largest values.
 FieldScores field_scores(const FieldStream& real, const FieldStream& fake, const FieldScoreOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -67,4 +67,4 @@ void collect_tail(const FieldStream& stream, float floor, FieldSummary& summary)
 /// over the modes of a ring, of fields less their mean under a Hann window. m x (min(h, w) / 2) float64.
 at::Tensor radial_spectrum(const at::Tensor& fields);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -53,4 +53,4 @@ struct FrechetDistance {
 };
 FrechetDistance frechet_distance(const FeatureMoments& a, const FeatureMoments& b);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -23,4 +23,4 @@ struct ImageScores {
 ImageScores image_scores(const FeatureReference& reference, const at::Tensor& fake, const at::Tensor& labels = {},
                          int64_t classes = 0, int k = 3);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

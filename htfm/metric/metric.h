@@ -79,4 +79,4 @@ void register_metric(OwnMetric metric);
 MetricReport compute_metrics(const std::vector<std::string>& names, const at::Tensor& real, const at::Tensor& fake,
                              const MetricOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

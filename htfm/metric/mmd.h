@@ -25,4 +25,4 @@ struct MmdScore {
 MmdScore mmd(const at::Tensor& real, const at::Tensor& fake, const MmdOptions& options = {});
 MmdScore mmd(const Points& real, const Points& fake, const MmdOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

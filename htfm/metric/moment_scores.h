@@ -32,4 +32,4 @@ struct MomentScores {
 /// The largest rows are drawn anew one by one, the sums over the many others as normal variables with their covariance.
 MomentScores moment_scores(const Points& real, const Points& fake, const BootstrapOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -34,4 +34,4 @@ PrdScore f1_prd(const Points& real, const Points& fake, const PrdOptions& option
 /// The score of two histograms over the same bins, each summing to 1: the curve at `angles` slopes and its F values.
 PrdScore prd_of_histograms(const std::vector<double>& real, const std::vector<double>& fake, int64_t angles = 201);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -21,4 +21,4 @@ KnnScore f1_knn(const Points& real, const Points& fake, int k = 10);
 /// Harmonic mean of precision and recall; 0 when both are 0.
 double harmonic_mean(double precision, double recall);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -59,4 +59,4 @@ class QuantileYardstick {
 /// Mean of the numbers that are finite; NaN where none is.
 double finite_mean(std::span<const double> values);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -35,4 +35,4 @@ struct TailDependence {
 
 TailDependence tail_dependence(const Points& real, const Points& fake, const TailDependenceOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -59,4 +59,4 @@ struct TailScores {
 TailScores tail_scores(const Points& real, const Points& fake, const TailScoreOptions& options = {});
 TailScores tail_scores(const at::Tensor& real, const at::Tensor& fake, const TailScoreOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -34,4 +34,4 @@ struct TailScore {
 TailScore tails(const at::Tensor& real, const at::Tensor& fake, const TailOptions& options = {});
 TailScore tails(const Points& real, const Points& fake, const TailOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -31,4 +31,4 @@ struct SlicedScore {
 SlicedScore w1_sliced(const at::Tensor& real, const at::Tensor& fake, const SlicedOptions& options = {});
 SlicedScore w1_sliced(const Points& real, const Points& fake, const SlicedOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

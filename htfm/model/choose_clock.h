@@ -26,4 +26,4 @@ ChosenClock choose_clock(const ClockSpec& asked, const at::Tensor& rows);
 /// them say how heavy the tail is, and the source is that law; elsewhere the largest rows decide.
 ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid = 200, const at::Tensor& rows = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

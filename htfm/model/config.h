@@ -127,4 +127,4 @@ std::vector<std::string> config_differences(const RunConfig& a, const RunConfig&
 /// Whether a resumed run may change this key: it does not touch what is computed.
 bool may_change_on_resume(const std::string& key);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -32,4 +32,4 @@ std::string variant_name(const ClockSpec& clock, const std::string& method = "ht
 /// The resolved configuration, a key and its value each; keys without a value are left out.
 std::vector<std::pair<std::string, std::string>> configuration_entries(const RunConfig& config);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -16,4 +16,4 @@ struct LossRecord {
 /// What the log of a run folder says of its losses; nothing where there is no log.
 LossRecord read_losses(const std::string& run_folder);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

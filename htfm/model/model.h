@@ -115,4 +115,4 @@ class Model {
   std::string data_hash_, data_origin_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -61,4 +61,4 @@ class FolderLock {
 /// A checkpoint file as the user names it: the file itself, or a run folder for its newest one.
 std::string resolve_checkpoint(const std::string& run_or_file);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -141,4 +141,4 @@ class ImageOps {
 /// Float32 on the CPU: the reference.
 std::unique_ptr<ImageOps> make_cpu_image_ops();
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

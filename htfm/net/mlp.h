@@ -22,4 +22,4 @@ struct MlpOptions {
 /// Builds the network; InputError where the sizes do not fit.
 std::unique_ptr<Network> make_mlp(const MlpOptions& options);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -43,4 +43,4 @@ class ModuleNetwork : public Network {
   int64_t dim_, feature_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -71,4 +71,4 @@ class Network {
   ParameterLayout layout_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -55,4 +55,4 @@ void register_network(NetworkInfo network);
 /// The network that context.config names; its options are read from the config.
 std::unique_ptr<Network> make_network(NetworkContext context);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

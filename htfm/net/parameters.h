@@ -47,4 +47,4 @@ struct Linear {
                     bool zero = false);
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -21,4 +21,4 @@ bool torchscript_trusted();
 /// not trusted, is another than a checkpoint names, or does not fit.
 std::unique_ptr<Network> make_torchscript(const NetworkContext& context);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -100,4 +100,4 @@ struct UNetLayers {
 /// Builds the network, on the CPU; InputError where the sizes do not fit.
 std::unique_ptr<Network> make_unet(const UNetOptions& options);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

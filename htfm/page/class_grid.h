@@ -12,4 +12,4 @@ namespace htfm HTFM_PUBLIC {
 at::Tensor class_grid(const ImageReference& real, const SampledImages& samples, const Nearest& nearest, int64_t rows,
                       const report::GridStyle& style = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -17,4 +17,4 @@ at::Tensor field_example_maps(const FieldEvaluation& evaluation);
 std::string field_page(const std::string& title, const FieldEvaluation& evaluation,
                        const report::KeyValues& provenance = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -12,4 +12,4 @@ namespace htfm HTFM_PUBLIC {
 /// The page as HTML. `origin`: what it says first of its making, such as the command and the program's version.
 std::string fit_page(const TableFit& fit, const report::KeyValues& origin = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

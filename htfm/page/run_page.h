@@ -18,4 +18,4 @@ struct RunPageText {
 /// Samples, scores, tails, clocks, losses and configuration; there must be at least one run.
 std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -19,4 +19,4 @@ std::string tail_page(const std::string& name, const Dataset& data, const Diagno
 /// The verdicts as tables, and for the radius and the first `columns` columns the plots behind them: a part of a page.
 void add_tail_sections(report::Page& page, const Diagnosis& diagnosis, int64_t columns = 12);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -14,4 +14,4 @@ std::string diagnosis_text(const Diagnosis& diagnosis);
 /// The diagnosis as one JSON object: verdicts, indices with intervals (null: no power law), thresholds, return levels.
 std::string diagnosis_json(const Diagnosis& diagnosis);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

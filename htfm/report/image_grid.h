@@ -29,4 +29,4 @@ std::vector<std::vector<int64_t>> class_columns(const at::Tensor& classes_of_sam
                                                 int64_t classes, int64_t rows);
 
 }  // namespace report
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

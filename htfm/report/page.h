@@ -62,4 +62,4 @@ class Page {
 };
 
 }  // namespace report
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -69,4 +69,4 @@ struct Axis {
 Axis make_axis(const AxisOptions& options, Extent extent, double length, bool horizontal, double padding = 0.04);
 
 }  // namespace report
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -37,4 +37,4 @@ std::string page_style();
 std::string standalone_style();
 
 }  // namespace report
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

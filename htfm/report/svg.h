@@ -155,4 +155,4 @@ void draw_head(Canvas& canvas, double width, const std::string& title, const std
 Box data_area(const Box& outer, const AxisOptions& x, const Axis& y);
 
 }  // namespace report
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

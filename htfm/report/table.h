@@ -63,4 +63,4 @@ struct Table {
 };
 
 }  // namespace report
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -37,4 +37,4 @@ double text_width(std::string_view text, double font_size);
 std::string shortened(std::string_view text, double font_size, double width);
 
 }  // namespace report
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -11,4 +11,4 @@ namespace htfm HTFM_PUBLIC {
 /// the model is not one of fields.
 SampleResult sample_fields(const Model& model, const SampleOptions& options, const std::string& path);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -49,4 +49,4 @@ SampleOptions sample_options(const RunConfig& config);
 /// Draws samples. Sample i depends on seed, weights and solver, not on the number of threads.
 SampleResult sample(const Model& model, const SampleOptions& options);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -47,4 +47,4 @@ std::span<const SolverInfo> solvers();
 /// By name; InputError for an unknown one.
 const SolverInfo& find_solver(const std::string& name);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

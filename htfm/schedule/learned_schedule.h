@@ -57,4 +57,4 @@ class LearnedSchedule final : public Schedule {
   std::vector<double> theta_, v_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

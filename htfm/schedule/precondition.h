@@ -56,4 +56,4 @@ std::span<const double> scale_levels();
 DataScale fit_data_scale(std::span<const double> area, std::span<const double> distance, int64_t dim,
                          double tail_slope = 0);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

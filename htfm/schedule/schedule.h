@@ -71,4 +71,4 @@ EntryList<ScheduleInfo> schedules();
 void register_schedule(ScheduleInfo schedule);
 std::unique_ptr<Schedule> make_schedule(const ScheduleSpec& spec);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

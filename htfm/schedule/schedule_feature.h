@@ -36,4 +36,4 @@ class ScheduleFeature {
   std::vector<int> clock_letters_;  // of the words
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

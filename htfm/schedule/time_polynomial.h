@@ -54,4 +54,4 @@ CoefficientCurve parse_curve(const std::string& key, const std::string& text);
 /// From "0 1": coefficients from the constant up.
 TimePolynomial parse_polynomial(const std::string& key, const std::string& text);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

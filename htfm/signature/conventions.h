@@ -50,4 +50,4 @@ at::Tensor apply_convention(const at::Tensor& paths, Convention convention, bool
 /// The time grid that augment_time uses, as double: i / (points - 1), or `times` after a check that it increases.
 std::vector<double> time_grid(int64_t points, const at::Tensor& times = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

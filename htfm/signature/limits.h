@@ -8,4 +8,4 @@ namespace htfm HTFM_PUBLIC {
 inline constexpr int kMaxChannels = 8;
 inline constexpr int kMaxDepth = 6;
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -56,4 +56,4 @@ class LyndonBasis {
   mutable Rows rows_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

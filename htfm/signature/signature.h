@@ -40,4 +40,4 @@ at::Tensor logsignature(const at::Tensor& paths, int depth, LogBasis basis, cons
 /// Chen's identity: the signatures of the concatenated paths, from those of the first and of the second ones.
 at::Tensor chen(const at::Tensor& first, const at::Tensor& second, int channels, int depth);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -44,4 +44,4 @@ class RunningStandardiser {
   std::vector<double> mean_, m2_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

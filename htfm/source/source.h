@@ -53,4 +53,4 @@ class SourceSampler {
   SourceCovariance covariance_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -60,4 +60,4 @@ struct SourceCovarianceInfo {
 };
 std::span<const SourceCovarianceInfo> source_covariances();
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

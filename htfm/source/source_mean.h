@@ -50,4 +50,4 @@ struct SkewedSource {
 };
 std::span<const SkewedSource> skewed_sources();
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

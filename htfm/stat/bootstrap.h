@@ -65,4 +65,4 @@ class TopDraws {
   std::vector<int32_t> ranks_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -81,4 +81,4 @@ Interval gpd_quantile_interval(std::span<const double> sorted, const GpdFit& fit
 /// Twice the log-likelihood lost by fixing the shape, with the sign of fit.shape - shape.
 double gpd_signed_deviance(std::span<const double> sorted, const GpdFit& fit, double shape);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

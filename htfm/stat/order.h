@@ -29,4 +29,4 @@ struct SurvivalCurve {
 };
 SurvivalCurve survival_curve(std::span<const double> sorted, int64_t points);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -50,4 +50,4 @@ double distance(const T* x, const std::vector<double>& centre) {
 /// Distances of the points from a centre.
 std::vector<double> distances_from(const Points& points, const std::vector<double>& center);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -35,4 +35,4 @@ struct Skewness {
 Skewness find_skewness(std::span<const double> sorted, const TailChoice& above, const TailChoice& below, double level,
                        double chance);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -61,4 +61,4 @@ double gpd_distance(std::span<const double> sorted, const GpdFit& fit);
 /// the law right.
 double gpd_p_value(std::span<const double> sorted, const GpdFit& fit);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

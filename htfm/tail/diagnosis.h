@@ -72,4 +72,4 @@ TailReport diagnose_tail(std::string name, std::span<const double> sorted, const
 Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names = {},
                    const DiagnosisOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -32,4 +32,4 @@ struct TailLevel {
   static TailLevel from_numbers(const double* v);
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

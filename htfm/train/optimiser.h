@@ -34,4 +34,4 @@ class Optimiser {
   std::vector<float> decay_;
 };
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

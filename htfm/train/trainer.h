@@ -43,4 +43,4 @@ Model train(const RunConfig& config, const Dataset& data, const TrainOptions& op
 /// The same with the state that training ended in.
 Training run_training(const RunConfig& config, const Dataset& data, const TrainOptions& options = {});
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

@@ -30,4 +30,4 @@ struct Training {
 void save_checkpoint(const std::string& path, const Model& model, const TrainingState& state);
 Training load_checkpoint(const std::string& path);
 
-}  // namespace HTFM_PUBLIC
+}  // namespace htfm

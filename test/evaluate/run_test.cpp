@@ -26,9 +26,9 @@ TEST(ScoreRun, HasTheSamplesTheirScoresAndTheLosses) {
   EXPECT_FALSE(r.options.report) << "what it refers to may be gone";
   EXPECT_TRUE(r.sampled.samples.equal(samples));
   EXPECT_EQ(r.scores["f1_prd"], compute_metrics({"f1_prd"}, reference.data.rows, samples)["f1_prd"]);
-  EXPECT_EQ(r.losses.size(), static_cast<size_t>(r.model.step));
-  EXPECT_TRUE(read_losses(folder / "none").empty());
-  EXPECT_TRUE(read_losses("").empty());
+  EXPECT_EQ(r.losses.step.size(), static_cast<size_t>(r.model.step));
+  EXPECT_TRUE(read_losses(folder / "none").step.empty());
+  EXPECT_TRUE(read_losses("").step.empty());
 }
 
 TEST(RunReference, OfASyntheticLawIsNeverSeenInTraining) {

@@ -27,7 +27,7 @@ inline FieldSet small_field_set() {
   set.transform.threshold = 0.25;
   set.transform.mean = {1.6}, set.transform.deviation = {2.1};
   set.channels = {"rain"}, set.units = {"mm/h"};
-  set.provenance = nlohmann::json::object();
+  set.provenance = "{}";
   return set;
 }
 
