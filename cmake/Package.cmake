@@ -1,4 +1,5 @@
 # What `cmake --install` puts where: headers, library, program, modules that are loaded, configurations, licence; find_package and pkg-config.
+set(CMAKE_INSTALL_LIBDIR lib CACHE PATH "Where libraries go") # modules are looked for in ../lib/htfm
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -44,5 +45,6 @@ configure_package_config_file(cmake/htfmConfig.cmake.in htfmConfig.cmake INSTALL
 # Until 1.0 a minor version may change interfaces.
 write_basic_package_version_file(htfmConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/htfmConfig.cmake ${CMAKE_BINARY_DIR}/htfmConfigVersion.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/htfm)
+file(RELATIVE_PATH HTFM_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/htfm.pc.in htfm.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/htfm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
