@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 TESTS = ctest --preset $(1) --parallel $(JOBS) $(ARGS)
 
-.PHONY: build demo test test-gpu bench debug asan tsan format format-check tidy setup clean help
+.PHONY: install wheel build demo test test-gpu bench debug asan tsan fuzz format format-check tidy setup clean help
 .DEFAULT_GOAL := build
 
 help:         ## what can be made
@@ -11,7 +11,9 @@ help:         ## what can be made
 setup:        ## install what is missing: system packages, and torch once a user
 	@script/setup
 
-build: setup  ## build the program at build/htfm, and the tests
+build: setup  ## build the program at build/htfm, the Python package at build/python, and the tests
+	@script/packages python
+	@script/venv python >/dev/null
 	@script/build release
 
 demo: setup   ## build, then run the demonstration (ARGS="-o DIR")
@@ -20,6 +22,13 @@ demo: setup   ## build, then run the demonstration (ARGS="-o DIR")
 
 test: build   ## build, then run all tests (ARGS="-R clock")
 	@$(call TESTS,release)
+
+install: setup ## build, then install headers, library, programs and configurations (PREFIX=DIR, /usr/local where not given)
+	@script/build release
+	@cmake --install build $(if $(PREFIX),--prefix $(PREFIX)) >/dev/null
+
+wheel: setup  ## build the Python wheel (in build-wheel/dist), and try it in a fresh environment
+	@script/wheel
 
 test-gpu: build ## build, then run the tests that need a CUDA device
 	@for test in build/*_test; do HTFM_REQUIRE_CUDA=1 $$test --gtest_filter='*Device*' $(ARGS) || failed=1; done; test -z "$$failed"
@@ -39,6 +48,10 @@ asan: setup   ## build and test under the address and undefined-behaviour saniti
 tsan: setup   ## build and test under the thread sanitizer
 	@script/build tsan
 	@$(call TESTS,tsan)
+
+fuzz: setup   ## build the fuzzers with clang and run each for SECONDS (30), or only NAME
+	@script/packages fuzz
+	@script/fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(NAME)
 
 format:       ## put our files into the form of .clang-format
 	@script/packages format

@@ -11,14 +11,18 @@ void add_source(CLI::App& app);
 void add_signature(CLI::App& app);
 void add_data(CLI::App& app);
 void add_prepare(CLI::App& app);
+void add_export(CLI::App& app);
 void add_train(CLI::App& app);
 void add_sample(CLI::App& app);
+void add_sweep(CLI::App& app);
+void add_compare(CLI::App& app);
 void add_fit(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_tails(CLI::App& app);
 void add_grid(CLI::App& app);
 void add_report(CLI::App& app);
 void add_info(CLI::App& app);
+void add_completion(CLI::App& app);
 /// A command of htfm-experiment.
 void add_companion(CLI::App& app, const std::string& name, const std::string& summary);
 

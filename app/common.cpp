@@ -2,16 +2,21 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
+#include "app/processes.h"
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/device/choose_device.h"
+#include "htfm/io/file.h"
 #include "htfm/net/torchscript.h"
 #include "htfm/version.h"
 
@@ -22,8 +27,28 @@ void Common::add(CLI::App& command, bool with_json) {
       ->check(not_negative())
       ->each([this](const std::string&) { seed_given = true; });
   command.add_option("--device", device, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
-  command.add_option("--threads", threads, "Threads to use; 0: one for each core")->check(between(0, 4096));
+  command.add_option("--threads", threads, "Threads to use; 0: one for each core")
+      ->check(between(0, 4.0 * std::max(1u, std::thread::hardware_concurrency())));
   if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
+}
+
+void Common::add_comm(CLI::App& command) {
+  comm = "auto";
+  command
+      .add_option(
+          "--comm", comm,
+          "Several processes: auto (what mpirun, srun or torchrun has started), none, mpi, nccl (doc/scaling.md)")
+      ->check(CLI::IsMember({"auto", "none", "mpi", "nccl"}));
+  command.add_flag("--share-device", share_device, "Let several processes use one CUDA device (with mpi, for tests)");
+}
+
+at::Device Common::device_for(const std::string& network_kind) const {
+  const at::Device chosen = choose_device(device, network_kind);
+  if (!processes()) return chosen;
+  if (nccl && !chosen.is_cuda()) throw InputError("[--comm] expected mpi for a network that runs on the CPU, got nccl");
+  if (nccl && share_device)
+    throw InputError("[--share-device] expected --comm mpi: NCCL wants a device for each process");
+  return chosen.is_cuda() ? local_device(*processes(), share_device) : chosen;
 }
 
 void add_trust(CLI::App& command) {
@@ -35,6 +60,12 @@ void add_trust(CLI::App& command) {
 void Common::apply(bool cuda) {
   if (device == "cuda" && !cuda)
     throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
+  if (comm.empty()) {
+    expect_one_process();
+  } else {
+    nccl = start_processes(comm).nccl;
+    if (processes() && threads == 0) threads = default_threads();
+  }
   set_thread_count(threads);
   if (threads > 0) at::set_num_threads(threads);  // feature networks run in LibTorch's own threads
 }
@@ -44,13 +75,17 @@ void ClockChoice::add(CLI::App& command, bool required) {
   for (const ClockFamily& f : clock_families()) names.push_back(f.name);
   family = command.add_option("--family", spec.family, "Family of the clock")->check(CLI::IsMember(names));
   if (required) family->required();
+  std::vector<CLI::Option*> own{family};
   for (const ClockFamily& f : clock_families())
     for (const ClockParameter& p : f.parameters)
       if (!command.get_option_no_throw("--" + p.name))
-        command.add_option_function<double>(
-            "--" + p.name, [this, name = p.name](double v) { given[name] = v; }, p.meaning + " (" + f.name + ")");
-  command.add_option("--grid", spec.grid, "Steps of the grid on [0,1]")->capture_default_str();
-  command.add_option("--scale", spec.scale, "What the source is multiplied by")->capture_default_str();
+        own.push_back(command.add_option_function<double>(
+            "--" + p.name, [this, name = p.name](double v) { given[name] = v; }, p.meaning + " (" + f.name + ")"));
+  own.push_back(grid = command.add_option("--grid", spec.grid, "Steps of the grid on [0,1]")->capture_default_str());
+  own.push_back(
+      scale = command.add_option("--scale", spec.scale, "What the source is multiplied by")->capture_default_str());
+  if (!required)
+    for (CLI::Option* option : own) option->group("");
 }
 
 ClockSpec ClockChoice::get() const {
@@ -79,6 +114,23 @@ CLI::Validator not_negative() {
 CLI::Validator between(double least, double most) {
   return number(fmt::format("a number from {} to {}", least, most), fmt::format("from {} to {}", least, most),
                 [=](double v) { return v >= least && v <= most; });
+}
+
+CLI::Validator output_file(std::vector<std::string> endings) {
+  const auto check = [endings = std::move(endings)](const std::string& path) {
+    if (std::none_of(endings.begin(), endings.end(), [&](const std::string& end) { return path.ends_with(end); }))
+      throw InputError("[-o] expected a file that ends in {}, got '{}'", fmt::join(endings, " or "), path);
+    check_can_write(path);
+    return std::string();
+  };
+  return CLI::Validator(check, "");
+}
+CLI::Validator output_folder() {
+  const auto check = [](const std::string& path) {
+    check_can_make_folder(path);
+    return std::string();
+  };
+  return CLI::Validator(check, "");
 }
 
 CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& count, const std::string& help) {
@@ -122,6 +174,7 @@ void print_lines(const Json& figures, const std::string& indent) {
 }  // namespace
 
 void print_figures(const Common& common, const Json& figures) {
+  if (!speaks()) return;
   if (common.json)
     fmt::print("{}\n", figures.dump());
   else
@@ -139,6 +192,14 @@ void add_values(Json& figures, const std::vector<MetricValue>& values, bool json
   }
 }
 
+namespace {
+// A full disk behind standard error must not end the work: fmt would throw.
+void put(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+}  // namespace
+
 StatusLine::StatusLine(std::string prefix) : prefix_(std::move(prefix)), terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 StatusLine::~StatusLine() {
@@ -146,18 +207,17 @@ StatusLine::~StatusLine() {
 }
 
 void StatusLine::show(const std::string& text, bool last) {
+  if (!speaks()) return;
   const auto now = std::chrono::steady_clock::now();
   if (!last && now < next_) return;
-  next_ = now + (terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000));
-  if (terminal_)
-    fmt::print(stderr, "\r\033[K{}{}", prefix_, text);
-  else
-    fmt::print(stderr, "{}{}\n", prefix_, text);
-  std::fflush(stderr);
+  next_ = now + (terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(2000));
+  put(terminal_ ? fmt::format("\r\033[K{}{}", prefix_, text) : fmt::format("{}{}\n", prefix_, text));
   shown_ = true;
 }
 
-void say(const std::string& text) { fmt::print(stderr, "{}\n", text); }
+void say(const std::string& text) {
+  if (speaks()) put(text + "\n");
+}
 
 void make_folder(const std::string& path) {
   std::error_code error;

@@ -22,12 +22,19 @@ struct Common {
   std::string device = "auto";
   int threads = 0;
   bool json = false;
+  std::string comm = {};  ///< where several processes can carry the command out; empty: one alone
+  bool nccl = false;      ///< devices add up by NCCL
+  bool share_device = false;
 
   /// Adds --seed, --device, --threads and, where the command prints figures, --json.
   void add(CLI::App& command, bool with_json = true);
+  /// Adds --comm to a command that several processes can carry out; before add().
+  void add_comm(CLI::App& command);
   /// Applies threads and checks the device; to be called first in a command. `cuda`: the command can use one.
   void apply(bool cuda = false);
   /// The device to draw on, where a command can use CUDA: auto is the CPU.
+  /// The device for a network of this kind; of several processes on a machine each has its own.
+  at::Device device_for(const std::string& network_kind) const;
   at::Device where() const { return device == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 
@@ -38,7 +45,8 @@ void add_trust(CLI::App& command);
 struct ClockChoice {
   ClockSpec spec;
   std::map<std::string, double> given;
-  CLI::Option* family = nullptr;
+  CLI::Option *family = nullptr, *grid = nullptr, *scale = nullptr;
+  /// Those of a command that draws; of one that only checks what it is told against a run they are not listed.
   void add(CLI::App& command, bool required);
   /// The specification, with the parameters that were given.
   ClockSpec get() const;
@@ -48,6 +56,12 @@ struct ClockChoice {
 CLI::Validator positive();
 CLI::Validator not_negative();
 CLI::Validator between(double least, double most);
+
+/// A file that a command writes at its end, named with one of these endings: refused before the work where it could not
+/// be written.
+CLI::Validator output_file(std::vector<std::string> endings);
+/// The same of a folder.
+CLI::Validator output_folder();
 
 /// Adds an option for a number of things, at least one: 24000, or 1e6 for short.
 CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& count, const std::string& help);

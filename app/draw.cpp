@@ -39,17 +39,17 @@ SourceCovariance read_covariance(const std::string& path, int64_t dim) {
 void write_array(const std::string& path, const at::Tensor& x) {
   if (path.ends_with(".csv"))
     write_csv(path, x);
-  else if (path.ends_with(".npy"))
-    write_npy(path, x);
   else
-    throw InputError("[-o] expected a file that ends in .npy or .csv, got '{}'", path);
+    write_npy(path, x);
 }
 
 Key key_of(const Common& common, const char* what) { return Key(static_cast<uint64_t>(common.seed)).child(what); }
 
 void add_count_and_output(CLI::App& command, DrawOptions& o) {
   add_count(command, "-n,--count", o.n, "How many")->required();
-  command.add_option("-o,--output", o.output, "File to write (.npy or .csv)")->required();
+  command.add_option("-o,--output", o.output, "File to write (.npy or .csv)")
+      ->required()
+      ->check(output_file({".npy", ".csv"}));
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void add_clock(CLI::App& app) {
   c->footer("Example: htfm clock --family stable --alpha 1.7 -n 1000 -o paths.npy --area area.npy");
   o->clock.add(*c, true);
   add_count_and_output(*c, *o);
-  c->add_option("--area", o->area, "File for the areas");
+  c->add_option("--area", o->area, "File for the areas")->check(output_file({".npy", ".csv"}));
   o->common.add(*c);
   c->callback([o] {
     o->common.apply(true);

@@ -41,7 +41,8 @@ void FieldEvalOptions::add(CLI::App& command) {
       ->check(between(2, 65535))
       ->capture_default_str();
   command.add_option("--maps", maps, "Fields: maps of real ones and of samples, to write (.png)");
-  command.add_option("--page", page, "Fields: page with scores, curves and maps, to write (.html)");
+  command.add_option("--page", page, "Fields: page with scores, curves and maps, to write (.html)")
+      ->check(output_file({".html"}));
   command.add_option("--shown", evaluation.shown, "Fields: maps of each set")
       ->check(between(1, 200))
       ->capture_default_str();
@@ -73,7 +74,9 @@ Json eval_fields(const std::string& real, const std::string& fake, const FieldEv
   if (!o.maps.empty()) write_png(o.maps, field_example_maps(scored)), j["maps"] = o.maps;
   if (!o.page.empty()) {
     const std::string command = fmt::format("htfm eval --real {} --fake {} --page {}", real, fake, o.page);
-    atomic_write(o.page, field_page("Fields of " + fake, scored, page_origin(command)));
+    atomic_write(o.page, field_page(fmt::format("{}{}: samples of {}", scored.channel,
+                                                scored.unit.empty() ? "" : fmt::format(" ({})", scored.unit), fake),
+                                    scored, page_origin(command)));
     j["page"] = o.page;
   }
   return j;

@@ -5,8 +5,11 @@
 #include <optional>
 
 #include "app/commands.h"
+#include "app/processes.h"
 #include "app/progress.h"
+#include "app/stop_signals.h"
 #include "app/table_file.h"
+#include "htfm/base/error.h"
 #include "htfm/fit/fit_table.h"
 #include "htfm/page/fit_page.h"
 
@@ -31,6 +34,7 @@ class FitStatus {
     };
     options.sampled = [this](const std::string& stage, int64_t done, int64_t n) {
       line(stage).show(fmt::format("{}/{} samples", done, n), done == n);
+      if (StopSignals::came()) throw Interrupted("stopped while {}", stage);
     };
   }
   void say_line(const std::string& sentence) { line_.reset(), say(sentence); }
@@ -48,13 +52,23 @@ void run_fit(FitCommand& c) {
   c.common.apply();
   TableFitOptions& o = c.options;
   o.file = c.file, o.seed = c.common.seed;
+  o.processes = {processes(), c.common.nccl};
   o.page = [&](const TableFit& fit) {
     return fit_page(
         fit, {{"command", fmt::format("htfm fit {} -o {}", o.file.path, o.folder)}, {"program", version_text()}});
   };
   FitStatus status;
   status.watch(o);
-  const TableFit fit = fit_table(o);
+  const StopSignals signals;
+  o.stop = StopSignals::came;
+  const TableFit fit = [&] {
+    try {
+      return fit_table(o);
+    } catch (const Interrupted& e) {
+      throw Interrupted("{}; the same command with --resume goes on", e.what());
+    }
+  }();
+  if (!speaks()) return;
   for (const std::string& sentence : comparison_sentences(fit)) status.say_line(sentence);
   print_figures(c.common, Json::parse(fit_json(fit)));
   status.say_line(fmt::format("Open {} in a browser; htfm sample {} -n 1e6 -o out.csv draws more.",
@@ -69,15 +83,19 @@ void add_fit(CLI::App& app) {
   CLI::App* c = app.add_subcommand("fit", "From a table to a model, samples and a report");
   c->footer("Example: htfm fit prices.csv --log-returns -o run    then htfm sample run -n 1e6 -o out.csv");
   command->file.add(*c);
-  c->add_option("-o,--output", o.folder, "Folder of the run")->required();
+  c->add_option("-o,--output", o.folder, "Folder of the run")->required()->check(output_folder());
   c->add_option("--holdout", o.holdout, "Share of the rows that the model is judged by")
       ->check(between(0.0, 0.9))
       ->capture_default_str();
-  c->add_option("--minutes", o.minutes, "Time to spend; 2 where not given")->check(positive());
+  c->add_option("--minutes", o.minutes,
+                "The most to spend; fewer steps are taken, and it is said, where they would take longer")
+      ->check(positive());
   add_count(*c, "--samples", o.samples, "Rows to draw into samples.csv (10000)");
   c->add_option("--set", o.settings, "key=value, on top of what is chosen; may be repeated")->allow_extra_args(false);
   c->add_flag("--resume", o.resume, "Go on with a run that was interrupted");
+  c->add_flag("!--no-refit", o.refit, "Give the model that was judged, trained without the held-out rows");
   c->add_flag("!--no-compare", o.compare, "Leave out the models that it is compared with");
+  command->common.add_comm(*c);
   command->common.add(*c);
   add_trust(*c);
   c->callback([command] { run_fit(*command); });

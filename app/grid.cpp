@@ -44,7 +44,7 @@ void add_grid(CLI::App& app) {
       "Example: htfm grid s.npy -o grid.png --columns 20\n"
       "         htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
   c->add_option("samples", o->samples, "Samples (.npy): rows or images, floats in [-1,1] or uint8")->required();
-  c->add_option("-o,--output", o->output, "File to write (.png)")->required();
+  c->add_option("-o,--output", o->output, "File to write (.png)")->required()->check(output_file({".png"}));
   c->add_option("--columns", o->columns, "Images a row")->check(between(1, 1000))->capture_default_str();
   c->add_option("--rows", o->rows, "Rows at the most")->check(between(1, 1000))->capture_default_str();
   c->add_option("--gap", o->style.gap, "White pixels between images")->check(between(0, 100))->capture_default_str();
@@ -60,7 +60,6 @@ void add_grid(CLI::App& app) {
   o->common.add(*c);
   c->callback([o] {
     o->common.apply(!o->reference.features.network.empty());
-    if (!o->output.ends_with(".png")) throw InputError("[-o] expected a file that ends in .png, got '{}'", o->output);
     if (o->reference.real.path.empty() != o->reference.features.network.empty())
       throw InputError("[--features] expected --real and --features together: they make one column a class");
     Json figures{{"samples", o->samples}, {"file", o->output}};

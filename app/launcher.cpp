@@ -13,7 +13,7 @@
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
     std::puts(HTFM_VERSION);
-    return 0;
+    return std::fflush(stdout) == 0 ? 0 : 1;
   }
   char self[PATH_MAX];
   const ssize_t n = ::readlink("/proc/self/exe", self, sizeof self - 1);

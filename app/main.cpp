@@ -11,15 +11,19 @@ int main(int argc, char** argv) {
     add_signature(app);
     add_data(app);
     add_prepare(app);
+    add_export(app);
     add_train(app);
+    add_sweep(app);
     add_sample(app);
     add_fit(app);
     add_eval(app);
+    add_compare(app);
     add_tails(app);
     add_grid(app);
     add_report(app);
     add_companion(app, "reproduce", "Reproduce a table or figure of the paper");
     add_info(app);
     add_companion(app, "bench", "Measure speed beside other packages");
+    add_completion(app);
   });
 }

@@ -1,9 +1,13 @@
-// htfm prepare: files of GRIB2 or NetCDF into one set of fields to train on.
+// htfm prepare: files of GRIB or NetCDF into one set of fields to train on.
 #include "htfm/field/prepare.h"
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cmath>
+
 #include "app/commands.h"
+#include "app/field_list.h"
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/io/toml_options.h"
@@ -16,12 +20,28 @@ struct PrepareOptions {
   std::vector<std::string> files;
   std::string output, config, recipe;
   std::vector<std::string> variables, codes;
-  std::string level_type, train, test, transform;
-  double level = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0, dry_depth = 0;
-  int64_t step = 0, tiles = 0;
+  std::string level_type, step, step_type, train, test, transform;
+  std::vector<std::string> plain;
+  bool expand_reduced = false, skip_damaged = false, resume = false;
+  double level = 0, interval = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0, dry_depth = 0;
+  int64_t tiles = 0, member = 0, sequence = 1;
   std::vector<int64_t> size, offset;
   std::vector<double> centre, box;
 };
+
+// A step of hours, or an interval: 6, 0-6.
+void choose_step(const std::string& text, FieldChoice& choice) {
+  const size_t dash = text.find('-');
+  const auto hours = [&](const std::string& part) {
+    int64_t v = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), v);
+    if (error != std::errc() || end != part.data() + part.size() || v < 0)
+      throw InputError("[--step] expected hours (6) or an interval of hours (0-6), got '{}'", text);
+    return v;
+  };
+  if (dash != std::string::npos) choice.step_from = hours(text.substr(0, dash));
+  choice.step = hours(dash == std::string::npos ? text : text.substr(dash + 1));
+}
 
 // What the recipe leaves open or the user changes.
 PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
@@ -37,7 +57,10 @@ PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
   for (FieldChoice& c : spec.channels) {
     if (given("--level-type")) c.level_type = o.level_type;
     if (given("--level")) c.level = o.level;
-    if (given("--step")) c.step = o.step;
+    if (given("--step")) choose_step(o.step, c);
+    if (given("--step-type")) c.step_type = o.step_type;
+    if (given("--member")) c.member = o.member;
+    c.expand_reduced = o.expand_reduced;
   }
   if (given("--offset") || given("--centre") || given("--box") || given("--tiles"))
     spec.offset.reset(), spec.centre.reset(), spec.box.reset(), spec.tiles = 0;
@@ -55,6 +78,9 @@ PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
   if (given("--threshold")) spec.transform.threshold = o.threshold > 0 ? std::optional(o.threshold) : std::nullopt;
   if (given("--dequantise")) spec.transform.quantum = o.dequantise;
   if (given("--dry-depth")) spec.transform.depth = o.dry_depth;
+  spec.plain = o.plain, spec.sequence = o.sequence;
+  spec.interval = std::llround(o.interval * 60);
+  spec.skip_damaged = o.skip_damaged, spec.resume = o.resume;
   return spec;
 }
 
@@ -75,7 +101,7 @@ void read_config(const std::string& path, CLI::App& command) {
 
 void add_prepare(CLI::App& app) {
   auto o = std::make_shared<PrepareOptions>();
-  CLI::App* c = app.add_subcommand("prepare", "Make a set of fields out of GRIB2 or NetCDF files");
+  CLI::App* c = app.add_subcommand("prepare", "Make a set of fields out of GRIB or NetCDF files");
   c->footer(
       "Example: htfm prepare hrrr/*.grib2 --recipe hrrr-vil -o vil.fields\n"
       "         htfm prepare mrms --recipe mrms --tiles 64 -o rain.fields\n"
@@ -87,12 +113,19 @@ void add_prepare(CLI::App& app) {
   std::string names;
   for (const Recipe& r : recipes()) names += fmt::format("{}{} ({})", names.empty() ? "" : "; ", r.name, r.summary);
   c->add_option("--recipe", o->recipe, "Settings by name, which the options below change: " + names);
-  c->add_option("--variable", o->variables, "GRIB short names or NetCDF variables, comma-separated: a channel each")
+  c->add_option(
+       "--variable", o->variables,
+       "GRIB short names or NetCDF variables, comma-separated: a channel each; none: what the first file holds")
       ->delimiter(',');
   c->add_option("--code", o->codes, "GRIB discipline/category/number, comma-separated: a channel each")->delimiter(',');
   c->add_option("--level-type", o->level_type, "GRIB type of level: ecCodes' name, or the number of code table 4.5");
   c->add_option("--level", o->level, "Value of the level");
-  c->add_option("--step", o->step, "GRIB: hours from the analysis")->check(not_negative());
+  c->add_option("--step", o->step, "Hours from the analysis (6), or an interval of them (0-6)");
+  c->add_option("--step-type", o->step_type, "GRIB: instant, accum, avg, max, min, ...");
+  c->add_option("--member", o->member, "One member of an ensemble; all where not given, each a field of its own")
+      ->check(not_negative());
+  c->add_flag("--expand-reduced", o->expand_reduced,
+              "GRIB: interpolate reduced grids along their rows to regular ones");
   c->add_option("--size", o->size, "Rows and columns of a window (one number: both)")
       ->delimiter(',')
       ->expected(1, 2)
@@ -112,12 +145,27 @@ void add_prepare(CLI::App& app) {
                 "Spread values over this step, dry ones below the threshold; 0: as they are");
   c->add_option("--dry-depth", o->dry_depth,
                 "Spread dry values so far down from the threshold; 0: by the threshold itself");
+  c->add_option("--plain", o->plain, "Channels that take neither transform nor threshold, by name, comma-separated")
+      ->delimiter(',');
+  c->add_option("--sequence", o->sequence, "So many times after each other as the channels of one field")
+      ->check(positive());
+  c->add_option("--interval", o->interval, "Minutes between them; the shortest between two times where not given")
+      ->check(positive());
+  c->add_flag("--skip-damaged", o->skip_damaged, "Leave files out that cannot be read, and name them");
+  c->add_flag("--resume", o->resume,
+              "Keep what is read in OUTPUT.partial until the set is written, and go on from there after a stop");
   o->common.add(*c);
   c->callback([o, c] {
     o->common.apply();
     if (!o->config.empty()) read_config(o->config, *c);
     const PrepareSpec spec = make_spec(*o, *c);
     const std::vector<std::string> files = list_field_files(o->files);
+    if (spec.channels.empty()) {
+      print_field_list(o->common, files.front(), false);
+      throw InputError(
+          "[variable] expected the variable to read (--variable or --code), got none: {} holds those above",
+          files.front());
+    }
     StatusLine line("prepare: ");
     const auto all = static_cast<int64_t>(files.size());
     const auto started = std::chrono::steady_clock::now();
@@ -125,6 +173,7 @@ void add_prepare(CLI::App& app) {
       if (std::chrono::steady_clock::now() - started > std::chrono::seconds(2))
         line.show(fmt::format("{} of {} files", done, all));
     });
+    for (const std::string& reason : s.skipped) say("skipped: " + reason);
     const FieldSet set = open_field_set(o->output);
     Json j{{"set", o->output},
            {"hash", set.hash},
@@ -132,6 +181,7 @@ void add_prepare(CLI::App& app) {
            {"shape", {set.fields.size(1), set.fields.size(2), set.fields.size(3)}},
            {"grid", Json::parse(set.provenance).at("grid")},
            {"files", s.files},
+           {"files_skipped", s.skipped.size()},
            {"frames", s.frames},
            {"windows", s.windows},
            {"windows_covered", s.covered},

@@ -1,17 +1,56 @@
 #include "app/program.h"
 
 #include <c10/util/Exception.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
+#include <stdexcept>
 
+#include "app/processes.h"
+#include "app/stop_signals.h"
+#include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
+#include "htfm/base/nearest.h"
+#include "htfm/io/descriptor.h"
 #include "htfm/version.h"
 
 namespace htfm::app {
 
 namespace {
+
+// A message is one line, whoever wrote it.
+std::string one_line(std::string text) {
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos;)
+    text.replace(at, 1, at + 1 < text.size() ? " " : "");
+  return text;
+}
+
+int fail(int code, const std::string& message) {
+  const std::string text = "htfm: " + one_line(message) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stderr);  // fmt would throw where standard error is full
+  return code;
+}
+
+// A standard stream that was closed would be the next file that is opened, and take what is printed.
+void open_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0)
+      std::_Exit(1);
+}
+
+// What was printed may not have arrived: a full disk is told of when the buffer goes out.
+int close_output(int code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  return fail(1, fmt::format("standard output: {}", system_reason(errno)));
+}
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -36,6 +75,8 @@ void keep_memory() {
 }  // namespace
 
 int run_program(int argc, char** argv, const std::function<void(CLI::App&)>& add_commands) {
+  open_standard_streams();
+  ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write(), which says which one
   keep_memory();
   CLI::App app{"Generative models of data with rare extremes: heavy-tailed flow matching via random clocks.", "htfm"};
   app.set_version_flag("--version", HTFM_VERSION);
@@ -46,34 +87,43 @@ int run_program(int argc, char** argv, const std::function<void(CLI::App&)>& add
   const auto known = app.get_subcommands({});
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(known.begin(), known.end(), [&](const CLI::App* c) { return c->get_name() == argv[1]; })) {
-    fmt::print(stderr, "htfm: expected a command, got '{}' (htfm --help lists them)\n", argv[1]);
-    return 2;
+    std::vector<std::string> names;
+    for (const CLI::App* c : known) names.push_back(c->get_name());
+    const std::string like = nearest_name(argv[1], names, 2);
+    return fail(2, fmt::format("expected a command, got '{}'{} (htfm --help lists them)", argv[1],
+                               like.empty() ? "" : fmt::format(": did you mean {}?", like)));
   }
   try {
+    isa();  // refuses what HTFM_ISA should not say, before any work
     app.parse(argc, argv);
-    return 0;
+    end_processes();
+    return close_output(0);
   } catch (const CLI::Success& e) {
-    return app.exit(e);
+    return close_output(app.exit(e));
   } catch (const CLI::ParseError& e) {
-    fmt::print(stderr, "htfm: {} (htfm --help shows the usage)\n", e.what());
-    return 2;
+    return fail(2, fmt::format("{} (htfm --help shows the usage)", e.what()));
   } catch (const InputError& e) {
-    fmt::print(stderr, "htfm: {}\n", e.what());
-    return 2;
+    return end_with(2, e.what());
+  } catch (const Interrupted& e) {
+    const int code = std::max(1, StopSignals::exit_code());
+    if (!processes()) return fail(code, e.what());
+    if (speaks()) fail(code, e.what());
+    end_processes();
+    return code;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "htfm: out of memory\n");
-    return 1;
+    return end_with(1, "out of memory");
+  } catch (const std::length_error&) {  // more than any memory holds
+    return end_with(1, "out of memory");
   } catch (const c10::OutOfMemoryError& e) {
-    fmt::print(stderr,
-               "htfm: [cuda] out of memory: a smaller train.batch, or fewer samples at a time, would fit ({})\n",
-               what_was_asked(first_line(e.msg())));
-    return 1;
+    return end_with(
+        1, fmt::format("[cuda] out of memory: a smaller train.batch, or fewer samples at a time, would fit ({})",
+                       what_was_asked(first_line(e.msg()))));
   } catch (const c10::Error& e) {
-    fmt::print(stderr, "htfm: [torch] {}\n", first_line(e.msg()));
-    return 1;
+    const std::string text = first_line(e.msg());
+    const size_t asked = text.find("you tried to allocate");
+    return end_with(1, asked == std::string::npos ? "[torch] " + text : "out of memory: " + text.substr(asked));
   } catch (const std::exception& e) {
-    fmt::print(stderr, "htfm: {}\n", e.what());
-    return 1;
+    return end_with(1, e.what());
   }
 }
 

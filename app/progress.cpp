@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "app/common.h"
+#include "app/stop_signals.h"
+#include "htfm/base/error.h"
 #include "htfm/report/text.h"
 
 namespace htfm::app {
@@ -26,14 +28,20 @@ void say_model(const Model& model, const std::string& name) {
 
 std::string progress_text(const TrainProgress& p) {
   const double left = static_cast<double>(p.steps - p.step) / std::max(p.steps_per_second, 1e-9);
-  return fmt::format("step {}/{}  loss {:.4f}  {}  {}{}", p.step, p.steps, p.loss, speed_text(p.steps_per_second),
+  std::string waiting;
+  for (const double share : p.waiting) waiting += fmt::format("{}{:.0f}", waiting.empty() ? "" : "/", 100 * share);
+  return fmt::format("step {}/{}  loss {:.4f}  {}  {}{}{}", p.step, p.steps, p.loss, speed_text(p.steps_per_second),
                      p.last ? "done in " + report::duration(p.seconds) : report::duration(left) + " left",
-                     p.skipped > 0 ? fmt::format("  {} steps skipped", p.skipped) : "");
+                     p.skipped > 0 ? fmt::format("  {} steps skipped", p.skipped) : "",
+                     waiting.empty() ? "" : fmt::format("  {} processes wait {} %", p.waiting.size(), waiting));
 }
 
 Model train_with_status(const RunConfig& config, TrainOptions options, const std::string& name) {
   StatusLine status(name.empty() ? "" : name + ": ");
   options.started = [&](const Model& model) { say_model(model, name); };
+  options.note = say;
+  const StopSignals signals;
+  options.stop = StopSignals::came;
   options.report = [&](const TrainProgress& p) { status.show(progress_text(p), p.last); };
   return train(config, options);
 }
@@ -41,6 +49,7 @@ Model train_with_status(const RunConfig& config, TrainOptions options, const std
 std::function<void(int64_t done, int64_t n)> sample_status(const std::string& name) {
   return [line = std::make_shared<StatusLine>(name.empty() ? "" : name + ": ")](int64_t done, int64_t n) {
     line->show(fmt::format("{}/{} samples", done, n), done == n);
+    if (StopSignals::came() && done < n) throw Interrupted("stopped after {} of {} samples", done, n);
   };
 }
 

@@ -6,6 +6,7 @@
 #include "app/progress.h"
 #include "htfm/device/choose_device.h"
 #include "htfm/io/file.h"
+#include "htfm/model/description.h"
 #include "htfm/model/run_folder.h"
 #include "htfm/page/field_page.h"
 #include "htfm/page/run_page.h"
@@ -22,7 +23,13 @@ Json report_fields(const Model& model, const SampleOptions& options, const std::
   const std::string command =
       fmt::format("htfm report {} -o {} (step {}, averaged weights {}, {} with {} evaluations)", run, output,
                   model.step, model.weights_hash(), options.solver, scored.sampled.evaluations);
-  atomic_write(output, field_page("Fields of " + scratch, scored.evaluation, page_origin(command)));
+  const FieldEvaluation& e = scored.evaluation;
+  const std::string title = fmt::format("{}{} under the clock {}", e.channel,
+                                        e.unit.empty() ? "" : fmt::format(" ({})", e.unit), model.clock().describe());
+  atomic_write(output, field_page(title, e, page_origin(command),
+                                  {.clock = model.clock().describe(),
+                                   .configuration = configuration_entries(model.config()),
+                                   .losses = read_losses(run)}));
   Json j = sample_figures(model, options, scored.sampled);
   const Json scores = field_figures("", "", scored.evaluation, true);
   for (const auto& [name, value] : scores.items())
@@ -43,7 +50,7 @@ void add_report(CLI::App& app) {
   CLI::App* c = app.add_subcommand("report", "Make one self-contained page about a run");
   c->footer("Example: htfm report run -o report.html");
   c->add_option("run", o->run, "Folder of a run")->required();
-  c->add_option("-o,--output", o->output, "File to write (.html)")->required();
+  c->add_option("-o,--output", o->output, "File to write (.html)")->required()->check(output_file({".html"}));
   add_count(*c, "-n,--count", o->n, "Samples to draw; the run's own number where not given");
   o->common.add(*c);
   add_trust(*c);

@@ -22,7 +22,7 @@ void add_signature(CLI::App& app) {
   c->add_option("--augment", o->augment, "time: put uniform time on [0,1] in front")->check(CLI::IsMember({"time"}));
   c->add_option("--convention", o->convention, "linear, leadlag, jump or constant")
       ->check(CLI::IsMember(convention_names()));
-  c->add_option("-o,--output", o->output, "File to write (.npy)")->required();
+  c->add_option("-o,--output", o->output, "File to write (.npy)")->required()->check(output_file({".npy"}));
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();

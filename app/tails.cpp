@@ -6,6 +6,7 @@
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/model/choose_clock.h"
+#include "htfm/page/joint_text.h"
 #include "htfm/page/tail_page.h"
 #include "htfm/page/tail_text.h"
 
@@ -32,22 +33,28 @@ void add_tails(CLI::App& app) {
   c->add_option("--level", o->diagnosis.threshold.level, "Confidence level of the intervals")
       ->check(between(0.5, 0.999))
       ->capture_default_str();
-  c->add_option("-o,--output", o->output, "Page to write (.html)");
+  c->add_option("-o,--output", o->output, "Page to write (.html)")->check(output_file({".html"}));
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();
+    if (takes_long(o->file.path)) say(fmt::format("reading {}", o->file.path));
     const Dataset data = file_dataset(o->file);
     for (const std::string& note : data.notes) say("reading: " + note);
     o->diagnosis.seed = static_cast<uint64_t>(o->common.seed);
     if (o->radius == "mahalanobis") o->diagnosis.radius = RadiusKind::mahalanobis;
+    if (data.rows.numel() > 1000000)
+      say(fmt::format("looking at {} rows with {} columns", data.rows.size(0), data.rows.size(1)));
     const Diagnosis d = diagnose(data.rows, data.names, o->diagnosis);
     if (static_cast<int64_t>(d.constant.size()) == data.rows.size(1))
       throw InputError("[tails] {}: expected a column that varies, got only constant ones", o->file.path);
     const ChosenClock clock = suggest_clock(d);
+    const JointExtremes joint = diagnose_joint(
+        data.rows, data.names, {.level = o->diagnosis.threshold.level, .seed = static_cast<uint64_t>(o->common.seed)});
     if (!o->output.empty())
       atomic_write(o->output, tail_page(o->file.path, data, d, clock,
                                         {{"command", fmt::format("htfm tails {} -o {}", o->file.path, o->output)},
-                                         {"program", version_text()}}));
+                                         {"program", version_text()}},
+                                        joint));
     if (o->common.json) {
       Json j{{"data", o->file.path}};
       j.update(Json::parse(diagnosis_json(d)));
@@ -55,6 +62,7 @@ void add_tails(CLI::App& app) {
       for (const auto& [name, value] : clock.spec.parameters) suggested[name] = value;
       suggested["explanation"] = clock.explanation;
       j["suggested_clock"] = suggested;
+      j["extremes"] = Json::parse(joint_json(joint));
       print_figures(o->common, j);
       return;
     }
@@ -66,6 +74,7 @@ void add_tails(CLI::App& app) {
     if (const int64_t most = d.most_skewed(); most >= 0)
       fmt::print("\nskewness: {}: {}\n", d.skewness[static_cast<size_t>(most)].name,
                  d.skewness[static_cast<size_t>(most)].sentence);
+    if (const std::string text = joint_text(joint); !text.empty()) fmt::print("\n{}", text);
     fmt::print("\nverdict: {}\nclock: {}\n{}\n", d.sentence, clock.spec.describe(), clock.explanation);
     if (!o->output.empty()) fmt::print("page: {}\n", o->output);
   });

@@ -2,13 +2,15 @@
 #include <fmt/format.h>
 
 #include "app/commands.h"
+#include "app/field_list.h"
+#include "app/field_samples.h"
+#include "app/processes.h"
 #include "app/progress.h"
+#include "app/stop_signals.h"
 #include "htfm/base/error.h"
-#include "htfm/device/choose_device.h"
-#include "htfm/io/csv.h"
+#include "htfm/field/field_writer.h"
 #include "htfm/io/hash.h"
-#include "htfm/io/npy.h"
-#include "htfm/sample/sample_fields.h"
+#include "htfm/sample/sample_file.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm::app {
@@ -23,6 +25,32 @@ void print_keys() {
                k.meaning);
 }
 
+// A clock that is named must be the run's.
+void check_clock(const Model& model, const ClockChoice& choice) {
+  const bool law = choice.family->count() > 0 || !choice.given.empty(), scale = choice.scale->count() > 0;
+  if (choice.grid->count() > 0 && choice.spec.grid != model.clock().grid)
+    throw InputError("[--grid] expected the clock that the run was trained with, {}; got the grid {}",
+                     model.clock().describe(), choice.spec.grid);
+  if (!law && !scale) return;
+  ClockSpec asked = law ? choice.get() : model.clock();
+  if (choice.family->count() == 0) asked.family = model.clock().family;
+  asked.scale = scale ? choice.spec.scale : model.clock().scale;
+  model.check_clock(asked);
+}
+
+// From a file; without one, a run that goes on takes its own, and settings stand on the defaults.
+RunConfig config_of(const std::string& file, const std::vector<std::string>& settings, const std::string& resumed) {
+  if (!file.empty()) return load_config(file, settings);
+  if (const RunFolder folder(resumed); !resumed.empty() && folder.exists())
+    return load_config(folder.config(), settings);
+  if (settings.empty())
+    throw InputError(
+        "[config] expected a TOML file, or settings to train with; got none: htfm train config/2d.toml -o run, or htfm "
+        "train --set data.path=x.npy -o run{}",
+        resumed.empty() ? "" : fmt::format(" ({} holds no run to go on with)", resumed));
+  return parse_config("", "--set", settings);
+}
+
 }  // namespace
 
 void add_train(CLI::App& app) {
@@ -33,14 +61,18 @@ void add_train(CLI::App& app) {
     bool resume = false, dry_run = false, keys = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("train", "Train as a TOML file says");
-  c->footer("Example: htfm train config/2d.toml --set clock.family=stable --set clock.alpha=1.7 -o run");
-  CLI::Option* config_option = c->add_option("config", o->config, "Configuration (TOML)");
+  CLI::App* c = app.add_subcommand("train", "Train as a TOML file and settings say");
+  c->footer(
+      "Example: htfm train config/2d.toml --set clock.family=stable --set clock.alpha=1.7 -o run\n"
+      "         htfm train --set data.path=x.npy -o run    and, where it was stopped, htfm train --resume -o run");
+  CLI::Option* config_option = c->add_option(
+      "config", o->config, "Configuration (TOML); the defaults, or with --resume the run's own, where none");
   c->add_option("--set", o->settings, "key=value, on top of the file; may be repeated")->allow_extra_args(false);
-  c->add_option("-o,--output", o->folder, "Folder of the run");
+  c->add_option("-o,--output", o->folder, "Folder of the run")->check(output_folder());
   c->add_flag("--resume", o->resume, "Go on from the newest checkpoint in the folder");
   c->add_flag("--dry-run", o->dry_run, "Print the resolved configuration and stop");
   c->add_flag("--keys", o->keys, "List every key with its type, default and meaning, and stop");
+  o->common.add_comm(*c);
   o->common.add(*c);
   add_trust(*c);
   c->callback([o, config_option] {
@@ -49,16 +81,25 @@ void add_train(CLI::App& app) {
       print_keys();
       return;
     }
-    if (config_option->count() == 0) throw InputError("[config] expected a TOML file, got none");
     if (o->common.seed_given) o->settings.push_back(fmt::format("seed={}", o->common.seed));
-    const RunConfig config = load_config(o->config, o->settings);
+    const RunConfig config =
+        config_of(config_option->count() > 0 ? o->config : "", o->settings, o->resume ? o->folder : "");
     if (o->dry_run) {
       fmt::print("{}", format_config(config));
       return;
     }
-    if (o->folder.empty()) throw InputError("[-o] expected a folder for the run, got none");
-    const Model model = train_with_status(
-        config, {.folder = o->folder, .device = choose_device(o->common.device, config.net.kind), .resume = o->resume});
+    if (o->folder.empty()) throw InputError("[-o] give a folder for the run: -o run");
+    const TrainOptions options{.folder = o->folder,
+                               .device = o->common.device_for(config.net.kind),
+                               .resume = o->resume,
+                               .processes = {processes(), o->common.nccl}};
+    const Model model = [&] {
+      try {
+        return train_with_status(config, options);
+      } catch (const Interrupted& e) {
+        throw Interrupted("{}; htfm train --resume -o {} goes on from there", e.what(), o->folder);
+      }
+    }();
     print_figures(o->common, {{"run", o->folder},
                               {"clock", model.clock().describe()},
                               {"steps", model.step},
@@ -74,6 +115,7 @@ void add_sample(CLI::App& app) {
     std::string run, output, area, weights = "ema";
     std::string solver, time_grid;
     int64_t n = 0, nfe = 0;
+    bool resume = false;
     double time_power = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1;
   };
   auto o = std::make_shared<Options>();
@@ -81,8 +123,10 @@ void add_sample(CLI::App& app) {
   c->footer("Example: htfm sample run -n 24000 --solver ab2 --nfe 20 -o s.npy");
   c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
   add_count(*c, "-n,--count", o->n, "How many samples")->required();
-  c->add_option("-o,--output", o->output, "File to write (.npy or .csv)")->required();
-  c->add_option("--area", o->area, "File for the areas of the clocks (.npy)");
+  c->add_option("-o,--output", o->output, "File to write (.npy or .csv; fields: .npy, .nc or .grib2)")
+      ->required()
+      ->check(output_file({".npy", ".csv", ".nc", ".grib2"}));
+  c->add_option("--area", o->area, "File for the areas of the clocks (.npy)")->check(output_file({".npy"}));
   std::string names;
   for (const SolverInfo& s : solvers()) names += (names.empty() ? "" : ", ") + s.name;
   c->add_option("--solver", o->solver,
@@ -99,19 +143,15 @@ void add_sample(CLI::App& app) {
   c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(positive());
   c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(positive());
   c->add_option("--weights", o->weights, "ema or raw")->check(CLI::IsMember({"ema", "raw"}));
+  c->add_flag("--resume", o->resume, "Go on with a file that was not finished");
   o->clock.add(*c, false);
+  o->common.add_comm(*c);
   o->common.add(*c);
   add_trust(*c);
   c->callback([o] {
     o->common.apply(true);
-    if (!o->output.ends_with(".npy") && !o->output.ends_with(".csv"))
-      throw InputError("[-o] expected a file that ends in .npy or .csv, got '{}'", o->output);
     const Model model = Model::load(resolve_checkpoint(o->run));
-    if (o->clock.family->count() > 0 || !o->clock.given.empty()) {
-      ClockSpec asked = o->clock.get();
-      if (o->clock.family->count() == 0) asked.family.clear();
-      model.check_clock(asked);
-    }
+    check_clock(model, o->clock);
     SampleOptions options = sample_options(model.config());
     options.n = o->n;
     if (o->common.seed_given) options.seed = static_cast<uint64_t>(o->common.seed);
@@ -127,15 +167,22 @@ void add_sample(CLI::App& app) {
     if (o->rtol > 0) options.solve.rtol = o->rtol;
     if (o->atol > 0) options.solve.atol = o->atol;
     options.averaged = o->weights == "ema";
-    options.device = choose_device(o->common.device, model.config().net.kind);
+    options.device = o->common.device_for(model.config().net.kind);
     options.report = sample_status();
-    const bool stream = model.field() && o->output.ends_with(".npy");
-    const SampleResult result = stream ? sample_fields(model, options, o->output) : sample(model, options);
-    if (o->output.ends_with(".csv"))
-      write_csv(o->output, result.samples, model.column_names(), model.transform().digits());
-    else if (!stream)
-      write_npy(o->output, result.samples);
-    if (!o->area.empty()) write_npy(o->area, result.area);
+    const StopSignals signals;
+    const SampleResult result = [&] {
+      if (is_field_file_name(o->output)) {
+        if (processes() || o->resume || !o->area.empty())
+          throw InputError(
+              "[-o] expected a file that ends in .npy with several processes, --resume or --area, got '{}'", o->output);
+        return write_field_samples(model, options, o->run, o->output);
+      }
+      try {
+        return sample_to_file(model, options, {o->output, o->area, o->resume, processes()});
+      } catch (const Interrupted& e) {
+        throw Interrupted("{}; they stay beside {}, and the same command with --resume goes on", e.what(), o->output);
+      }
+    }();
     print_figures(o->common, sample_figures(model, options, result, o->output));
   });
 }
@@ -144,15 +191,18 @@ void add_info(CLI::App& app) {
   struct Options {
     Common common;
     std::string run;
+    bool values = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("info", "What a run or checkpoint is");
-  c->footer("Example: htfm info run");
-  c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
+  CLI::App* c = app.add_subcommand("info", "What a run, a checkpoint or a file of fields is");
+  c->footer("Example: htfm info run\n         htfm info era5.grib");
+  c->add_option("run", o->run, "Folder of a run, a checkpoint, a GRIB or NetCDF file, or a prepared set")->required();
+  c->add_flag("--values", o->values, "Fields: the range of all of them, not of the first of each kind alone");
   o->common.add(*c);
   add_trust(*c);
   c->callback([o] {
     o->common.apply();
+    if (is_field_file(o->run)) return print_field_list(o->common, o->run, o->values);
     const std::string path = resolve_checkpoint(o->run);
     const Model m = Model::load(path);
     const ModelDescription d = m.describe();

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "bench/peer_script.h"
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
@@ -95,23 +96,7 @@ struct Bench {
 
   // Runs a peer script and reads its JSON lines; nothing where there is no Python or script.
   std::vector<Json> run_peer(const std::string& script, const std::string& arguments) const {
-    std::vector<Json> out;
-    const std::string path = peers + "/" + script;
-    if (python.empty() || !std::filesystem::exists(path)) return out;
-    const std::string command = fmt::format("'{}' '{}' {} 2>/dev/null", python, path, arguments);
-    std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-    if (!pipe) return out;
-    std::string text;
-    char buffer[4096];
-    while (std::fgets(buffer, sizeof buffer, pipe.get())) {
-      text += buffer;
-      if (text.ends_with('\n')) {
-        const Json j = Json::parse(text, nullptr, false);
-        if (j.is_object()) out.push_back(j);
-        text.clear();
-      }
-    }
-    return out;
+    return run_peer_script(python, peers + "/" + script, arguments);
   }
 };
 

@@ -5,6 +5,13 @@
 
 namespace htfm::app {
 
+/// A text as one word of a shell's command line.
+inline std::string shell_word(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 void add_bench(CLI::App& app);
 void add_bench_unet(CLI::App& bench);
 

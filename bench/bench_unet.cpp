@@ -173,7 +173,9 @@ void add_bench_unet(CLI::App& bench) {
     const Json figures = run(*o);
     if (o->common.json) print_figures(o->common, figures);
     if (!o->python.empty() && o->profile.empty() && !o->methods &&
-        std::system(fmt::format("{} {} {} {}", o->python, o->peer, o->net, o->modes).c_str()) != 0)
+        std::system(fmt::format("{} {} {} {}", shell_word(o->python), shell_word(o->peer), shell_word(o->net),
+                                shell_word(o->modes))
+                        .c_str()) != 0)
       throw Error("[bench] the peer {} did not run", o->peer);
   });
 }

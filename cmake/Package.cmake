@@ -31,7 +31,7 @@ set_target_properties(htfm-program htfm-experiment PROPERTIES INSTALL_RPATH "$OR
 set_target_properties(htfm_shared PROPERTIES INSTALL_RPATH "$ORIGIN;${HTFM_TORCH_DIR}/lib")
 install(TARGETS htfm htfm-program htfm-experiment RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS htfm_shared EXPORT htfm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-foreach(loaded IN ITEMS htfm_cuda htfm_fields)
+foreach(loaded IN ITEMS htfm_cuda htfm_fields htfm_mpi htfm_nccl)
   if(TARGET ${loaded})
     set_target_properties(${loaded} PROPERTIES INSTALL_RPATH "${HTFM_TORCH_DIR}/lib")
     install(TARGETS ${loaded} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/htfm OPTIONAL)

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <mutex>
 
+#include "app/processes.h"
+#include "experiment/reproduce.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/file.h"
@@ -20,9 +22,10 @@ Json kept_cell(const std::string& path, const RunConfig& config) {
   Json kept = Json::parse(read_file(path), nullptr, false);
   if (!kept.is_object() || !kept.contains("config") || !kept["config"].is_string()) return nullptr;
   try {
-    if (!config_differences(parse_saved_config(kept["config"].get<std::string>(), path), config).empty())
-      return nullptr;
-  } catch (const InputError&) {  // a key or a value that is no longer known
+    const RunConfig own = parse_saved_config(kept["config"].get<std::string>(), path);
+    for (const std::string& key : config_differences(own, config))
+      if (key != "data.path") return nullptr;  // the same data may lie elsewhere
+  } catch (const InputError&) {                // a key or a value that is no longer known
     return nullptr;
   }
   return kept;
@@ -32,11 +35,16 @@ Json kept_cell(const std::string& path, const RunConfig& config) {
 
 std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder,
                             const std::function<Json(const Cell&)>& work, bool one_by_one) {
-  if (cells.empty()) throw InputError("[--only] expected a part of a cell's name, got what is in none");
+  if (cells.empty()) throw InputError("[--only] no cell matches; the cells are: {}", offered_cells());
   make_folder(folder + "/cells");
   std::vector<Json> results(cells.size());
   std::mutex mutex;
   size_t done = 0;
+  // Of several processes each takes every so many-th cell, and then reads what the others have made.
+  Communicator* together = processes();
+  std::vector<int64_t> own;
+  for (int64_t i = 0; i < static_cast<int64_t>(cells.size()); ++i)
+    if (!together || i % together->size() == together->rank()) own.push_back(i);
   StatusLine status;
   const auto started = std::chrono::steady_clock::now();
   const auto run = [&](int64_t i) {
@@ -52,18 +60,30 @@ std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& f
     const std::lock_guard lock(mutex);
     ++done;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    status.show(fmt::format("{}/{} cells  last {}  {}", done, cells.size(), cell.name, report::duration(seconds)),
-                done == cells.size());
+    status.show(fmt::format("{}/{} cells{}  last {}  {}", done, own.size(),
+                            together ? fmt::format(" of the first of {} processes", together->size()) : "", cell.name,
+                            report::duration(seconds)),
+                done == own.size());
   };
   if (one_by_one)
-    for (int64_t i = 0; i < static_cast<int64_t>(cells.size()); ++i) run(i);
+    for (const int64_t i : own) run(i);
   else
-    parallel_for(static_cast<int64_t>(cells.size()), run);
+    parallel_for(static_cast<int64_t>(own.size()), [&](int64_t k) { run(own[static_cast<size_t>(k)]); });
+  if (!together) return results;
+  together->barrier();
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (!results[i].is_null()) continue;
+    results[i] = kept_cell(fmt::format("{}/cells/{}.json", folder, cells[i].name), cells[i].config);
+    if (results[i].is_null())
+      throw Error("[reproduce] {}: expected the cell {} of another process in a folder that all share, got none",
+                  folder, cells[i].name);
+  }
   return results;
 }
 
 void write_experiment(const std::string& folder, const std::string& name, report::Page& page, const Json& out,
                       const report::Figure* figure) {
+  if (!speaks()) return;
   page.provenance({{"command", "htfm reproduce " + name}, {"program", version_text()}});
   const std::string path = folder + "/" + name;
   atomic_write(path + ".html", page.html());

@@ -2,8 +2,10 @@
 #include "experiment/reproduce.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
+#include <set>
 
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
@@ -11,8 +13,15 @@
 
 namespace htfm::app {
 
+namespace {
+std::set<std::string> offered;  // the cells that an experiment has, for a message
+}
+
+std::string offered_cells() { return fmt::format("{}", fmt::join(offered, ", ")); }
+
 bool ReproduceOptions::wants(const std::string& name) const {
   if (only.empty()) return true;
+  offered.insert(name);
   for (const std::string& part : split(only))
     if (part.starts_with('=') ? name == part.substr(1) : !part.empty() && name.find(part) != std::string::npos)
       return true;
@@ -44,6 +53,7 @@ const std::vector<Experiment>& experiments() {
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
       {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)",
        reproduce_tables},
+      {"rivals", "joint extremes beside copulas and other flows, on draws of a known law (--python)", reproduce_rivals},
       {"skew", "far quantiles on both sides of skewed tables, under a symmetric and a skewed source", reproduce_skew},
       {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
@@ -87,7 +97,8 @@ void add_reproduce(CLI::App& app) {
   for (const Experiment& e : experiments())
     names.push_back(e.name), help += fmt::format(" {} ({});", e.name, e.summary);
   c->add_option("name", o->name, help)->required()->check(CLI::IsMember(names));
-  c->add_option("-o,--output", o->options.folder, "Folder for results; reproduce-NAME where not given");
+  c->add_option("-o,--output", o->options.folder, "Folder for results; reproduce-NAME where not given")
+      ->check(output_folder());
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(between(1, 1000))->capture_default_str();
   c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(positive());
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
@@ -97,6 +108,10 @@ void add_reproduce(CLI::App& app) {
                 "Only cells whose name contains this, or is it where it begins with =; several with commas between");
   c->add_option("--data", o->options.data, "The data: a folder (tables, images), or a set of fields (weather)");
   c->add_option("--features", o->options.features, "Feature network, a TorchScript file (where images are scored)");
+  c->add_option("--python", o->options.python,
+                "Python with the rivals' packages (rivals); HTFM_PEERS_PYTHON where not given");
+  c->add_option("--peers", o->options.peers, "Folder of the rivals' scripts (rivals)")->default_val("bench/peers");
+  o->options.common.add_comm(*c);
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply(true);

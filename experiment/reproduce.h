@@ -10,6 +10,9 @@ namespace htfm::app {
 
 void add_reproduce(CLI::App& app);
 
+/// The cells that were asked after (ReproduceOptions::wants), for the message where none is wanted.
+std::string offered_cells();
+
 struct ReproduceOptions {
   Common common;
   std::string folder;
@@ -17,9 +20,10 @@ struct ReproduceOptions {
   std::vector<std::string> settings;
   std::string
       only;  ///< run only cells whose name contains one of these (commas between), or is it where it begins with =
-  std::string data;        ///< folder with the data, where an experiment needs some
-  std::string features;    ///< a feature network (TorchScript), where images are scored
-  bool published = false;  ///< the algorithm as the paper prints it (config/published), not ours
+  std::string data;           ///< folder with the data, where an experiment needs some
+  std::string python, peers;  ///< a Python with the rivals' packages, and the folder of bench/peers
+  std::string features;       ///< a feature network (TorchScript), where images are scored
+  bool published = false;     ///< the algorithm as the paper prints it (config/published), not ours
 
   bool wants(const std::string& name) const;
 };
@@ -41,6 +45,9 @@ Json reproduce_dimensions(const ReproduceOptions& options);
 
 /// Far quantiles of real tables, and of twins of them whose law is known, under four models.
 Json reproduce_tables(const ReproduceOptions& options);
+
+/// Joint extremes beside copulas and other flows, on draws of a known law.
+Json reproduce_rivals(const ReproduceOptions& options);
 
 /// Tables of skewed laws under a symmetric and a skewed source.
 Json reproduce_skew(const ReproduceOptions& options);

@@ -142,7 +142,8 @@ Json reproduce_skew(const ReproduceOptions& o) {
       if (!std::filesystem::exists(path))
         write_npy(path, draw(laws()[l], Key(static_cast<uint64_t>(k)).child("table"), kRows));
       for (const bool skewed : {true, false}) {
-        std::vector<std::string> user = o.settings;
+        std::vector<std::string> user{"data.normalise=table"};  // one clock for all columns
+        user.insert(user.end(), o.settings.begin(), o.settings.end());
         if (!skewed) user.emplace_back("source.law=");
         RunConfig base;
         base.seed = k, base.sample.n = kJudge, base.data.path = path;

@@ -8,6 +8,7 @@
 #include "experiment/reproduce.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/fit/calibrated_sample.h"
 #include "htfm/fit/plan_table.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
@@ -86,8 +87,8 @@ Law twin_of(const TableInfo& t, const at::Tensor& rows) {
 }
 
 std::vector<double> model_quantiles(const RunConfig& config, const QuantileYardstick& yardstick, Json& note) {
-  const Model model = train(config);
-  const SampleResult s = sample(model, sample_options(config));
+  Model model = train(config);
+  const SampleResult s = calibrated_sample(model, sample_options(config));
   note["steps"] = model.step, note["best_step"] = model.best_step, note["best_loss"] = model.best_loss,
   note["diverged"] = s.diverged;
   return yardstick.quantiles(s.samples);

@@ -29,7 +29,7 @@ inline bool same(const at::Tensor& a, const at::Tensor& b) {
 
 inline bool npy(std::string_view bytes) {
   bool accepted = false;
-  for (const NpyNumbers numbers : {NpyNumbers::floating, NpyNumbers::integer, NpyNumbers::pixels}) {
+  for (const NpyNumbers numbers : {NpyNumbers::floating, NpyNumbers::integer, NpyNumbers::pixels, NpyNumbers::real}) {
     at::Tensor tensor;
     try {
       tensor = read_npy(MemorySource(bytes, "fuzz.npy"), numbers);

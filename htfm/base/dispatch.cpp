@@ -1,7 +1,11 @@
 #include "htfm/base/dispatch.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
+
+#include "htfm/base/error.h"
 
 namespace htfm {
 
@@ -15,11 +19,11 @@ Isa detect() {
   if (best == Isa::v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
     best = Isa::v4;
-  if (const char* wish = std::getenv("HTFM_ISA")) {
-    if (std::string_view(wish) == "base") best = Isa::base;
-    if (std::string_view(wish) == "v3" && best == Isa::v4) best = Isa::v3;
-  }
-  return best;
+  const char* wish = std::getenv("HTFM_ISA");
+  if (!wish || !*wish) return best;
+  for (const auto& [name, isa] : {std::pair{"base", Isa::base}, {"v3", Isa::v3}, {"v4", Isa::v4}})
+    if (std::string_view(wish) == name) return std::min(isa, best);
+  throw InputError("[HTFM_ISA] expected base, v3 or v4, got '{}'", wish);
 #else
   return Isa::base;
 #endif

@@ -12,7 +12,8 @@ namespace htfm HTFM_PUBLIC {
 
 enum class Isa { base, v3, v4 };
 
-/// The instruction set in use: the best this machine has, or a lower one named by the environment variable HTFM_ISA.
+/// The instruction set in use: the best this machine has, or a lower one named by the environment variable HTFM_ISA;
+/// InputError where that names none.
 Isa isa();
 /// Its name, for logs and benchmarks.
 const char* isa_name();

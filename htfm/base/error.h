@@ -1,4 +1,4 @@
-// The two kinds of failure. The library throws; only the program prints. Both are known by name across shared
+// The kinds of failure. The library throws; only the program prints. Both are known by name across shared
 // libraries.
 #pragma once
 
@@ -21,6 +21,12 @@ class HTFM_PUBLIC Error : public std::runtime_error {
 
 /// Bad input or usage, as "[where] expected ... got ...": exit code 2.
 class HTFM_PUBLIC InputError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The caller asked for an end, and what was done so far is kept where the text says.
+class HTFM_PUBLIC Interrupted : public Error {
  public:
   using Error::Error;
 };

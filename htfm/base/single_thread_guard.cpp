@@ -1,5 +1,7 @@
 #include "htfm/base/single_thread_guard.h"
 
+#include <ATen/Parallel.h>
+
 // In libtorch_cpu where it is built with them; absent elsewhere.
 extern "C" {
 int MKL_Set_Num_Threads_Local(int) __attribute__((weak));
@@ -19,5 +21,7 @@ SingleThreadGuard::~SingleThreadGuard() {
   if (MKL_Set_Num_Threads_Local) MKL_Set_Num_Threads_Local(matrices_);
   if (omp_set_num_threads) omp_set_num_threads(loops_);
 }
+
+OwnThread::OwnThread() : prepared_(at::get_num_threads()) {}
 
 }  // namespace htfm

@@ -17,4 +17,15 @@ class SingleThreadGuard {
   int matrices_, loops_;  // threads before
 };
 
+/// The same in a thread that LibTorch may not have seen yet: it sets the number of a thread's threads at its first use,
+/// which must come before the guard.
+class OwnThread {
+ public:
+  OwnThread();
+
+ private:
+  int prepared_;
+  SingleThreadGuard guard_;
+};
+
 }  // namespace htfm

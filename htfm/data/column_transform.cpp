@@ -215,7 +215,16 @@ double ColumnTransform::apply(double x, double u) const {
 double ColumnTransform::invert(double z) const {
   if (constant) return origin;
   const double y = unbent(centre + scale * z);
-  const double x = std::clamp(snapped(flip ? -y : y), least, most) + 0.0;  // no minus zero
+  return settle(flip ? -y : y);
+}
+
+double ColumnTransform::spread(double x, double u) const {
+  if (!values.empty()) x = place(x);
+  return x + step() * (u - 0.5);
+}
+
+double ColumnTransform::settle(double y) const {
+  const double x = std::clamp(snapped(y), least, most) + 0.0;  // no minus zero
   if (values.empty()) return x;
   return values[static_cast<size_t>(std::clamp(x, 0.0, static_cast<double>(values.size() - 1)))];
 }

@@ -41,6 +41,10 @@ struct ColumnTransform {
   double apply(double x, double u) const;
   /// Back; any finite number gives a value of the column's kind.
   double invert(double z) const;
+  /// The value itself, or its place among `values`, spread over its cell where the column is a lattice; and back, to a
+  /// value of the column's kind. For laws that are fitted to the values as they are.
+  double spread(double x, double u) const;
+  double settle(double y) const;
   /// Significant digits that the model can tell apart: those of float32, and more where the column lies far from zero.
   int digits() const;
   /// Step of the lattice in the column's units, 0 where there is none.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 
 #include "htfm/base/error.h"
 #include "htfm/base/split.h"
@@ -102,6 +103,21 @@ void drop_missing(Table& table, const std::string& path, std::vector<std::string
   table.values = table.values.narrow(0, 0, kept).contiguous();
 }
 
+// Rows that run backwards in time would make gains of losses.
+void put_in_order_of_time(Table& table, const std::string& path, std::vector<std::string>& notes) {
+  const std::string column = table.order_column.empty() ? "the column of dates" : printable(table.order_column);
+  if (table.order == RowOrder::mixed)
+    throw InputError(
+        "[table] {}: expected rows in the order of time for log-returns, got days in {} that go forwards and "
+        "backwards: "
+        "sort the file",
+        path, column);
+  if (table.order != RowOrder::backwards) return;
+  table.values = table.values.flip(0).contiguous();
+  notes.push_back(
+      fmt::format("by {} the file runs backwards in time: its rows are taken from the last to the first", column));
+}
+
 void take_log_returns(Table& table, const std::string& path) {
   const int64_t n = table.values.size(0), columns = table.values.size(1);
   if (n < 2) throw InputError("[table] {}: expected at least two rows for log-returns, got {}", path, n);
@@ -114,6 +130,30 @@ void take_log_returns(Table& table, const std::string& path) {
                        i / columns + 1, column_text(table, i % columns), x[i]);
   for (int64_t i = 0; i < (n - 1) * columns; ++i) y[i] = std::log(x[i + columns] / x[i]);
   table.values = out;
+}
+
+// A table that was read, as the file's specification says.
+Dataset table_dataset(Table table, const FileSpec& spec) {
+  const bool drop = spec.missing == "drop";
+  Dataset set;
+  table.values = table.values.to(at::kDouble).contiguous();
+  if (spec.columns.empty() && is_index(table)) {
+    set.notes.push_back(fmt::format("{} only numbers the rows and is left out", column_text(table, 0)));
+    keep_columns(table, 1);
+  }
+  if (drop && spec.columns.empty()) drop_empty_columns(table, set.notes);
+  if (drop) drop_missing(table, spec.path, set.notes);
+  if (spec.log_returns) put_in_order_of_time(table, spec.path, set.notes), take_log_returns(table, spec.path);
+  set.rows = table.values;
+  set.names = std::move(table.names);
+  set.hash = rows_hash(set.rows);
+  set.origin = fmt::format("{}, {} {}", spec.path, set.rows.size(0), spec.log_returns ? "log-returns" : "rows");
+  return set;
+}
+
+void check_missing(const FileSpec& spec) {
+  if (spec.missing != "refuse" && spec.missing != "drop")
+    throw InputError("[data.missing] expected refuse or drop; got '{}'", spec.missing);
 }
 
 }  // namespace
@@ -164,25 +204,47 @@ Dataset file_dataset(const FileSpec& spec) {
   const std::string kind = spec.kind == "auto" ? image_kind(spec.path) : spec.kind;
   if (kind == "fields") return field_dataset(spec.path, false);
   if (kind != "table") return image_dataset(read_images({spec.path, kind, spec.subset, spec.imbalance}));
-  if (spec.missing != "refuse" && spec.missing != "drop")
-    throw InputError("[data.missing] expected refuse or drop; got '{}'", spec.missing);
+  check_missing(spec);
   const bool drop = spec.missing == "drop";
-  const ReadRules rules{.lenient = drop, .advice = drop ? kAdvice : "", .python = spec.python};
-  Table table = read_table(spec.path, {.columns = split(spec.columns), .drop = split(spec.drop)}, rules);
-  Dataset set;
-  table.values = table.values.to(at::kDouble).contiguous();
-  if (spec.columns.empty() && is_index(table)) {
-    set.notes.push_back(fmt::format("{} only numbers the rows and is left out", column_text(table, 0)));
-    keep_columns(table, 1);
+  const ReadRules rules{
+      .lenient = drop, .advice = drop ? kAdvice : "", .python = spec.python, .find_order = spec.log_returns};
+  return table_dataset(read_table(spec.path, {.columns = split(spec.columns), .drop = split(spec.drop)}, rules), spec);
+}
+
+Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& names, const FileSpec& spec) {
+  check_missing(spec);
+  const bool floats = rows.defined() && (rows.scalar_type() == at::kDouble || rows.scalar_type() == at::kFloat);
+  if (!floats || !rows.device().is_cpu() || rows.dim() != 2 || rows.size(0) < 1 || rows.size(1) < 1)
+    throw InputError("[table] {}: expected rows x columns of float32 or float64 on the CPU", spec.path);
+  const int64_t n = rows.size(0), columns = rows.size(1);
+  if (!names.empty() && static_cast<int64_t>(names.size()) != columns)
+    throw InputError("[table] {}: expected a name for each of {} columns, got {}", spec.path, columns, names.size());
+  Table table{rows.to(at::kDouble).contiguous(), names};
+  if (!spec.columns.empty() || !spec.drop.empty()) {
+    std::vector<int64_t> chosen =
+        choose_columns({.columns = split(spec.columns), .drop = split(spec.drop)}, names, columns, spec.path);
+    table.values =
+        table.values.index_select(1, at::from_blob(chosen.data(), {static_cast<int64_t>(chosen.size())}, at::kLong))
+            .contiguous();
+    table.names.clear();
+    for (const int64_t k : chosen)
+      if (!names.empty()) table.names.push_back(names[k]);
   }
-  if (drop && spec.columns.empty()) drop_empty_columns(table, set.notes);
-  if (drop) drop_missing(table, spec.path, set.notes);
-  if (spec.log_returns) take_log_returns(table, spec.path);
-  set.rows = table.values;
-  set.names = std::move(table.names);
-  set.hash = rows_hash(set.rows);
-  set.origin = fmt::format("{}, {} {}", spec.path, set.rows.size(0), spec.log_returns ? "log-returns" : "rows");
-  return set;
+  const int64_t width = table.values.size(1);
+  const double* x = table.values.const_data_ptr<double>();
+  for (int64_t i = 0; i < n * width; ++i)
+    if (!std::isfinite(x[i]) && (spec.missing == "refuse" || !std::isnan(x[i])))
+      throw InputError("[table] {}: row {}, {}: expected a finite number, got {}{}", spec.path, i / width + 1,
+                       column_text(table, i % width), x[i],
+                       std::isnan(x[i]) ? " (missing=\"drop\" leaves such rows out)" : "");
+  if (spec.missing == "drop" && table.values.is_alias_of(rows)) table.values = table.values.clone();
+  return table_dataset(std::move(table), spec);
+}
+
+bool takes_long(const std::string& path) {
+  std::error_code none;
+  const auto bytes = std::filesystem::file_size(path, none);
+  return !none && bytes > uint64_t{32} << 20;
 }
 
 std::string column_name(const Dataset& data, int64_t column) {

@@ -38,7 +38,7 @@ struct FileSpec {
   std::string path = {};
   std::string columns = {}, drop = {};  ///< names or numbers, comma-separated: only these, or all but these
   std::string missing = "refuse";       ///< rows with missing values: refuse or drop
-  bool log_returns = false;             ///< rows become log(x_i / x_(i-1)), column by column
+  bool log_returns = false;             ///< rows become log(x_i / x_(i-1)), column by column, in the order of time
   std::string python = {};              ///< whose pyarrow reads Parquet; empty: parquet_python()
   std::string kind = "table";           ///< table, fields, a kind of images (ImageSpec), or auto: what the path holds
   std::string subset = "all";           ///< of images: all or long-tail
@@ -48,6 +48,13 @@ struct FileSpec {
 /// The rows of an .npy, .csv, .tsv or .parquet file, or images. A first column that only numbers the rows is left out,
 /// unless columns are chosen.
 Dataset file_dataset(const FileSpec& spec);
+
+/// Rows that are at hand (n x columns, float32 or float64, on the CPU), read as `spec` says a table is: columns are
+/// chosen, missing values (NaN) refused or dropped, log-returns taken. spec.path names the rows in messages and
+/// reports. Nothing is copied where float64 rows are taken as they are.
+Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& names, const FileSpec& spec);
+/// Whether reading a file takes more than a moment, so that a user should be told.
+bool takes_long(const std::string& path);
 
 /// The part of a prepared set (htfm/field/field_set.h) to train on, or the one held out, as a network sees it. Values
 /// are spread by the set's hash: the same in every run.

@@ -15,7 +15,9 @@ namespace htfm {
 namespace {
 
 constexpr const char *kValues = "transform.values.", *kTensor = "transform.columns", *kCentre = "transform.centre",
-                     *kRoot = "transform.root", *kLevels = "transform.levels";
+                     *kRoot = "transform.root", *kLevels = "transform.levels", *kLog = "transform.log",
+                     *kScores = "transform.scores", *kMargin = "transform.margin.",
+                     *kCalibration = "transform.calibration.";
 
 double order_statistic(std::vector<double>& v, double p) {
   const auto k = static_cast<std::ptrdiff_t>(p * static_cast<double>(v.size() - 1));
@@ -23,20 +25,38 @@ double order_statistic(std::vector<double>& v, double p) {
   return v[static_cast<size_t>(k)];
 }
 
+at::Tensor tensor_of(const std::vector<double>& v) {
+  at::Tensor out = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
+  std::copy(v.begin(), v.end(), out.mutable_data_ptr<double>());
+  return out;
+}
+
+std::span<const double> numbers_in(const at::Tensor& t, const std::string& name, const std::string& path) {
+  if (t.dim() != 1 || t.scalar_type() != at::kDouble)
+    throw InputError("[checkpoint] {}: expected '{}' as a row of float64", path, name);
+  return {t.const_data_ptr<double>(), static_cast<size_t>(t.numel())};
+}
+
 ColumnTransform fit_column(const std::string& kind, std::vector<double> column, Key key) {
-  if (kind == "table") return ColumnTransform::recognise(std::move(column), key);
-  if (kind == "robust") {
+  if (kind == "table" || kind == "scores") return ColumnTransform::recognise(std::move(column), key);
+  if (kind == "robust" || kind == "log") {
     const double centre = order_statistic(column, 0.5);
     return ColumnTransform::affine(
         centre, (order_statistic(column, 0.75) - order_statistic(column, 0.25)) / 1.3489795003921634);
   }
-  if (kind != "zscore") throw InputError("[data.normalise] expected none, zscore, robust or table; got '{}'", kind);
+  if (kind != "zscore")
+    throw InputError("[data.normalise] expected none, zscore, robust, log, table or scores; got '{}'", kind);
   const auto n = static_cast<double>(column.size());
   double centre = 0, square = 0;
   for (const double v : column) centre += v;
   centre /= n;
   for (const double v : column) square += (v - centre) * (v - centre);
-  return ColumnTransform::affine(centre, std::sqrt(square / n));
+  const double deviation = std::sqrt(square / n);
+  if (!std::isfinite(deviation))
+    throw InputError(
+        "[data.normalise] expected columns whose deviation a double holds for zscore, got values up to {:.3g}",
+        *std::max_element(column.begin(), column.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }));
+  return ColumnTransform::affine(centre, deviation);
 }
 
 }  // namespace
@@ -68,7 +88,7 @@ void TableTransform::find_levels(const at::Tensor& seen, double tail_index) {
 }
 
 TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten,
-                                   double tail_index) {
+                                   double tail_index, const std::string& scores) {
   const int64_t n = rows.size(0), columns = rows.size(1);
   std::vector<ColumnTransform> list(static_cast<size_t>(columns));
   if (kind != "none") {
@@ -82,7 +102,13 @@ TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& ro
   }
   TableTransform out;
   out.set(std::move(list));
-  if (tail_index > 0) out.find_levels(out.columns_only(rows, key), tail_index);
+  out.log_ = kind == "log";
+  if (kind == "scores") {
+    out.scores_ = ScoreLaw::named(scores);
+    out.fit_margins(rows, key);
+  } else if (tail_index > 0) {
+    out.find_levels(out.columns_only(rows, key), tail_index);
+  }
   if (whiten && out.dim() > 0) {
     const at::Tensor seen = out.columns_only(rows, key);
     out.centre_ = median_centre(seen);
@@ -110,26 +136,95 @@ at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
     for (int64_t k = 0; k < dim; ++k) {
       const int64_t column = seen_[k];
       const Key own = key.child(static_cast<uint64_t>(column));
-      for (int64_t i = first; i < last; ++i)
-        y[i * dim + k] = static_cast<float>(
-            levels_[k].apply(list_[column].apply(x[i * columns() + column], own.uniform(static_cast<uint64_t>(i)))));
+      bool finite = true;
+      for (int64_t i = first; i < last; ++i) {
+        const auto value =
+            static_cast<float>(seen_value(k, x[i * columns() + column], own.uniform(static_cast<uint64_t>(i))));
+        y[i * dim + k] = value, finite = finite && std::isfinite(value);
+      }
+      if (!finite) refuse_too_large(x, y, first, last, k);
     }
   });
   return out;
 }
 
+double TableTransform::seen_value(int64_t k, double x, double u) const {
+  const ColumnTransform& column = list_[seen_[k]];
+  if (scored()) return scores_.score(margins_[k].place(column.spread(x, u), u));
+  const double z = levels_[k].apply(column.apply(x, u));
+  return log_ ? std::copysign(std::log1p(std::abs(z)), z) : z;
+}
+
+double TableTransform::data_value(int64_t k, double z) const {
+  const ColumnTransform& column = list_[seen_[k]];
+  if (!scored()) return column.invert(levels_[k].invert(log_ ? std::copysign(std::expm1(std::abs(z)), z) : z));
+  if (!std::isfinite(z)) return z;
+  return column.settle(margins_[k].value(calibrated() ? calibration_[k].place(z, scores_) : scores_.place(z)));
+}
+
+at::Tensor TableTransform::unwhitened(const at::Tensor& rows) const {
+  return root_.defined() ? at::addmm(centre_, rows, root_.t()) : rows.contiguous();
+}
+
+void TableTransform::fit_margins(const at::Tensor& rows, Key key) {
+  const int64_t n = rows.size(0);
+  const at::Tensor values = rows.to(at::kDouble).contiguous();
+  const double* x = values.const_data_ptr<double>();
+  margins_.resize(seen_.size());
+  parallel_for(dim(), [&](int64_t k) {
+    const int64_t column = seen_[k];
+    const ColumnTransform& c = list_[column];
+    const Key own = key.child(static_cast<uint64_t>(column));
+    std::vector<double> v(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) v[i] = c.spread(x[i * columns() + column], own.uniform(static_cast<uint64_t>(i)));
+    std::sort(v.begin(), v.end());
+    const double half = c.step() / 2;
+    margins_[k] = Margin::fit(v, {.tail_below = c.values.empty() && !std::isfinite(c.least),
+                                  .tail_above = c.values.empty() && !std::isfinite(c.most),
+                                  .least = c.least - half,
+                                  .most = c.most + half});
+  });
+}
+
+void TableTransform::calibrate(const at::Tensor& drawn) {
+  if (!scored()) return;
+  const at::Tensor z = unwhitened(drawn);
+  const int64_t n = z.size(0);
+  const double* x = z.const_data_ptr<double>();
+  std::vector<ScoreCalibration> found(seen_.size());
+  parallel_for(dim(), [&](int64_t k) {
+    std::vector<double> v;
+    v.reserve(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i)
+      if (std::isfinite(x[i * dim() + k])) v.push_back(x[i * dim() + k]);
+    std::sort(v.begin(), v.end());
+    if (static_cast<int64_t>(v.size()) >= ScoreCalibration::kFewest) found[k] = ScoreCalibration::fit(v, scores_);
+  });
+  const auto there = [](const ScoreCalibration& c) { return c.there(); };
+  if (std::all_of(found.begin(), found.end(), there)) calibration_ = std::move(found);
+}
+
+void TableTransform::refuse_too_large(const double* x, const float* y, int64_t first, int64_t last, int64_t k) const {
+  for (int64_t i = first; i < last; ++i)
+    if (!std::isfinite(y[i * dim() + k]))
+      throw InputError(
+          "[data] row {} of those trained on, column {} (counted from 1): expected a value that float32 holds once it "
+          "is normalised (up to "
+          "3.4e38), got {}: leave the row out, or give the column in other units",
+          i + 1, seen_[k] + 1, x[i * columns() + seen_[k]]);
+}
+
 at::Tensor TableTransform::invert(const at::Tensor& rows) const {
   const int64_t n = rows.size(0), dim = this->dim();
   at::Tensor out = at::empty({n, columns()}, at::kDouble);
-  const at::Tensor z = root_.defined() ? at::addmm(centre_, rows, root_.t()) : rows;
+  const at::Tensor z = unwhitened(rows);
   const double* x = z.const_data_ptr<double>();
   double* y = out.mutable_data_ptr<double>();
   parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       for (const ColumnTransform& c : list_)
         if (c.constant) y[i * columns() + (&c - list_.data())] = c.origin;
-      for (int64_t k = 0; k < dim; ++k)
-        y[i * columns() + seen_[k]] = list_[seen_[k]].invert(levels_[k].invert(x[i * dim + k]));
+      for (int64_t k = 0; k < dim; ++k) y[i * columns() + seen_[k]] = data_value(k, x[i * dim + k]);
     }
   });
   return out;
@@ -139,6 +234,13 @@ std::string TableTransform::describe(int64_t k) const {
   std::string text = list_[static_cast<size_t>(k)].describe();
   for (size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i] != k) continue;
+    if (scored()) {
+      for (const bool above : {true, false})
+        if (const MarginTail& tail = above ? margins_[i].above() : margins_[i].below(); tail.there())
+          text +=
+              fmt::format(", {} a tail (gamma {:.2g} from {:.4g})", above ? "above" : "below", tail.shape, tail.from);
+      continue;
+    }
     const bool flip = list_[static_cast<size_t>(k)].flip;
     for (const bool above : {true, false})
       if (const TailLevel& side = above ? levels_[i].above : levels_[i].below; side.levels())
@@ -176,11 +278,18 @@ void TableTransform::save_state(std::map<std::string, at::Tensor>& out) const {
   out[kTensor] = t;
   for (size_t k = 0; k < list_.size(); ++k)
     if (const std::vector<double>& v = list_[k].values; !v.empty()) {
-      at::Tensor values = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
-      std::copy(v.begin(), v.end(), values.mutable_data_ptr<double>());
-      out[kValues + std::to_string(k)] = values;
+      out[kValues + std::to_string(k)] = tensor_of(v);
     }
   if (root_.defined()) out[kCentre] = centre_, out[kRoot] = root_;
+  if (log_) out[kLog] = tensor_of({1});
+  if (scored()) {
+    for (size_t i = 0; i < ScoreLaw::names().size(); ++i)
+      if (ScoreLaw::names()[i] == scores_.name()) out[kScores] = tensor_of({static_cast<double>(i)});
+    for (size_t k = 0; k < margins_.size(); ++k) {
+      out[kMargin + std::to_string(k)] = tensor_of(margins_[k].numbers());
+      if (calibrated()) out[kCalibration + std::to_string(k)] = tensor_of(calibration_[k].numbers());
+    }
+  }
   if (levelled() == 0) return;
   at::Tensor levels = at::empty({dim(), 2, TailLevel::kNumbers}, at::kDouble);
   p = levels.mutable_data_ptr<double>();
@@ -219,6 +328,23 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
     if (!good)
       throw InputError("[checkpoint] {}: expected '{}' and '{}' in float64 for {} columns", path, kCentre, kRoot, dim);
     out.centre_ = centre->second, out.root_ = root->second;
+  }
+  out.log_ = in.contains(kLog);
+  if (const auto scores = in.find(kScores); scores != in.end()) {
+    const std::span<const double> law = numbers_in(scores->second, kScores, path);
+    if (law.size() != 1 || !(law[0] >= 0 && law[0] < static_cast<double>(ScoreLaw::names().size())))
+      throw InputError("[checkpoint] {}: expected '{}' to number a law of scores", path, kScores);
+    out.scores_ = ScoreLaw::named(ScoreLaw::names()[static_cast<size_t>(law[0])]);
+    for (int64_t k = 0; k < out.dim(); ++k) {
+      const auto margin = in.find(kMargin + std::to_string(k)), own = in.find(kCalibration + std::to_string(k));
+      if (margin == in.end())
+        throw InputError("[checkpoint] {}: expected the tensor '{}{}', got none", path, kMargin, k);
+      out.margins_.push_back(Margin::from_numbers(numbers_in(margin->second, margin->first, path)));
+      if (own != in.end())
+        out.calibration_.push_back(ScoreCalibration::from_numbers(numbers_in(own->second, own->first, path)));
+    }
+    if (!out.calibration_.empty() && out.calibration_.size() != out.margins_.size())
+      throw InputError("[checkpoint] {}: expected '{}' of every column or of none", path, kCalibration);
   }
   if (const auto levels = in.find(kLevels); levels != in.end()) {
     const at::Tensor& l = levels->second;

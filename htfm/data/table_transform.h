@@ -11,17 +11,20 @@
 
 #include "htfm/base/api.h"
 #include "htfm/data/column_transform.h"
+#include "htfm/stat/margin.h"
+#include "htfm/stat/score_calibration.h"
 #include "htfm/tail/tail_level.h"
 
 namespace htfm HTFM_PUBLIC {
 
 class TableTransform {
  public:
-  /// none, zscore (mean and deviation), robust (median and interquartile range), or table (each column by its kind:
-  /// ColumnTransform). `whiten`: by a robust scatter matrix afterwards. `tail_index`: where positive, sides of columns
-  /// whose tail has clearly another index are brought to this one.
+  /// none, zscore (mean and deviation), robust (median and interquartile range), log (sign(y) log(1 + |y|) of that),
+  /// table (each column by its kind: ColumnTransform), or scores (each column by its own law onto one law of scores:
+  /// Margin, ScoreLaw). `whiten`: by a robust scatter matrix afterwards. `tail_index`: where positive, sides of columns
+  /// whose tail has clearly another index are brought to this one; scores have one already. `scores`: a ScoreLaw.
   static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten = false,
-                            double tail_index = 0);
+                            double tail_index = 0, const std::string& scores = "normal");
 
   int64_t columns() const { return static_cast<int64_t>(list_.size()); }
   int64_t dim() const { return static_cast<int64_t>(seen_.size()); }  ///< columns that the model sees
@@ -31,6 +34,17 @@ class TableTransform {
   at::Tensor apply(const at::Tensor& rows, Key key) const;
   /// n x dim float64 back into n x columns float64. Rows that are not finite stay so.
   at::Tensor invert(const at::Tensor& rows) const;
+
+  /// Whether columns become scores by laws of their own; and the law of scores.
+  bool scored() const { return !margins_.empty(); }
+  const ScoreLaw& scores() const { return scores_; }
+  /// Of a column that the model sees, where they are scored.
+  const Margin& margin(int64_t seen) const { return margins_[static_cast<size_t>(seen)]; }
+  /// Sets every column's margin right for a model: from here on invert() gives the data's margins to rows like these,
+  /// n x dim float64 as the model draws them. Rows that are not finite are left out; nothing changes without scores, or
+  /// where hardly any row is finite.
+  void calibrate(const at::Tensor& drawn);
+  bool calibrated() const { return !calibration_.empty(); }
 
   /// What column k was taken for, in words.
   std::string describe(int64_t k) const;
@@ -51,13 +65,23 @@ class TableTransform {
   std::vector<ColumnTransform> list_;
   void find_levels(const at::Tensor& seen, double tail_index);
   at::Tensor columns_only(const at::Tensor& rows, Key key) const;
+  // InputError that names the first value of column k, among these rows, that float32 does not hold.
+  void refuse_too_large(const double* x, const float* y, int64_t first, int64_t last, int64_t k) const;
   std::vector<int64_t> seen_;
   struct Levels {
     TailLevel above, below;
     double apply(double z) const { return z >= 0 ? above.apply(z) : -below.apply(-z); }
     double invert(double z) const { return z >= 0 ? above.invert(z) : -below.invert(-z); }
   };
-  std::vector<Levels> levels_;  // of the columns that the model sees
+  std::vector<Levels> levels_;                 // of the columns that the model sees
+  bool log_ = false;                           // signed logarithms of the columns
+  std::vector<Margin> margins_;                // of the columns that the model sees, where they are scored
+  std::vector<ScoreCalibration> calibration_;  // likewise, once the model has been drawn from
+  ScoreLaw scores_;
+  double seen_value(int64_t k, double x, double u) const;
+  double data_value(int64_t k, double z) const;
+  at::Tensor unwhitened(const at::Tensor& rows) const;
+  void fit_margins(const at::Tensor& rows, Key key);
   at::Tensor centre_,
       root_;  // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
 };

@@ -23,4 +23,17 @@ at::Device choose_device(const std::string& asked, const std::string& network_ki
   }
 }
 
+at::Device local_device(const Communicator& processes, bool shared) {
+  const ImageDevice& device = image_device();
+  const int count = device.count();
+  if (processes.local_size() > count && !shared)
+    throw InputError(
+        "[--device] expected a CUDA device for each of the {} processes on {}, got {}; --share-device lets them share "
+        "one, for tests",
+        processes.local_size(), processes.host(), count);
+  const int index = processes.local_rank() % count;
+  device.select(index);
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
 }  // namespace htfm

@@ -6,11 +6,16 @@
 #include <string>
 
 #include "htfm/base/api.h"
+#include "htfm/comm/communicator.h"
 
 namespace htfm HTFM_PUBLIC {
 
 /// The device for a network of this kind (net.kind). `asked` is cpu, cuda or auto; auto: the CPU for an mlp, for other
 /// networks a CUDA device where there is one. InputError where cuda is asked for and missing, or for another name.
 at::Device choose_device(const std::string& asked, const std::string& network_kind);
+
+/// The device of this process where several share a machine: one each. InputError where there are fewer devices than
+/// processes, unless they may be `shared`.
+at::Device local_device(const Communicator& processes, bool shared);
 
 }  // namespace htfm

@@ -56,6 +56,8 @@ struct GradientPlace {
   int64_t offset = 0, count = 0;  ///< of the parameters
   bool bfloat16 = false;
   float decay = 0;
+  float* direction = nullptr;  ///< of Muon's matrices: where momentum is put, and the direction is found
+  float scale = 0;             ///< of the direction
 };
 
 class ImageDevice {
@@ -76,9 +78,12 @@ class ImageDevice {
   virtual at::Tensor segment_table(const std::vector<GradientPlace>& places) const = 0;
   struct UpdateTensors {
     at::Tensor table, header, loss_partial, norm_partial, state, parameters, first, second, ema, bf16_parameters;
+    bool directions = false;  ///< some places have one
   };
-  /// Clipping, AdamW and EMA over all parameters; a step that is not finite is counted and left out.
-  virtual void update(const UpdateTensors& tensors, const AdamConstants& constants) const = 0;
+  /// Clipping, AdamW (or Muon) and EMA over all parameters; a step that is not finite is counted and left out. What is
+  /// at the directions in between is made orthogonal by the caller.
+  virtual void begin_update(const UpdateTensors& tensors, const OptimiserConstants& constants) const = 0;
+  virtual void end_update(const UpdateTensors& tensors, const OptimiserConstants& constants) const = 0;
   virtual int64_t segments(const at::Tensor& table) const = 0;
   /// Sampling: states are rows x dim (channels x height x width), float64. out = sum of factor[k][row] in[k].
   virtual void combine(const at::Tensor& out, const std::vector<at::Tensor>& in, const at::Tensor& factor) const = 0;
@@ -98,6 +103,11 @@ class ImageDevice {
   virtual Memory memory() const = 0;
   virtual void release_cache() const = 0;
   virtual std::string name() const = 0;
+  /// How many devices there are, and which of them this thread works on from now on.
+  virtual int count() const = 0;
+  virtual void select(int index) const = 0;
+  /// All gradients of a table in one float32 array, each at its parameters' place.
+  virtual void collect(const at::Tensor& table, const at::Tensor& flat) const = 0;
   /// Begins and ends what a profiler looks at.
   virtual void profile(bool on) const = 0;
 };

@@ -5,6 +5,7 @@
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_profiler_api.h>
 
@@ -124,7 +125,7 @@ class CudaImageDevice final : public ImageDevice {
         const int64_t size = p.bfloat16 ? 2 : 4;
         list.push_back({static_cast<const char*>(p.gradient) + at * size, p.offset + at,
                         static_cast<int32_t>(std::min<int64_t>(cuda::kSegment, p.count - at)), p.bfloat16 ? 1 : 0,
-                        p.decay});
+                        p.decay, p.direction ? p.direction + at : nullptr, p.scale});
       }
     at::Tensor bytes = at::empty({static_cast<int64_t>(list.size() * sizeof(cuda::Segment))}, at::kByte);
     std::memcpy(bytes.mutable_data_ptr(), list.data(), list.size() * sizeof(cuda::Segment));
@@ -134,19 +135,11 @@ class CudaImageDevice final : public ImageDevice {
     return table.numel() / static_cast<int64_t>(sizeof(cuda::Segment));
   }
 
-  void update(const UpdateTensors& t, const AdamConstants& constants) const override {
-    cuda::UpdateArgs a;
-    a.segment = static_cast<const cuda::Segment*>(t.table.const_data_ptr()),
-    a.segments = static_cast<int>(segments(t.table));
-    a.constants = constants;
-    a.header = static_cast<const StepHeader*>(t.header.const_data_ptr());
-    a.loss_partial = t.loss_partial.const_data_ptr<double>(),
-    a.norm_partial = t.norm_partial.mutable_data_ptr<double>();
-    a.state = static_cast<StepState*>(t.state.mutable_data_ptr());
-    a.parameters = t.parameters.mutable_data_ptr<float>(), a.first = t.first.mutable_data_ptr<float>();
-    a.second = t.second.mutable_data_ptr<float>(), a.ema = t.ema.mutable_data_ptr<float>();
-    if (t.bf16_parameters.defined()) a.bf16_parameters = t.bf16_parameters.mutable_data_ptr();
-    cuda::update_parameters(a, stream());
+  void begin_update(const UpdateTensors& t, const OptimiserConstants& constants) const override {
+    cuda::begin_update(update_args(t, constants), stream());
+  }
+  void end_update(const UpdateTensors& t, const OptimiserConstants& constants) const override {
+    cuda::end_update(update_args(t, constants), stream());
   }
 
   void combine(const at::Tensor& out, const std::vector<at::Tensor>& in, const at::Tensor& factor) const override {
@@ -187,14 +180,35 @@ class CudaImageDevice final : public ImageDevice {
   Memory memory() const override {
     size_t free = 0, total = 0;
     cuda::check(cudaMemGetInfo(&free, &total), "memory");
-    const auto statistics = c10::cuda::CUDACachingAllocator::getDeviceStats(0);
+    const auto statistics = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
     return {static_cast<double>(statistics.allocated_bytes[0].peak), static_cast<double>(total)};
   }
   void release_cache() const override { c10::cuda::CUDACachingAllocator::emptyCache(); }
   void profile(bool on) const override { cuda::check(on ? cudaProfilerStart() : cudaProfilerStop(), "profile"); }
   std::string name() const override { return at::cuda::getCurrentDeviceProperties()->name; }
+  int count() const override { return c10::cuda::device_count(); }
+  void select(int index) const override { c10::cuda::set_device(static_cast<c10::DeviceIndex>(index)); }
+  void collect(const at::Tensor& table, const at::Tensor& flat) const override {
+    cuda::collect_gradients(static_cast<const cuda::Segment*>(table.const_data_ptr()),
+                            static_cast<int>(segments(table)), flat.mutable_data_ptr<float>(), stream());
+  }
 
  private:
+  cuda::UpdateArgs update_args(const UpdateTensors& t, const OptimiserConstants& constants) const {
+    cuda::UpdateArgs a;
+    a.segment = static_cast<const cuda::Segment*>(t.table.const_data_ptr()),
+    a.segments = static_cast<int>(segments(t.table));
+    a.constants = constants;
+    a.header = static_cast<const StepHeader*>(t.header.const_data_ptr());
+    a.loss_partial = t.loss_partial.const_data_ptr<double>(),
+    a.norm_partial = t.norm_partial.mutable_data_ptr<double>();
+    a.state = static_cast<StepState*>(t.state.mutable_data_ptr());
+    a.parameters = t.parameters.mutable_data_ptr<float>(), a.first = t.first.mutable_data_ptr<float>();
+    a.second = t.second.mutable_data_ptr<float>(), a.ema = t.ema.mutable_data_ptr<float>();
+    if (t.bf16_parameters.defined()) a.bf16_parameters = t.bf16_parameters.mutable_data_ptr();
+    a.directions = t.directions;
+    return a;
+  }
   static cuda::NetworkEndArgs network_end(const at::Tensor& state, const at::Tensor& coefficient, int64_t pixels) {
     cuda::NetworkEndArgs a;
     a.rows = static_cast<int>(state.size(0)), a.pixels = static_cast<int>(pixels),

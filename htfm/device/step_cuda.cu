@@ -50,7 +50,8 @@ __global__ void pair_kernel(PairArgs a) {
       const float x = a.data[row.index * dim + c * pixels + from];
       const int64_t element = n * dim + c * pixels + p;
       float z = a.noise ? a.noise[element]
-                        : static_cast<float>(normal_draw(a.header->noise_key, static_cast<uint64_t>(element)));
+                        : static_cast<float>(normal_draw(a.header->noise_key,
+                                                         a.header->first_element + static_cast<uint64_t>(element)));
       z = fminf(fmaxf(z, -row.noise_bound), row.noise_bound);
       in = row.data_in * x + row.noise_in * z;
       out = row.data_target * x + row.noise_target * z;
@@ -207,7 +208,7 @@ __global__ void decide_kernel(UpdateArgs a) {
   square = block_total(square);
   if (threadIdx.x != 0) return;
   StepState& s = *a.state;
-  const AdamConstants& c = a.constants;
+  const OptimiserConstants& c = a.constants;
   const double norm = sqrt(square);
   s.loss = loss, s.norm = norm;
   s.good = isfinite(loss) && isfinite(norm) ? 1 : 0;
@@ -224,8 +225,31 @@ __global__ void decide_kernel(UpdateArgs a) {
   s.ema = c.ema_warmup ? static_cast<float>(fmin(static_cast<double>(c.ema), (1 + count) / (10 + count))) : c.ema;
 }
 
-__device__ void step_one(const AdamConstants& c, const StepState& s, float decay, float g, float& p, float& m, float& v,
-                         float& e) {
+// Momentum of Muon's matrices, and where it will be one step ahead.
+__global__ void momentum_kernel(UpdateArgs a) {
+  const StepState s = *a.state;
+  const Segment segment = a.segment[blockIdx.x];
+  if (!s.good || !segment.direction) return;
+  const float keep = a.constants.muon_momentum;
+  for (int i = static_cast<int>(threadIdx.x) * 4; i < segment.count; i += static_cast<int>(blockDim.x) * 4) {
+    const float4 g = gradient_at(segment, i);
+    const float part[4] = {g.x, g.y, g.z, g.w};
+    for (int k = 0; k < 4 && i + k < segment.count; ++k) {
+      const float scaled = part[k] * s.gradient_scale;
+      float& m = a.first[segment.offset + i + k];
+      m = keep * m + (1 - keep) * scaled;
+      segment.direction[i + k] = keep * m + (1 - keep) * scaled;
+    }
+  }
+}
+
+__device__ void move_one(const StepState& s, const Segment& segment, float direction, float& p, float& e) {
+  p = p - s.lr * (segment.decay * p + segment.scale * direction);
+  e = s.ema * e + (1 - s.ema) * p;
+}
+
+__device__ void step_one(const OptimiserConstants& c, const StepState& s, float decay, float g, float& p, float& m,
+                         float& v, float& e) {
   g *= s.gradient_scale;
   m = c.beta1 * m + (1 - c.beta1) * g;
   v = c.beta2 * v + (1 - c.beta2) * g * g;
@@ -237,7 +261,15 @@ __global__ void update_kernel(UpdateArgs a) {
   const StepState s = *a.state;
   if (!s.good) return;
   const Segment segment = a.segment[blockIdx.x];
-  const AdamConstants c = a.constants;
+  const OptimiserConstants c = a.constants;
+  if (segment.direction) {
+    for (int i = static_cast<int>(threadIdx.x); i < segment.count; i += static_cast<int>(blockDim.x)) {
+      const int64_t at = segment.offset + i;
+      move_one(s, segment, segment.direction[i], a.parameters[at], a.ema[at]);
+      if (a.bf16_parameters) static_cast<__nv_bfloat16*>(a.bf16_parameters)[at] = __float2bfloat16(a.parameters[at]);
+    }
+    return;
+  }
   for (int i = static_cast<int>(threadIdx.x) * 4; i < segment.count; i += static_cast<int>(blockDim.x) * 4) {
     const float4 g = gradient_at(segment, i);
     const int64_t at = segment.offset + i;
@@ -269,7 +301,24 @@ __global__ void update_kernel(UpdateArgs a) {
   }
 }
 
+__global__ void collect_kernel(const Segment* segments, float* flat) {
+  const Segment s = segments[blockIdx.x];
+  for (int i = static_cast<int>(threadIdx.x) * 4; i < s.count; i += static_cast<int>(blockDim.x) * 4) {
+    const float4 g = gradient_at(s, i);
+    float* to = flat + s.offset + i;
+    to[0] = g.x;
+    if (i + 1 < s.count) to[1] = g.y;
+    if (i + 2 < s.count) to[2] = g.z;
+    if (i + 3 < s.count) to[3] = g.w;
+  }
+}
+
 }  // namespace
+
+void collect_gradients(const Segment* segment, int segments, float* flat, cudaStream_t stream) {
+  collect_kernel<<<static_cast<unsigned>(segments), kThreads, 0, stream>>>(segment, flat);
+  check(cudaGetLastError(), "collect");
+}
 
 void make_pairs(const PairArgs& a, cudaStream_t stream) {
   const int64_t all = static_cast<int64_t>(a.rows) * a.height * a.width;
@@ -300,9 +349,14 @@ void column_totals(const float* x, int64_t rows, int64_t columns, float* out, cu
   check(cudaGetLastError(), "column totals");
 }
 
-void update_parameters(const UpdateArgs& a, cudaStream_t stream) {
+void begin_update(const UpdateArgs& a, cudaStream_t stream) {
   norm_kernel<<<static_cast<unsigned>(a.segments), kThreads, 0, stream>>>(a.segment, a.norm_partial);
   decide_kernel<<<1, 1024, 0, stream>>>(a);
+  if (a.directions) momentum_kernel<<<static_cast<unsigned>(a.segments), kThreads, 0, stream>>>(a);
+  check(cudaGetLastError(), "momentum");
+}
+
+void end_update(const UpdateArgs& a, cudaStream_t stream) {
   update_kernel<<<static_cast<unsigned>(a.segments), kThreads, 0, stream>>>(a);
   check(cudaGetLastError(), "update");
 }

@@ -45,21 +45,29 @@ struct Segment {
   int64_t offset;
   int32_t count, bfloat16;
   float decay;
+  float* direction;  ///< Muon's matrices: momentum in, orthogonal matrix out; null: AdamW
+  float scale;       ///< of the direction
 };
 constexpr int kSegment = 16384;
 
 struct UpdateArgs {
   const Segment* segment = nullptr;
   int segments = 0;
-  AdamConstants constants;
+  OptimiserConstants constants;
   const StepHeader* header = nullptr;
   const double* loss_partial = nullptr;
   double* norm_partial = nullptr;  ///< one a segment
   StepState* state = nullptr;
   float *parameters = nullptr, *first = nullptr, *second = nullptr, *ema = nullptr;
+  bool directions = false;          ///< some segments have a direction
   void* bf16_parameters = nullptr;  ///< bfloat16 copy of the parameters; may be null
 };
-void update_parameters(const UpdateArgs& args, cudaStream_t stream);
+/// Whether the step counts, its coefficients, and the momentum of Muon's matrices.
+void begin_update(const UpdateArgs& args, cudaStream_t stream);
+/// The update itself; in between Muon's directions are made orthogonal.
+void end_update(const UpdateArgs& args, cudaStream_t stream);
+/// flat[offset + i] = gradient i of each segment.
+void collect_gradients(const Segment* segment, int segments, float* flat, cudaStream_t stream);
 
 constexpr int kTerms = 8;
 /// out = sum of factor[k][row] in[k]; rows x dim.

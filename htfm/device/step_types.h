@@ -17,15 +17,17 @@ struct StepRow {
 /// What changes from step to step beside the rows.
 struct StepHeader {
   uint64_t noise_key = 0;
-  double inverse_count = 0;  ///< 1 / (rows that are there times their size): of the mean
+  double inverse_count = 0;    ///< 1 / (rows that are there times their size): of the mean
+  uint64_t first_element = 0;  ///< of the first row in the noise of the whole batch
   float lr = 0;
   float unused = 0;
 };
 
 /// The optimiser's constants.
-struct AdamConstants {
+struct OptimiserConstants {
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f, clip = 1, ema = 0.9999f;
   int32_t ema_warmup = 0;
+  float muon_momentum = 0.95f;
 };
 
 /// What the device counts; read back where a log line is written.

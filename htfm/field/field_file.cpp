@@ -6,6 +6,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/module_library.h"
+#include "htfm/field/field_process.h"
 #include "htfm/field/field_reader.h"
 #include "htfm/io/file.h"
 #include "htfm/io/text.h"
@@ -16,35 +17,43 @@ namespace {
 constexpr uint64_t kLook =
     1024;  // bytes at the start in which a GRIB message may begin: archives put a header before it
 
-const FieldReader& field_reader(const std::string& path) {
+}  // namespace
+
+const FieldReader& field_library(const std::string& path) {
   static const ModuleLibrary library("htfm_fields");
   if (!library.loaded()) {
     const std::string missing = HTFM_FIELDS_MISSING;  // packages, when this was built
-    throw InputError("[fields] {}: expected the library that reads GRIB2 and NetCDF, got {}{}", path, library.reason(),
+    throw InputError("[fields] {}: expected the library that reads GRIB and NetCDF, got {}{}", path, library.reason(),
                      missing.empty() ? "" : fmt::format(": it was left out of this build, which found no {}", missing));
   }
   static const ModuleLibrary::Object reader = library.object("htfm_field_reader");
   if (!reader.address)
-    throw InputError("[fields] {}: expected the library that reads GRIB2 and NetCDF, got {}", path, reader.reason);
+    throw InputError("[fields] {}: expected the library that reads GRIB and NetCDF, got {}", path, reader.reason);
   return *static_cast<const FieldReader*>(reader.address);
 }
 
-}  // namespace
-
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
+  std::error_code none;
+  for (const char* sign : {"/zarr.json", "/.zgroup", "/.zmetadata", "/.zarray"})
+    if (std::filesystem::exists(path + sign, none))
+      throw InputError(
+          "[fields] {}: expected GRIB or NetCDF, got a Zarr store: Python opens it with all its codecs; write it as "
+          "NetCDF first, python3 -c \"import xarray; xarray.open_zarr('{}').to_netcdf('{}.nc')\"",
+          path, path, std::filesystem::path(path).stem().string());
   std::string start;
   {
     const FileSource file(path);
     start.resize(std::min(file.size(), kLook));
     file.read(0, start.data(), start.size());
   }
-  if (start.empty()) throw InputError("[fields] {}: expected GRIB2 or NetCDF, got an empty file", path);
+  if (start.empty()) throw InputError("[fields] {}: expected GRIB or NetCDF, got an empty file", path);
   if (start.starts_with("CDF") || start.starts_with("\x89HDF"))
-    return field_reader(path).visit_netcdf(path, choice, visitor);
-  if (start.find("GRIB") != std::string::npos) return field_reader(path).visit_grib(path, choice, visitor);
+    return visit_in_process(field_library(path), FieldFormat::netcdf, path, choice, visitor);
+  if (start.find("GRIB") != std::string::npos)
+    return visit_in_process(field_library(path), FieldFormat::grib, path, choice, visitor);
   if (start.starts_with("\x1f\x8b"))
-    throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a gzip file: unpack it first (gunzip)", path);
-  throw InputError("[fields] {}: expected GRIB2 or NetCDF, got a file that begins with {}", path,
+    throw InputError("[fields] {}: expected GRIB or NetCDF, got a gzip file: unpack it first (gunzip)", path);
+  throw InputError("[fields] {}: expected GRIB or NetCDF, got a file that begins with {}", path,
                    in_quotes(start.substr(0, 16)));
 }
 
@@ -65,14 +74,15 @@ std::vector<std::string> list_field_files(const std::vector<std::string>& files_
   std::vector<std::string> out;
   for (const std::string& path : files_and_folders) {
     std::error_code none;
-    if (!std::filesystem::is_directory(path, none)) {
+    if (!std::filesystem::is_directory(path, none) || std::filesystem::exists(path + "/zarr.json", none) ||
+        std::filesystem::exists(path + "/.zgroup", none)) {
       out.push_back(path);
       continue;
     }
     std::vector<std::string> inside;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       const std::string end = entry.path().extension().string();
-      for (const char* known : {".grib2", ".grb2", ".grib", ".grb", ".nc", ".nc4"})
+      for (const char* known : {".grib2", ".grb2", ".grib", ".grb", ".grib1", ".nc", ".nc4"})
         if (end == known) inside.push_back(entry.path().string());
     }
     if (inside.empty())

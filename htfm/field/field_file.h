@@ -1,4 +1,4 @@
-// Fields out of files of GRIB edition 2 or NetCDF.
+// Fields out of files of GRIB or NetCDF.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace htfm HTFM_PUBLIC {
 /// reads fields (field_reader.h) is not there.
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor);
 
-/// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb, .nc,
-/// .nc4).
+/// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb,
+/// .grib1, .nc, .nc4).
 std::vector<std::string> list_field_files(const std::vector<std::string>& files_and_folders);
 
 }  // namespace htfm

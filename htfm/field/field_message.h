@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "htfm/base/api.h"
+#include "htfm/field/calendar.h"
 #include "htfm/field/grid.h"
 
 namespace htfm HTFM_PUBLIC {
@@ -24,11 +25,16 @@ ParameterCode parse_parameter_code(const std::string& text);
 
 /// Which fields of a file are wanted; what is left open matches everything.
 struct FieldChoice {
-  std::string name = {};                   ///< ecCodes' short name, or NetCDF's variable
-  std::optional<ParameterCode> code = {};  ///< GRIB alone
+  std::string name = {};                   ///< ecCodes' short name or its number of the parameter, or NetCDF's variable
+  std::optional<ParameterCode> code = {};  ///< GRIB edition 2 alone
   std::string level_type = {};       ///< GRIB: ecCodes' name (atmosphere, surface, ...) or the number of code table 4.5
   std::optional<double> level = {};  ///< the level's value; NetCDF: of the coordinate that is neither time nor place
-  std::optional<int64_t> step = {};  ///< GRIB: hours from the analysis
+  std::optional<int64_t> step = {};  ///< hours from the analysis; of an interval its end
+  std::optional<int64_t> step_from = {};  ///< of an interval (an accumulation, a mean) its beginning
+  std::string step_type = {};             ///< GRIB: instant, accum, avg, max, ...
+  std::optional<int64_t> member = {};     ///< of an ensemble
+  bool expand_reduced = false;            ///< GRIB: reduced grids are interpolated along their rows to regular ones
+  bool everything = false;  ///< also fields of several variables and levels, and those that cannot be read: a list
 
   std::string text() const;  ///< "veril, 0/15/3, level type 10, step 0"
 };
@@ -43,12 +49,20 @@ class FieldMessage {
   std::string name = {};   ///< of the variable
   std::string text = {};   ///< what it is, for messages and provenance
   std::string units = {};  ///< where the file says them
-  int64_t time = 0;        ///< of validity, in seconds since 1970
-  std::shared_ptr<const Grid> grid = {};
+  std::string title = {};  ///< long name
+  std::string level = {};  ///< "isobaricInhPa 500"; empty: it has none
+  std::string step = {};   ///< "0", "0-6 (accum)"; empty: it has none
+  int64_t time = 0;        ///< of validity, in seconds since 1970 of the calendar
+  Calendar calendar = Calendar::gregorian;
+  std::optional<int64_t> member = {};     ///< of an ensemble
+  std::shared_ptr<const Grid> grid = {};  ///< none where there is a problem
+  std::string problem = {};               ///< why its values cannot be read, and what to do (FieldChoice::everything)
 
-  /// Visits the rows of a window in order (row 0 is the window's first); values that the file marks as missing are NaN.
-  /// A whole radar mosaic need not be in memory.
+  /// Visits the rows of a window that ends before the last column (row 0 is the window's first); values that the file
+  /// marks as missing are NaN. A whole radar mosaic need not be in memory.
   virtual void visit_rows(const Window& window, const RowVisitor& visitor) const = 0;
+  /// The same of any window, also of one that goes on with the first column behind the last.
+  void visit_window(const Window& window, const RowVisitor& visitor) const;
   /// The same into an array, row by row.
   void read(const Window& window, double* out) const;
 };

@@ -17,6 +17,21 @@ namespace {
 
 constexpr const char* kFormat = "htfm fields 1";
 
+void check_places(const FieldSet& set, const std::string& path) {
+  const int64_t n = set.size(), height = set.fields.size(2), width = set.fields.size(3);
+  const auto* at = set.place.const_data_ptr<int64_t>();
+  bool whole = !set.member.defined() || set.member.size(0) == n;
+  if (set.latitude.defined() && !(set.latitude.numel() == height * width && set.longitude.numel() == height * width))
+    for (int64_t i = 0; i < n && whole; ++i)
+      whole = at[2 * i] >= 0 && at[2 * i] + height <= set.latitude.numel() && at[2 * i + 1] >= 0 &&
+              (at[2 * i + 1] + width <= set.longitude.numel() ||
+               (set.period > 0 && set.period <= set.longitude.numel() && width <= set.period &&
+                at[2 * i + 1] < set.longitude.numel()));
+  if (!whole)
+    throw InputError("[fields] {}: expected members and places of {} fields of {} x {}, got others", path, n, height,
+                     width);
+}
+
 }  // namespace
 
 std::vector<int64_t> FieldSet::part(bool wanted) const {
@@ -25,6 +40,28 @@ std::vector<int64_t> FieldSet::part(bool wanted) const {
   for (int64_t i = 0; i < size(); ++i)
     if ((flag[i] != 0) == wanted) out.push_back(i);
   return out;
+}
+
+std::pair<std::vector<double>, std::vector<double>> FieldSet::places(int64_t field) const {
+  if (!latitude.defined()) return {};
+  const double *lat = latitude.const_data_ptr<double>(), *lon = longitude.const_data_ptr<double>();
+  const int64_t height = fields.size(2), width = fields.size(3), points = height * width;
+  if (latitude.numel() == points && longitude.numel() == points && points > 1)
+    return {{lat, lat + points}, {lon, lon + points}};
+  const int64_t row = place.const_data_ptr<int64_t>()[2 * field],
+                column = place.const_data_ptr<int64_t>()[2 * field + 1];
+  std::pair<std::vector<double>, std::vector<double>> out;
+  for (int64_t j = 0; j < height; ++j) out.first.push_back(lat[row + j]);
+  for (int64_t i = 0; i < width; ++i)
+    out.second.push_back(lon[column + i < longitude.numel() ? column + i : column + i - period]);
+  return out;
+}
+
+bool FieldSet::one_place() const {
+  const auto* at = place.const_data_ptr<int64_t>();
+  for (int64_t i = 1; i < size(); ++i)
+    if (at[2 * i] != at[0] || at[2 * i + 1] != at[1]) return false;
+  return true;
 }
 
 at::Tensor FieldSet::take(const std::vector<int64_t>& index) const {
@@ -44,11 +81,17 @@ void write_field_set(const std::string& path, const FieldSet& set) {
                   {"held_out", set.held_out},
                   {"place", set.place},
                   {"corners", set.corners}};
+  if (set.member.defined()) file.tensors["member"] = set.member;
+  if (set.latitude.defined()) file.tensors["latitude"] = set.latitude, file.tensors["longitude"] = set.longitude;
   file.metadata["format"] = kFormat;
   file.metadata["transform"] = nlohmann::json(set.transform).dump();
   file.metadata["provenance"] = set.provenance;
-  file.metadata["about"] =
-      nlohmann::json{{"channels", set.channels}, {"units", set.units}, {"south_first", set.south_first}}.dump();
+  file.metadata["about"] = nlohmann::json{{"channels", set.channels},
+                                          {"units", set.units},
+                                          {"south_first", set.south_first},
+                                          {"period", set.period},
+                                          {"calendar", calendar_name(set.calendar)}}
+                               .dump();
   write_safetensors(path, file);
 }
 
@@ -88,6 +131,9 @@ FieldSet open_field_set(const std::string& path) {
   set.fields = tensor("fields", at::kFloat, 4);
   set.time = tensor("time", at::kLong, 1), set.held_out = tensor("held_out", at::kByte, 1);
   set.place = tensor("place", at::kLong, 2), set.corners = tensor("corners", at::kDouble, 2);
+  if (header.tensors.contains("member")) set.member = tensor("member", at::kLong, 1);
+  if (header.tensors.contains("latitude") && header.tensors.contains("longitude"))
+    set.latitude = tensor("latitude", at::kDouble, 1), set.longitude = tensor("longitude", at::kDouble, 1);
   const int64_t n = set.size();
   if (set.fields.numel() == 0 || set.time.size(0) != n || set.held_out.size(0) != n || set.place.size(0) != n ||
       set.corners.size(0) != n)
@@ -100,12 +146,17 @@ FieldSet open_field_set(const std::string& path) {
     set.channels = about.at("channels").get<std::vector<std::string>>(),
     set.units = about.at("units").get<std::vector<std::string>>();
     set.south_first = about.at("south_first");
+    set.period = about.value("period", int64_t{0});
+    const std::string calendar = about.value("calendar", "");
+    if (!calendar_by_name(calendar)) throw InputError("[fields] {}: expected a calendar, got '{}'", path, calendar);
+    set.calendar = *calendar_by_name(calendar);
   } catch (const nlohmann::json::exception& e) {
     throw InputError("[fields] {}: expected normalisation and provenance in its metadata, got: {}", path, e.what());
   }
   if (set.transform.channels() != set.fields.size(1) ||
       static_cast<int64_t>(set.channels.size()) != set.fields.size(1) || set.units.size() != set.channels.size())
     throw InputError("[fields] {}: expected names, units and normalisation of {} channels", path, set.fields.size(1));
+  check_places(set, path);
   set.hash = hash.hex();
   return set;
 }

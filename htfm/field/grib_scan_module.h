@@ -12,8 +12,8 @@ struct GribFrame {
   bool shared = false;  ///< some message holds several fields
 };
 
-/// Walks through messages and their sections. InputError, which names file and message, for another edition than 2, a
-/// file that ends inside a message, and sections that do not fill theirs.
+/// Walks through messages and their sections. InputError, which names file and message, for another edition than 1 and
+/// 2, a file that ends inside a message, and sections that do not fill theirs.
 GribFrame scan_grib(const std::string& path);
 
 }  // namespace htfm

@@ -10,7 +10,8 @@
 
 namespace htfm HTFM_PUBLIC {
 
-/// Rows and columns of a grid, counted in the file's order.
+/// Rows and columns of a grid, counted in the file's order. On a grid around the globe a window may go on behind the
+/// last column with the first one.
 struct Window {
   int64_t row = 0, column = 0, height = 0, width = 0;
 
@@ -36,12 +37,16 @@ struct Grid {
   std::string text() const;  ///< "lambert, 1059 x 1799"
   bool has_places() const { return !latitude.empty(); }
   bool separable() const;  ///< latitudes are those of rows, longitudes those of columns
+  /// The place of a point; a column behind the last is one of the first on a grid around the globe.
   Place at(int64_t row, int64_t column) const;
+  /// The number of columns after which a grid around the globe comes back to its first; 0: it does not go around.
+  int64_t period() const;
 
   /// The window of a size whose middle lies nearest to a place. InputError, which names `file`, where it leaves the
   /// grid or the grid has no latitudes and longitudes.
   Window around(const Place& place, int64_t rows, int64_t columns, const std::string& file) const;
-  /// The smallest window that holds all points between two latitudes and two longitudes (from west to east).
+  /// The smallest window that holds all points between two latitudes and two longitudes (from west to east). InputError
+  /// where these lie on both ends of a grid that does not go around the globe.
   Window between(const Place& south_west, const Place& north_east, const std::string& file) const;
   /// InputError where a window leaves the grid.
   void check(const Window& window, const std::string& file) const;

@@ -1,15 +1,12 @@
-// NetCDF through its C library, with the CF conventions for packing, time and places.
-#include <netcdf.h>
-
+// Fields out of NetCDF by the CF conventions: which dimension is what, in any order.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <limits>
 #include <memory>
+#include <mutex>
 
 #include "htfm/base/error.h"
-#include "htfm/base/nan.h"
-#include "htfm/field/calendar.h"
+#include "htfm/field/netcdf_file_module.h"
+#include "htfm/field/netcdf_time_module.h"
 #include "htfm/field/readers_module.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/text.h"
@@ -17,309 +14,371 @@
 namespace htfm {
 namespace {
 
-constexpr size_t kMostPoints = size_t{1} << 30;
+bool one_of(const std::string& text, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(), [&](const char* w) { return text == w; });
+}
 
-class NetcdfFile {
+bool is_latitude(const NetcdfVariable& v) {
+  const std::string units = v.text("units");
+  return v.text("standard_name") == "latitude" || units.starts_with("degrees_north") ||
+         units.starts_with("degree_north") || units == "degreesN" ||
+         (units.empty() && one_of(v.base, {"lat", "latitude", "LAT", "XLAT"}));
+}
+bool is_longitude(const NetcdfVariable& v) {
+  const std::string units = v.text("units");
+  return v.text("standard_name") == "longitude" || units.starts_with("degrees_east") ||
+         units.starts_with("degree_east") || units == "degreesE" ||
+         (units.empty() && one_of(v.base, {"lon", "longitude", "LON", "XLONG"}));
+}
+
+enum class Role { row, column, time, member, step, level };
+
+class NetcdfFields {
  public:
-  explicit NetcdfFile(const std::string& path) : path_(path) {
-    if (const int error = nc_open(path.c_str(), NC_NOWRITE, &id_))
-      throw InputError("[netcdf] {}: expected a NetCDF file, got one that does not open: {}", path, nc_strerror(error));
-  }
-  ~NetcdfFile() { nc_close(id_); }
-  NetcdfFile(const NetcdfFile&) = delete;
-  NetcdfFile& operator=(const NetcdfFile&) = delete;
+  NetcdfFields(const NetcdfFile& file, const FieldChoice& choice)
+      : file_(file), choice_(choice), all_(netcdf_variables(file)) {}
 
-  int id() const { return id_; }
-  const std::string& path() const { return path_; }
-  void check(int error, const std::string& what) const {
-    if (error)
-      throw InputError("[netcdf] {}: truncated or damaged: {}: {}", path_, printable(what), nc_strerror(error));
+  void visit(const FieldVisitor& visitor) const {
+    std::vector<std::string> found;
+    std::vector<const NetcdfVariable*> fields;
+    for (const NetcdfVariable& v : all_) {
+      if (!is_field(v)) continue;
+      found.push_back(v.shape_text());
+      if (choice_.name.empty() || v.name == choice_.name || v.base == choice_.name) fields.push_back(&v);
+    }
+    // The variable of that very name goes before those of the same name in groups.
+    const auto exact =
+        std::find_if(fields.begin(), fields.end(), [&](const NetcdfVariable* v) { return v->name == choice_.name; });
+    if (exact != fields.end()) fields = {*exact};
+    if (fields.empty())
+      throw InputError("[netcdf] {}: expected the variable {}, got {}", file_.path(),
+                       choice_.name.empty() ? "of a field" : in_quotes(choice_.name), found_text(found));
+    if (fields.size() > 1 && !choice_.everything)
+      throw InputError("[netcdf] {}: expected --variable to choose one, got {}", file_.path(), found_text(found));
+    if (choice_.code || !choice_.step_type.empty())
+      throw InputError("[netcdf] {}: expected a variable by its name, got {}: codes and types of steps are GRIB's",
+                       file_.path(), choice_.text());
+    for (const NetcdfVariable* v : fields) visit(*v, visitor);
   }
 
  private:
-  std::string path_;
-  int id_ = -1;
-};
+  struct Roles {
+    std::vector<Role> of;  // of each dimension
+    size_t row = 0, column = 0;
+  };
 
-struct Dimension {
-  std::string name;
-  size_t size = 0;
-};
-
-// A variable with its dimensions and the attributes that matter.
-class Variable {
- public:
-  Variable(const NetcdfFile& file, int id) : file_(file), id_(id) {
-    char text[NC_MAX_NAME + 1] = {};
-    int count = 0;
-    file.check(nc_inq_varname(file.id(), id, text), "a variable's name");
-    name = text;
-    file.check(nc_inq_varndims(file.id(), id, &count), name);
-    std::vector<int> ids(static_cast<size_t>(count));
-    file.check(nc_inq_vardimid(file.id(), id, ids.data()), name);
-    for (const int d : ids) {
-      Dimension dimension;
-      file.check(nc_inq_dim(file.id(), d, text, &dimension.size), name);
-      dimension.name = text;
-      dimensions.push_back(dimension);
-    }
-    file.check(nc_inq_vartype(file.id(), id, &type_), name);
+  const NetcdfVariable* along(const NetcdfDimension& d, const std::function<bool(const NetcdfVariable&)>& holds) const {
+    for (const NetcdfVariable& v : all_)
+      if (v.along(d) && holds(v)) return &v;
+    return nullptr;
+  }
+  // The coordinate of a dimension: the variable of its name.
+  const NetcdfVariable* coordinate(const NetcdfDimension& d) const {
+    return along(d, [&](const NetcdfVariable& v) { return v.base == d.name; });
+  }
+  // The times of a dimension: those of validity before others, then the coordinate itself.
+  const NetcdfVariable* clock(const NetcdfDimension& d) const {
+    const auto timely = [](const NetcdfVariable& v) { return v.numeric() && is_netcdf_time(v); };
+    if (const auto* v = along(d, [&](const auto& x) { return timely(x) && x.text("standard_name") == "time"; }))
+      return v;
+    if (const auto* v = along(d, [&](const auto& x) { return timely(x) && x.base == d.name; })) return v;
+    return along(d, timely);
   }
 
-  std::string name;
-  std::vector<Dimension> dimensions;
+  // Two dimensions, numbers, and neither places nor bounds nor a coordinate of others.
+  bool is_field(const NetcdfVariable& v) const {
+    if (v.dimensions.size() < 2 || !v.numeric() || is_latitude(v) || is_longitude(v) || is_netcdf_time(v)) return false;
+    return std::none_of(all_.begin(), all_.end(), [&](const NetcdfVariable& other) {
+      if (other.text("bounds") == v.base || other.text("climatology") == v.base) return true;
+      const std::string listed = " " + other.text("coordinates") + " ";
+      return listed.find(" " + v.base + " ") != std::string::npos;
+    });
+  }
 
-  const std::string& file() const { return file_.path(); }
-  bool numeric() const { return type_ != NC_CHAR && type_ != NC_STRING && type_ < NC_FIRSTUSERTYPEID; }
-  size_t points() const {
-    size_t n = 1;
-    for (const Dimension& d : dimensions) n *= d.size;
-    return n;
-  }
-  std::string text(const char* attribute) const {
-    nc_type type = 0;
-    size_t size = 0;
-    if (nc_inq_att(file_.id(), id_, attribute, &type, &size) || type != NC_CHAR) return {};
-    std::string out(size, '\0');
-    if (nc_get_att_text(file_.id(), id_, attribute, out.data())) return {};
-    return out.substr(0, out.find('\0'));
-  }
-  std::vector<double> numbers(const char* attribute) const {
-    nc_type type = 0;
-    size_t size = 0;
-    if (nc_inq_att(file_.id(), id_, attribute, &type, &size) || type == NC_CHAR || size > 64) return {};
-    std::vector<double> out(size);
-    if (nc_get_att_double(file_.id(), id_, attribute, out.data())) return {};
-    return out;
-  }
-  // Unpacked, missing values as NaN.
-  void read(const std::vector<size_t>& start, const std::vector<size_t>& count, double* out) const {
-    size_t n = 1;
-    for (const size_t c : count) n *= c;
-    file_.check(nc_get_vara_double(file_.id(), id_, start.data(), count.data(), out), name);
-    std::vector<double> missing = numbers("_FillValue");
-    for (const double v : numbers("missing_value")) missing.push_back(v);
-    if (missing.empty()) missing.push_back(fill());
-    std::vector<double> range = numbers("valid_range");
-    if (range.size() != 2) {
-      const std::vector<double> low = numbers("valid_min"), high = numbers("valid_max");
-      range = {low.empty() ? -std::numeric_limits<double>::infinity() : low[0],
-               high.empty() ? std::numeric_limits<double>::infinity() : high[0]};
-    }
-    const std::vector<double> scale = numbers("scale_factor"), offset = numbers("add_offset");
-    const double factor = scale.empty() ? 1 : scale[0], shift = offset.empty() ? 0 : offset[0];
+  Roles roles(const NetcdfVariable& field) const {
+    const size_t n = field.dimensions.size();
+    Roles out{std::vector<Role>(n, Role::level), n, n};
     for (size_t k = 0; k < n; ++k) {
-      const bool bad = std::find(missing.begin(), missing.end(), out[k]) != missing.end() ||
-                       !(out[k] >= range[0] && out[k] <= range[1]);
-      out[k] = bad ? kNan : out[k] * factor + shift;
+      const NetcdfDimension& d = field.dimensions[k];
+      const NetcdfVariable* own = coordinate(d);
+      const std::string standard = own ? own->text("standard_name") : "", axis = own ? own->text("axis") : "";
+      if (clock(d))
+        out.of[k] = Role::time;
+      else if (standard == "realization" || axis == "E" ||
+               one_of(d.name, {"member", "number", "realization", "ensemble", "ens", "ensemble_member", "sample"}))
+        out.of[k] = Role::member;
+      else if (standard == "forecast_period" ||
+               one_of(d.name, {"step", "lead_time", "leadtime", "lead", "prediction_timedelta", "forecast_period"}))
+        out.of[k] = Role::step;
     }
-  }
-  std::vector<double> all() const {
-    if (points() > kMostPoints)
-      throw InputError("[netcdf] {}: expected at most {} numbers in '{}', got {}", file_.path(), kMostPoints, name,
-                       points());
-    std::vector<double> out(points());
-    std::vector<size_t> start(dimensions.size(), 0), count;
-    for (const Dimension& d : dimensions) count.push_back(d.size);
-    read(start, count, out.data());
+    // Rows and columns: by latitude and longitude, by the axes' names, by places in two dimensions, or the last two.
+    const auto find = [&](const std::function<bool(const NetcdfDimension&)>& holds) {
+      for (size_t k = 0; k < n; ++k)
+        if (out.of[k] == Role::level && holds(field.dimensions[k])) return k;
+      return n;
+    };
+    const auto settle = [&](size_t row, size_t column) {
+      if (out.row < n || row == n || column == n || row == column) return;
+      out.row = row, out.column = column;
+    };
+    settle(find([&](const auto& d) { return along(d, is_latitude) != nullptr; }),
+           find([&](const auto& d) { return along(d, is_longitude) != nullptr; }));
+    const auto axis_of = [&](const NetcdfDimension& d, const char* axis, const char* standard) {
+      const NetcdfVariable* own = coordinate(d);
+      return own && (own->text("axis") == axis || own->text("standard_name") == standard);
+    };
+    settle(find([&](const auto& d) {
+             return axis_of(d, "Y", "projection_y_coordinate") || one_of(d.name, {"y", "rlat", "south_north"});
+           }),
+           find([&](const auto& d) {
+             return axis_of(d, "X", "projection_x_coordinate") || one_of(d.name, {"x", "rlon", "west_east"});
+           }));
+    for (const NetcdfVariable& v : all_)
+      if (is_latitude(v) && v.dimensions.size() == 2)
+        settle(find([&](const auto& d) { return d.id == v.dimensions[0].id; }),
+               find([&](const auto& d) { return d.id == v.dimensions[1].id; }));
+    if (out.row == n && n >= 2 && out.of[n - 1] == Role::level && out.of[n - 2] == Role::level) settle(n - 2, n - 1);
+    if (out.row < n) out.of[out.row] = Role::row, out.of[out.column] = Role::column;
     return out;
   }
-  std::string shape_text() const {
-    std::string out = name + "(";
-    for (size_t k = 0; k < dimensions.size(); ++k)
-      out += fmt::format("{}{} {}", k ? ", " : "", dimensions[k].name, dimensions[k].size);
-    return printable(out + ")");
+
+  // A grid that has points, and no more than can be read.
+  void check_size(const NetcdfVariable& field, const Roles& roles) const {
+    constexpr size_t kMostPoints = size_t{1} << 30;
+    for (const NetcdfDimension& d : field.dimensions)
+      if (d.size == 0)
+        throw InputError("[netcdf] {}: expected fields in {}, got none: '{}' has length 0", file_.path(),
+                         field.shape_text(), d.name);
+    size_t n = 0;
+    if (__builtin_mul_overflow(field.dimensions[roles.row].size, field.dimensions[roles.column].size, &n) ||
+        n > kMostPoints)
+      throw InputError("[netcdf] {}: expected fields of at most {} points, got {}", file_.path(), kMostPoints,
+                       field.shape_text());
   }
 
- private:
-  double fill() const {
-    switch (type_) {
-      case NC_FLOAT: return static_cast<double>(NC_FILL_FLOAT);
-      case NC_DOUBLE: return NC_FILL_DOUBLE;
-      case NC_SHORT: return NC_FILL_SHORT;
-      case NC_INT: return NC_FILL_INT;
-      default: return kNan;
+  std::shared_ptr<const Grid> read_grid(const NetcdfVariable& field, const Roles& roles) const {
+    auto grid = std::make_shared<Grid>();
+    const NetcdfDimension &rows = field.dimensions[roles.row], &columns = field.dimensions[roles.column];
+    grid->height = static_cast<int64_t>(rows.size), grid->width = static_cast<int64_t>(columns.size);
+    grid->kind = "netcdf";
+    const auto places = [&](bool (*kind)(const NetcdfVariable&), const NetcdfDimension& own) -> std::vector<double> {
+      if (const auto* v = along(own, kind)) return v->all();
+      for (const NetcdfVariable& v : all_) {
+        if (!kind(v) || !v.numeric()) continue;
+        // WRF repeats its places for every time: one is enough where there is one.
+        size_t others = 1;
+        for (const NetcdfDimension& d : v.dimensions) others *= d.id == rows.id || d.id == columns.id ? 1 : d.size;
+        if (!v.has(rows) || !v.has(columns) || others != 1) continue;
+        std::vector<double> values = v.all();
+        const auto at = [&](const NetcdfDimension& d) {
+          size_t k = 0;
+          while (v.dimensions[k].id != d.id) ++k;
+          return k;
+        };
+        if (at(rows) < at(columns)) return values;
+        std::vector<double> turned(values.size());
+        for (size_t j = 0; j < rows.size; ++j)
+          for (size_t i = 0; i < columns.size; ++i) turned[j * columns.size + i] = values[i * rows.size + j];
+        return turned;
+      }
+      return {};
+    };
+    grid->latitude = places(is_latitude, rows), grid->longitude = places(is_longitude, columns);
+    const auto points = static_cast<size_t>(grid->height * grid->width);
+    const bool known = grid->separable() || (grid->latitude.size() == points && grid->longitude.size() == points);
+    if (!known) grid->latitude.clear(), grid->longitude.clear();
+    if (known && grid->height > 1) grid->south_first = grid->at(0, 0).latitude < grid->at(grid->height - 1, 0).latitude;
+    Xxh64 hash;
+    hash.update(&grid->height, sizeof grid->height), hash.update(&grid->width, sizeof grid->width);
+    hash.update(grid->latitude.data(), grid->latitude.size() * sizeof(double)),
+        hash.update(grid->longitude.data(), grid->longitude.size() * sizeof(double));
+    grid->key = hash.hex();
+    return grid;
+  }
+
+  // The places along a dimension that is neither time nor place, of which one is chosen.
+  std::vector<size_t> level_indices(const NetcdfVariable& field, const NetcdfDimension& d) const {
+    if (choice_.everything) {
+      std::vector<size_t> every(d.size);
+      for (size_t k = 0; k < d.size; ++k) every[k] = k;
+      return every;
     }
+    if (d.size == 1 && !choice_.level) return {0};
+    const NetcdfVariable* own = coordinate(d);
+    if (!own || !own->numeric())
+      throw InputError(
+          "[netcdf] {}: expected a variable '{}' that says what this dimension of {} is (a time has units like "
+          "'hours since 2019-06-10', a level is chosen by --level), got none",
+          file_.path(), d.name, field.shape_text());
+    const std::vector<double> values = own->all();
+    std::string listed;
+    for (size_t k = 0; k < std::min<size_t>(values.size(), 8); ++k)
+      listed += fmt::format("{}{}", k ? ", " : "", values[k]);
+    if (!choice_.level)
+      throw InputError("[netcdf] {}: expected --level for {}, got none ({}: {})", file_.path(), field.shape_text(),
+                       d.name, listed);
+    for (size_t k = 0; k < values.size(); ++k)
+      if (std::abs(values[k] - *choice_.level) <= 1e-6 * std::abs(*choice_.level)) return {k};
+    throw InputError("[netcdf] {}: expected {} = {}, got {}", file_.path(), d.name, *choice_.level, listed);
   }
+
+  void visit(const NetcdfVariable& field, const FieldVisitor& visitor) const;
+
   const NetcdfFile& file_;
-  int id_;
-  nc_type type_ = 0;
+  const FieldChoice& choice_;
+  std::vector<NetcdfVariable> all_;
 };
-
-std::vector<Variable> variables(const NetcdfFile& file) {
-  int count = 0;
-  file.check(nc_inq_nvars(file.id(), &count), "variables");
-  std::vector<Variable> out;
-  out.reserve(static_cast<size_t>(count));
-  for (int id = 0; id < count; ++id) out.emplace_back(file, id);
-  return out;
-}
-
-bool is_latitude(const Variable& v) {
-  return v.text("standard_name") == "latitude" || v.text("units").starts_with("degrees_north") ||
-         v.text("units").starts_with("degree_north");
-}
-bool is_longitude(const Variable& v) {
-  return v.text("standard_name") == "longitude" || v.text("units").starts_with("degrees_east") ||
-         v.text("units").starts_with("degree_east");
-}
-bool is_time(const Variable& v) { return v.text("units").find(" since ") != std::string::npos; }
-
-// CF: "hours since 1900-01-01 00:00:0.0".
-std::vector<int64_t> read_times(const NetcdfFile& file, const Variable& v) {
-  const std::string units = v.text("units"), calendar = v.text("calendar");
-  if (!calendar.empty() && calendar != "standard" && calendar != "gregorian" && calendar != "proleptic_gregorian")
-    throw InputError("[netcdf] {}: expected the Gregorian calendar for '{}', got {}", file.path(), v.name,
-                     in_quotes(calendar));
-  const size_t at = units.find(" since ");
-  const std::string unit = units.substr(0, at);
-  double step = 0;
-  for (const auto& [word, seconds] : {std::pair{"second", 1.0},
-                                      {"sec", 1.0},
-                                      {"s", 1.0},
-                                      {"minute", 60.0},
-                                      {"min", 60.0},
-                                      {"hour", 3600.0},
-                                      {"hr", 3600.0},
-                                      {"h", 3600.0},
-                                      {"day", 86400.0},
-                                      {"d", 86400.0}})
-    if (unit == word || unit == std::string(word) + "s") step = seconds;
-  int year = 0, month = 0, day = 0, hour = 0, minute = 0;
-  double second = 0;
-  const int read =
-      std::sscanf(units.c_str() + at + 7, "%d-%d-%d%*[ T]%d:%d:%lf", &year, &month, &day, &hour, &minute, &second);
-  if (step == 0 || read < 3 || month < 1 || month > 12 || day < 1 || day > 31)
-    throw InputError("[netcdf] {}: expected a time in seconds, minutes, hours or days since a date for '{}', got {}",
-                     file.path(), v.name, in_quotes(units));
-  const double from = static_cast<double>(seconds_since_1970({year, month, day, hour, minute, 0})) + second;
-  std::vector<int64_t> out;
-  for (const double t : v.all()) {
-    if (std::isnan(t) || std::abs(t) > 1e13)
-      throw InputError("[netcdf] {}: expected times in '{}', got a missing one", file.path(), v.name);
-    out.push_back(std::llround(from + t * step));
-  }
-  return out;
-}
 
 class NetcdfMessage : public FieldMessage {
  public:
-  NetcdfMessage(const Variable& variable, std::vector<size_t> start) : variable_(variable), start_(std::move(start)) {}
+  NetcdfMessage(const NetcdfVariable& variable, std::vector<size_t> start, size_t row, size_t column)
+      : variable_(variable), start_(std::move(start)), row_(row), column_(column) {}
 
   void visit_rows(const Window& window, const RowVisitor& visitor) const override {
+    if (!problem.empty())
+      throw InputError("[netcdf] {}: expected a field on a grid, got {}", variable_.file(), problem);
     grid->check(window, variable_.file());
     std::vector<size_t> start = start_, count(start_.size(), 1);
-    const size_t k = start.size() - 2;
-    start[k] = static_cast<size_t>(window.row), start[k + 1] = static_cast<size_t>(window.column);
-    count[k] = static_cast<size_t>(window.height), count[k + 1] = static_cast<size_t>(window.width);
-    std::vector<double> values(static_cast<size_t>(window.size()));
+    start[row_] = static_cast<size_t>(window.row), start[column_] = static_cast<size_t>(window.column);
+    count[row_] = static_cast<size_t>(window.height), count[column_] = static_cast<size_t>(window.width);
+    std::vector<double> values(static_cast<size_t>(window.size())), turned;
     variable_.read(start, count, values.data());
-    for (int64_t j = 0; j < window.height; ++j) visitor(j, values.data() + j * window.width);
+    for (int64_t j = 0; j < window.height; ++j) {
+      if (row_ < column_) {
+        visitor(j, values.data() + j * window.width);
+        continue;
+      }
+      turned.resize(static_cast<size_t>(window.width));
+      for (int64_t i = 0; i < window.width; ++i)
+        turned[static_cast<size_t>(i)] = values[static_cast<size_t>(i * window.height + j)];
+      visitor(j, turned.data());
+    }
   }
 
  private:
-  const Variable& variable_;
+  const NetcdfVariable& variable_;
   std::vector<size_t> start_;
+  size_t row_, column_;
 };
 
-// The last two dimensions are rows and columns; their places come from coordinate variables.
-std::shared_ptr<const Grid> read_grid(const std::vector<Variable>& all, const Variable& field) {
-  auto grid = std::make_shared<Grid>();
-  const Dimension &rows = field.dimensions[field.dimensions.size() - 2], &columns = field.dimensions.back();
-  grid->height = static_cast<int64_t>(rows.size), grid->width = static_cast<int64_t>(columns.size);
-  grid->kind = "netcdf";
-  for (const Variable& v : all) {
-    const bool plain = v.dimensions.size() == 1, full = v.dimensions.size() == 2 && v.dimensions[0].name == rows.name &&
-                                                        v.dimensions[1].name == columns.name;
-    if (is_latitude(v) && v.numeric() && (full || (plain && v.dimensions[0].name == rows.name)))
-      grid->latitude = v.all();
-    if (is_longitude(v) && v.numeric() && (full || (plain && v.dimensions[0].name == columns.name)))
-      grid->longitude = v.all();
+void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visitor) const {
+  const Roles roles = this->roles(field);
+  const size_t n = field.dimensions.size();
+  std::string problem;
+  if (roles.row == n) {
+    problem = fmt::format("{}, whose rows and columns are not to be found", field.shape_text());
+    if (!choice_.everything)
+      throw InputError(
+          "[netcdf] {}: expected a field with latitudes and longitudes, axes Y and X, or rows and columns last, got {}",
+          file_.path(), problem);
   }
-  const auto points = static_cast<size_t>(grid->height * grid->width);
-  const bool known = grid->separable() || (grid->latitude.size() == points && grid->longitude.size() == points);
-  if (!known) grid->latitude.clear(), grid->longitude.clear();
-  if (known && grid->height > 1) grid->south_first = grid->at(0, 0).latitude < grid->at(grid->height - 1, 0).latitude;
-  Xxh64 hash;
-  hash.update(&grid->height, sizeof grid->height), hash.update(&grid->width, sizeof grid->width);
-  hash.update(grid->latitude.data(), grid->latitude.size() * sizeof(double)),
-      hash.update(grid->longitude.data(), grid->longitude.size() * sizeof(double));
-  grid->key = hash.hex();
-  return grid;
-}
-
-// The index along a dimension that is neither time nor place.
-size_t level_index(const NetcdfFile& file, const std::vector<Variable>& all, const Variable& field, const Dimension& d,
-                   const FieldChoice& choice) {
-  if (d.size == 1 && !choice.level) return 0;
-  std::vector<double> values;
-  for (const Variable& v : all)
-    if (v.name == d.name && v.dimensions.size() == 1 && v.numeric()) values = v.all();
-  if (values.empty())
-    throw InputError(
-        "[netcdf] {}: expected a variable '{}' that says what this dimension of {} is (a time has units like "
-        "'hours since 2019-06-10', a level is chosen by --level), got none",
-        file.path(), d.name, field.shape_text());
-  std::string listed;
-  for (size_t k = 0; k < std::min<size_t>(values.size(), 8); ++k)
-    listed += fmt::format("{}{}", k ? ", " : "", values[k]);
-  if (!choice.level)
-    throw InputError("[netcdf] {}: expected --level for {}, got none ({}: {})", file.path(), field.shape_text(), d.name,
-                     listed);
-  for (size_t k = 0; k < values.size(); ++k)
-    if (values[k] == *choice.level) return k;
-  throw InputError("[netcdf] {}: expected {} = {}, got {}", file.path(), d.name, *choice.level, listed);
+  if (problem.empty()) check_size(field, roles);
+  const std::shared_ptr<const Grid> grid = problem.empty() ? read_grid(field, roles) : nullptr;
+  NetcdfTimes times;
+  std::vector<int64_t> spans, members;
+  std::vector<std::vector<size_t>> index(n, {0});  // the places along each dimension that are visited
+  std::vector<std::vector<double>> levels(n);
+  bool stepped = false;
+  for (size_t k = 0; k < n; ++k) {
+    const NetcdfDimension& d = field.dimensions[k];
+    const auto every = [&] {
+      index[k].resize(d.size);
+      for (size_t i = 0; i < d.size; ++i) index[k][i] = i;
+    };
+    const NetcdfVariable* own = coordinate(d);
+    switch (roles.of[k]) {
+      case Role::time:
+        if (!times.seconds.empty())
+          throw InputError("[netcdf] {}: expected one dimension of time, got {}", file_.path(), field.shape_text());
+        times = read_netcdf_times(*clock(d));
+        every();
+        break;
+      case Role::member:
+        for (size_t i = 0; i < d.size; ++i) members.push_back(static_cast<int64_t>(i));
+        if (own && own->numeric()) {
+          const std::vector<double> numbers = own->all();
+          for (size_t i = 0; i < d.size; ++i)
+            if (std::isfinite(numbers[i])) members[i] = std::llround(numbers[i]);
+        }
+        every();
+        if (choice_.member) std::erase_if(index[k], [&](size_t i) { return members[i] != *choice_.member; });
+        if (index[k].empty())
+          throw InputError("[netcdf] {}: expected member {} in {}, got members from {} to {}", file_.path(),
+                           *choice_.member, field.shape_text(), members.front(), members.back());
+        break;
+      case Role::step:
+        stepped = true;
+        if (own && own->numeric())
+          spans = read_netcdf_spans(*own);
+        else
+          throw InputError("[netcdf] {}: expected a variable '{}' with the steps of {}, got none", file_.path(), d.name,
+                           field.shape_text());
+        every();
+        if (choice_.step) std::erase_if(index[k], [&](size_t i) { return spans[i] != *choice_.step * 3600; });
+        if (index[k].empty())
+          throw InputError("[netcdf] {}: expected step {} in {}, got steps from {} to {} hours", file_.path(),
+                           *choice_.step, field.shape_text(), spans.front() / 3600, spans.back() / 3600);
+        break;
+      case Role::level:
+        index[k] = level_indices(field, d);
+        if (own && own->numeric()) levels[k] = own->all();
+        break;
+      default: break;
+    }
+  }
+  if (choice_.step && !stepped)
+    throw InputError("[netcdf] {}: expected a dimension of steps for --step, got {}", file_.path(), field.shape_text());
+  if (choice_.member && members.empty())
+    throw InputError("[netcdf] {}: expected a dimension of members for --member, got {}", file_.path(),
+                     field.shape_text());
+  if (times.seconds.empty())  // a time without a dimension
+    for (const NetcdfVariable& v : all_)
+      if (v.points() == 1 && v.numeric() && is_netcdf_time(v) &&
+          (times.seconds.empty() || v.text("standard_name") == "time"))
+        times = read_netcdf_times(v);
+  if (field.points() == 0)
+    throw InputError("[netcdf] {}: expected fields in {}, got none", file_.path(), field.shape_text());
+  // Every combination, the last dimension fastest.
+  std::vector<size_t> at(n, 0), start(n, 0);
+  for (bool more = true; more;) {
+    for (size_t k = 0; k < n; ++k) start[k] = index[k][at[k]];
+    NetcdfMessage message(field, start, roles.row, roles.column);
+    message.name = field.name, message.units = field.text("units"), message.text = field.shape_text();
+    message.title = field.text("long_name"), message.grid = grid, message.problem = problem;
+    message.calendar = times.calendar;
+    if (times.seconds.size() == 1) message.time = times.seconds[0];
+    for (size_t k = 0; k < n; ++k) {
+      const size_t own = start[k];
+      switch (roles.of[k]) {
+        case Role::time: message.time = times.seconds[own]; break;
+        case Role::member: message.member = members[own]; break;
+        case Role::level:
+          message.level +=
+              fmt::format("{}{} {}", message.level.empty() ? "" : ", ", printable(field.dimensions[k].name),
+                          levels[k].empty() ? static_cast<double>(own) : levels[k][own]);
+          break;
+        default: break;
+      }
+    }
+    for (size_t k = 0; k < n; ++k)
+      if (roles.of[k] == Role::step)
+        message.time += spans[start[k]], message.step = fmt::format("{}", static_cast<double>(spans[start[k]]) / 3600);
+    visitor(message);
+    more = false;
+    for (size_t k = n; k-- > 0 && !more;) {
+      if (roles.of[k] == Role::row || roles.of[k] == Role::column) continue;
+      more = ++at[k] < index[k].size();
+      if (!more) at[k] = 0;
+    }
+  }
 }
 
 }  // namespace
 
 void visit_netcdf(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
+  const std::lock_guard lock(netcdf_mutex());
   const NetcdfFile file(path);
-  const std::vector<Variable> all = variables(file);
-  std::vector<std::string> found;
-  const Variable* field = nullptr;
-  int matches = 0;
-  for (const Variable& v : all) {
-    if (v.dimensions.size() < 2 || !v.numeric() || is_latitude(v) || is_longitude(v)) continue;
-    found.push_back(v.shape_text());
-    if (choice.name.empty() || v.name == choice.name) field = &v, ++matches;
-  }
-  if (matches == 0)
-    throw InputError("[netcdf] {}: expected the variable {}, got {}", path,
-                     choice.name.empty() ? "of a field" : in_quotes(choice.name), found_text(found));
-  if (matches > 1) throw InputError("[netcdf] {}: expected --variable to choose one, got {}", path, found_text(found));
-  if (choice.code || choice.step)
-    throw InputError("[netcdf] {}: expected a variable by its name, got {}: codes and steps are GRIB's", path,
-                     choice.text());
-  const std::shared_ptr<const Grid> grid = read_grid(all, *field);
-  std::vector<size_t> start(field->dimensions.size(), 0);
-  std::vector<int64_t> times(1, 0);
-  size_t time_at = start.size();
-  for (size_t k = 0; k + 2 < start.size(); ++k) {
-    const Dimension& d = field->dimensions[k];
-    const auto clock = std::find_if(all.begin(), all.end(), [&](const Variable& v) {
-      return v.dimensions.size() == 1 && v.dimensions[0].name == d.name && v.numeric() && is_time(v);
-    });
-    if (clock == all.end()) {
-      start[k] = level_index(file, all, *field, d, choice);
-    } else if (time_at < start.size()) {
-      throw InputError("[netcdf] {}: expected one dimension of time, got {}", path, field->shape_text());
-    } else {
-      time_at = k, times = read_times(file, *clock);
-    }
-  }
-  if (time_at == start.size())  // a time without a dimension
-    for (const Variable& v : all)
-      if (v.points() == 1 && v.numeric() && is_time(v)) times = read_times(file, v);
-  if (times.empty()) throw InputError("[netcdf] {}: expected fields in {}, got none", path, field->shape_text());
-  for (size_t t = 0; t < times.size(); ++t) {
-    if (time_at < start.size()) start[time_at] = t;
-    NetcdfMessage message(*field, start);
-    message.name = field->name, message.units = field->text("units");
-    message.text = field->shape_text();
-    message.time = times[t], message.grid = grid;
-    visitor(message);
-  }
+  NetcdfFields(file, choice).visit(visitor);
 }
 
 }  // namespace htfm

@@ -1,17 +1,24 @@
 #include "htfm/field/prepare.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
 #include "htfm/field/calendar.h"
+#include "htfm/field/file_frames.h"
+#include "htfm/field/frame_store.h"
 #include "htfm/field/time_part.h"
+#include "htfm/field/windows.h"
 #include "htfm/io/mapped_file.h"
 
 namespace htfm {
@@ -20,275 +27,276 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, const std::string& file) {
-  const int ways = spec.offset.has_value() + spec.centre.has_value() + spec.box.has_value() + (spec.tiles > 0);
-  if (ways > 1) throw InputError("[window] expected one of offset, centre, box and tiles, got {}", ways);
-  if ((spec.height > 0) != (spec.width > 0))
-    throw InputError("[size] expected rows and columns, got {} x {}", spec.height, spec.width);
-  if (spec.box && spec.height > 0) throw InputError("[size] expected none with box, which has its own");
-  if ((spec.offset || spec.centre || spec.tiles > 0) && spec.height < 1)
-    throw InputError("[size] expected the size of a window");
-  std::vector<Window> out;
-  if (spec.tiles > 0) {
-    for (int64_t j = 0; j + spec.height <= grid.height; j += spec.tiles)
-      for (int64_t i = 0; i + spec.width <= grid.width; i += spec.tiles) out.push_back({j, i, spec.height, spec.width});
-    if (out.empty()) grid.check({0, 0, spec.height, spec.width}, file);
-  } else if (spec.box) {
-    out.push_back(grid.between(spec.box->first, spec.box->second, file));
-  } else if (spec.centre) {
-    out.push_back(grid.around(*spec.centre, spec.height, spec.width, file));
-  } else if (spec.height > 0) {
-    const auto [row, column] = spec.offset.value_or(std::pair<int64_t, int64_t>{0, 0});
-    out.push_back({row, column, spec.height, spec.width});
-  } else {
-    out.push_back(grid.whole());
-  }
-  grid.check(out.back(), file);
+// What must be the same for a set that is taken up again.
+json settings_of(const PrepareSpec& spec) {
+  json channels = json::array();
+  for (const FieldChoice& c : spec.channels) channels.push_back(c.text() + (c.expand_reduced ? ", expanded" : ""));
+  json out{{"channels", channels}, {"height", spec.height}, {"width", spec.width}, {"tiles", spec.tiles}};
+  if (spec.offset) out["offset"] = {spec.offset->first, spec.offset->second};
+  if (spec.centre) out["centre"] = {spec.centre->latitude, spec.centre->longitude};
+  if (spec.box)
+    out["box"] = {spec.box->first.latitude, spec.box->first.longitude, spec.box->second.latitude,
+                  spec.box->second.longitude};
+  if (spec.mask_below) out["mask_below"] = *spec.mask_below;
   return out;
 }
 
-Window hull(const std::vector<Window>& windows) {
-  Window out = windows.front();
-  for (const Window& w : windows) {
-    const int64_t bottom = std::max(out.row + out.height, w.row + w.height),
-                  right = std::max(out.column + out.width, w.column + w.width);
-    out.row = std::min(out.row, w.row), out.column = std::min(out.column, w.column);
-    out.height = bottom - out.row, out.width = right - out.column;
-  }
-  return out;
+std::string span_text(int64_t seconds) {
+  return seconds % 3600 == 0 ? fmt::format("{} h", seconds / 3600) : fmt::format("{} min", seconds / 60);
 }
 
-// The windows of one frame, channel by channel; NaN where missing.
-struct Frame {
-  std::vector<std::vector<float>> channels;
-};
+// The records of the store that make up one field of the set, in the order of its channels.
+using Sequence = std::vector<int64_t>;
 
 class Preparation {
  public:
   Preparation(const PrepareSpec& spec, const std::string& output)
-      : spec_(spec), scratch_(fs::path(output).parent_path().string()) {
-    spec.transform.check();
-    if (spec.channels.empty()) throw InputError("[variable] expected the variable to read");
-    set_.channels.resize(spec.channels.size()), set_.units.resize(spec.channels.size());
-    dry_below_ = spec.transform.threshold.value_or(std::numeric_limits<double>::denorm_min());
+      : spec_(spec),
+        store_(spec.resume ? FrameStore(output, settings_of(spec)) : FrameStore(output)),
+        dry_below_(spec.transform.threshold.value_or(std::numeric_limits<double>::denorm_min())) {
+    for (const json& line : store_.lines()) count_line(line);
   }
 
-  void read(const std::string& file) {
-    std::map<int64_t, Frame> frames;  // by time
-    for (size_t c = 0; c < spec_.channels.size(); ++c)
-      visit_fields(file, spec_.channels[c], [&](const FieldMessage& m) {
-        Frame& frame = frames[m.time];
-        frame.channels.resize(spec_.channels.size());
-        if (!frame.channels[c].empty())
-          throw InputError("[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step)",
-                           file, spec_.channels[c].text(), moment_text(m.time), m.text);
-        if (set_.channels[c].empty()) name_channel(c, m);
-        look_at_grid(m, file);
-        frame.channels[c] = read_windows(m);
-      });
-    int64_t kept = 0;
-    for (auto& [time, frame] : frames) kept += keep(time, frame, file);
-    files_.push_back({{"name", fs::path(file).filename().string()}, {"bytes", fs::file_size(file)}, {"fields", kept}});
-    ++summary_.files;
+  bool is_done(const std::string& file) const { return store_.is_done(file); }
+  bool has_layout() const { return layout_.grid != nullptr; }
+  void look(const std::string& file) { layout_ = look_at_first(file, spec_); }
+  FileFrames read(const std::string& file) const { return read_frames(file, spec_, layout_); }
+
+  void keep(const std::string& file, FileFrames frames) {
+    int64_t kept = 0, missing = 0, incomplete = 0;
+    json times = json::array();
+    for (auto& [when, frame] : frames) {
+      if (std::any_of(frame.channels.begin(), frame.channels.end(), [](const auto& c) { return c.empty(); })) {
+        ++incomplete;
+        continue;
+      }
+      see(when, file);
+      times.push_back({when.first, when.second});
+      kept += keep_frame(when, frame, missing);
+      frame.channels.clear();
+    }
+    const json line{{"name", fs::path(file).filename().string()},
+                    {"bytes", fs::file_size(file)},
+                    {"fields", kept},
+                    {"missing", missing},
+                    {"incomplete", incomplete},
+                    {"frames", times.size()},
+                    {"times", times}};
+    count_line(line);
+    store_.finish_file(file, line);
+  }
+
+  void skip(const std::string& file, const std::string& reason) {
+    const json line{{"name", fs::path(file).filename().string()}, {"skipped", reason}};
+    count_line(line);
+    summary_.skipped.push_back(reason);
   }
 
   PrepareSummary finish(const std::string& output) {
-    const int64_t channels = static_cast<int64_t>(spec_.channels.size()), n = static_cast<int64_t>(times_.size());
+    const std::vector<StoredField>& all = store_.fields();
     const TimePart test(spec_.test, "test"), train(spec_.train, "train");
-    if (n == 0)
+    if (all.empty())
       throw InputError(
           "[prepare] {}: expected a field without missing values, got none: {} of {} frames' fields dropped",
-          first_file_, summary_.missing, summary_.frames);
-    const std::vector<bool> held = test.of(times_), taught = train.of(times_);
-    std::vector<int64_t> index;
-    for (int64_t i = 0; i < n; ++i) {
-      if (!held[i] && !train.empty() && !taught[i]) continue;
-      index.push_back(i);
-      ++(held[i] ? summary_.test : summary_.train);
+          layout_.file, summary_.missing, summary_.frames);
+    std::vector<int64_t> times;
+    for (const StoredField& f : all) times.push_back(f.time);
+    const std::vector<bool> held = test.of(times, layout_.calendar), taught = train.of(times, layout_.calendar);
+    std::vector<Sequence> chosen;
+    for (const Sequence& s : sequences()) {
+      const auto in = [&](int64_t i, bool test_part) {
+        return test_part ? held[i] : !held[i] && (train.empty() || taught[i]);
+      };
+      const auto whole = [&](bool part) {
+        return std::all_of(s.begin(), s.end(), [&](int64_t i) { return in(i, part); });
+      };
+      if (!whole(true) && !whole(false)) {
+        ++summary_.neither;
+        continue;
+      }
+      chosen.push_back(s);
+      ++(held[static_cast<size_t>(s.front())] ? summary_.test : summary_.train);
     }
-    summary_.neither = n - static_cast<int64_t>(index.size());
     if (summary_.train == 0)
-      throw InputError("[prepare] {}: expected fields to train on ({}), got none: times run from {} to {}", first_file_,
-                       spec_.train.empty() ? "all but " + spec_.test : spec_.train,
-                       moment_text(*std::min_element(times_.begin(), times_.end())),
-                       moment_text(*std::max_element(times_.begin(), times_.end())));
-    const Window& size = windows_.front();
-    // Fields of neither part have a place in the scratch file; they are left out by copying the others, where there are
-    // any.
-    std::shared_ptr<const MappedFile> all = scratch_.map();
-    ScratchFile chosen(fs::path(output).parent_path().string());
-    const auto bytes = static_cast<size_t>(channels * size.size()) * sizeof(float);
-    if (summary_.neither > 0) {
-      for (const int64_t i : index) chosen.append(all->bytes().data() + static_cast<size_t>(i) * bytes, bytes);
-      all = chosen.map();
+      throw InputError("[prepare] {}: expected fields to train on ({}), got none: times run from {} to {}",
+                       layout_.file, spec_.train.empty() ? "all but " + spec_.test : spec_.train,
+                       moment_text(*std::min_element(times.begin(), times.end()), layout_.calendar),
+                       moment_text(*std::max_element(times.begin(), times.end()), layout_.calendar));
+    // The values of the chosen fields lie one after another already where all are chosen; otherwise they are copied.
+    std::shared_ptr<const MappedFile> values = store_.map();
+    ScratchFile copied(fs::path(output).parent_path().string());
+    const Window& size = layout_.windows.front();
+    const auto own = static_cast<int64_t>(spec_.channels.size());
+    const auto bytes = static_cast<size_t>(own * size.size()) * sizeof(float);
+    if (chosen.size() != all.size() || spec_.sequence > 1) {
+      for (const Sequence& s : chosen)
+        for (const int64_t i : s) copied.append(values->bytes().data() + static_cast<size_t>(i) * bytes, bytes);
+      values = copied.map();
     }
-    const auto count = static_cast<int64_t>(index.size());
-    set_.fields = mapped_tensor(all, 0, {count, channels, size.height, size.width}, at::kFloat);
+    const auto count = static_cast<int64_t>(chosen.size());
+    set_.fields = mapped_tensor(values, 0, {count, own * spec_.sequence, size.height, size.width}, at::kFloat);
     set_.time = at::empty({count}, at::kLong), set_.held_out = at::empty({count}, at::kByte);
-    set_.place = at::empty({count, 2}, at::kLong), set_.corners = at::empty({count, 4}, at::kDouble);
+    set_.place = at::empty({count, 2}, at::kLong);
+    set_.corners = at::full({count, 4}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
+    const bool ensemble = std::any_of(all.begin(), all.end(), [](const StoredField& f) { return f.member >= 0; });
+    if (ensemble) set_.member = at::empty({count}, at::kLong);
     for (int64_t k = 0; k < count; ++k) {
-      const int64_t i = index[static_cast<size_t>(k)];
-      const Window& w = windows_[static_cast<size_t>(window_of_[i])];
-      set_.time.mutable_data_ptr<int64_t>()[k] = times_[i];
-      set_.held_out.mutable_data_ptr<uint8_t>()[k] = held[i];
+      const int64_t i = chosen[static_cast<size_t>(k)].front();
+      const StoredField& f = all[static_cast<size_t>(i)];
+      const Window& w = layout_.windows[static_cast<size_t>(f.window)];
+      set_.time.mutable_data_ptr<int64_t>()[k] = f.time;
+      set_.held_out.mutable_data_ptr<uint8_t>()[k] = held[static_cast<size_t>(i)];
+      if (ensemble) set_.member.mutable_data_ptr<int64_t>()[k] = f.member;
       set_.place.mutable_data_ptr<int64_t>()[2 * k] = w.row,
                                                  set_.place.mutable_data_ptr<int64_t>()[2 * k + 1] = w.column;
+      if (!layout_.grid->has_places()) continue;
       double* corner = set_.corners.mutable_data_ptr<double>() + 4 * k;
-      std::fill_n(corner, 4, std::numeric_limits<double>::quiet_NaN());
-      if (grid_->has_places()) {
-        const Place a = grid_->at(w.row, w.column), b = grid_->at(w.row + w.height - 1, w.column + w.width - 1);
-        corner[0] = a.latitude, corner[1] = a.longitude, corner[2] = b.latitude, corner[3] = b.longitude;
-      }
+      const Place a = layout_.grid->at(w.row, w.column),
+                  b = layout_.grid->at(w.row + w.height - 1, w.column + w.width - 1);
+      corner[0] = a.latitude, corner[1] = a.longitude, corner[2] = b.latitude, corner[3] = b.longitude;
     }
+    keep_places();
+    name_channels();
     fit_transform();
-    set_.south_first = grid_->south_first;
+    set_.south_first = layout_.grid->south_first, set_.calendar = layout_.calendar;
     describe();
     write_field_set(output, set_);
+    store_.remove();
     return summary_;
   }
 
  private:
-  void name_channel(size_t c, const FieldMessage& m) {
-    set_.channels[c] = c < spec_.names.size() ? spec_.names[c]
-                       : m.name == "unknown"  ? spec_.channels[c].text()
-                                              : m.name;
-    set_.units[c] = c < spec_.units.size() ? spec_.units[c] : m.units == "unknown" || m.units == "~" ? "" : m.units;
-    texts_.push_back(m.text);
+  void count_line(const json& line) {
+    files_.push_back(line);
+    for (const char* unneeded : {"times", "kept", "key", "bytes_so_far"}) files_.back().erase(unneeded);
+    if (line.contains("skipped")) return;
+    ++summary_.files;
+    summary_.missing += line.at("missing").get<int64_t>(), summary_.frames += line.at("frames").get<int64_t>();
+    summary_.incomplete += line.at("incomplete").get<int64_t>();
+    if (line.contains("key"))  // of an earlier run
+      for (const json& when : line.at("times")) see({when.at(0), when.at(1)}, line.at("name"));
   }
 
-  void look_at_grid(const FieldMessage& m, const std::string& file) {
-    if (grid_) {
-      if (m.grid->key != grid_->key)
-        throw InputError("[prepare] {}: expected the grid of {} ({}), got {}{}", file, first_file_, grid_->text(),
-                         m.grid->text() == grid_->text() ? "another " : "", m.grid->text());
-      return;
-    }
-    grid_ = m.grid, first_file_ = file;
-    windows_ = choose_windows(spec_, *grid_, file);
-    summary_.windows = static_cast<int64_t>(windows_.size());
-    if (spec_.tiles > 0) {  // those inside the coverage of the first frame
-      const std::vector<float> values = read_windows(m);
-      const int64_t size = windows_.front().size();
-      std::vector<Window> inside;
-      for (size_t k = 0; k < windows_.size(); ++k) {
-        const float* own = values.data() + static_cast<int64_t>(k) * size;
-        if (std::none_of(own, own + size, [](float v) { return std::isnan(v); })) inside.push_back(windows_[k]);
-      }
-      if (inside.empty())
-        throw InputError("[prepare] {}: expected windows of {} x {} inside the coverage, got none of {}", file,
-                         spec_.height, spec_.width, windows_.size());
-      windows_ = std::move(inside);
-    }
-    summary_.covered = static_cast<int64_t>(windows_.size());
+  void see(const std::pair<int64_t, int64_t>& when, const std::string& file) {
+    if (const auto [at, fresh] = seen_.emplace(when, file); !fresh)
+      throw InputError("[prepare] {}: expected another time than {}, which {} holds", file,
+                       moment_text(when.first, layout_.calendar), at->second);
   }
 
-  std::vector<float> read_windows(const FieldMessage& m) const {
-    const Window all = hull(windows_);
-    const int64_t size = windows_.front().size();
-    std::vector<float> out(windows_.size() * static_cast<size_t>(size));
-    m.visit_rows(all, [&](int64_t j, const double* row) {
-      for (size_t k = 0; k < windows_.size(); ++k) {
-        const Window& w = windows_[k];
-        const int64_t at = all.row + j - w.row;
-        if (at < 0 || at >= w.height) continue;
-        float* to = out.data() + static_cast<int64_t>(k) * size + at * w.width;
-        const double* from = row + (w.column - all.column);
-        for (int64_t i = 0; i < w.width; ++i)
-          to[i] = spec_.mask_below && from[i] < *spec_.mask_below ? std::numeric_limits<float>::quiet_NaN()
-                                                                  : static_cast<float>(from[i]);
-      }
-    });
-    return out;
-  }
-
-  int64_t keep(int64_t time, const Frame& frame, const std::string& file) {
-    if (std::any_of(frame.channels.begin(), frame.channels.end(), [](const auto& c) { return c.empty(); })) {
-      ++summary_.incomplete;
-      return 0;
-    }
-    if (const auto [at, fresh] = seen_.emplace(time, file); !fresh)
-      throw InputError("[prepare] {}: expected another time than {}, which {} holds", file, moment_text(time),
-                       at->second);
-    ++summary_.frames;
-    const int64_t size = windows_.front().size();
+  int64_t keep_frame(const std::pair<int64_t, int64_t>& when, const Frame& frame, int64_t& missing) {
+    const int64_t size = layout_.windows.front().size();
+    const auto bytes = static_cast<size_t>(size);
+    std::vector<float> values(bytes * frame.channels.size());
     int64_t kept = 0;
-    for (size_t k = 0; k < windows_.size(); ++k) {
-      bool whole = true;
-      for (const std::vector<float>& c : frame.channels) {
-        const float* own = c.data() + static_cast<int64_t>(k) * size;
-        whole = whole && std::all_of(own, own + size, [](float v) { return std::isfinite(v); });
-      }
-      if (!whole) {
-        ++summary_.missing;
+    for (size_t k = 0; k < layout_.windows.size(); ++k) {
+      for (size_t c = 0; c < frame.channels.size(); ++c)
+        std::copy_n(frame.channels[c].data() + static_cast<int64_t>(k) * size, size, values.data() + c * bytes);
+      if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) {
+        ++missing;
         continue;
       }
-      for (const std::vector<float>& c : frame.channels)
-        scratch_.append(c.data() + static_cast<int64_t>(k) * size, static_cast<size_t>(size) * sizeof(float));
-      times_.push_back(time), window_of_.push_back(static_cast<int64_t>(k));
+      store_.append({when.first, static_cast<int64_t>(k), when.second}, values.data(), values.size());
       ++kept;
     }
     return kept;
   }
 
-  // Mean and deviation of the training part, after the logarithm; two passes, field by field, so that nothing cancels.
+  // Each field alone, or as many of the same window and member as a sequence has, one step of time apart.
+  std::vector<Sequence> sequences() {
+    const std::vector<StoredField>& all = store_.fields();
+    std::vector<Sequence> out;
+    if (spec_.sequence == 1) {
+      for (size_t i = 0; i < all.size(); ++i) out.push_back({static_cast<int64_t>(i)});
+      return out;
+    }
+    std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> at;
+    std::vector<int64_t> times;
+    for (size_t i = 0; i < all.size(); ++i)
+      at[{all[i].window, all[i].member, all[i].time}] = static_cast<int64_t>(i), times.push_back(all[i].time);
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+    interval_ = spec_.interval;
+    for (size_t k = 1; k < times.size() && spec_.interval == 0; ++k)
+      interval_ = interval_ == 0 ? times[k] - times[k - 1] : std::min(interval_, times[k] - times[k - 1]);
+    for (size_t i = 0; i < all.size(); ++i) {
+      Sequence s;
+      for (int64_t k = 0; k < spec_.sequence; ++k)
+        if (const auto found = at.find({all[i].window, all[i].member, all[i].time + k * interval_}); found != at.end())
+          s.push_back(found->second);
+      if (static_cast<int64_t>(s.size()) == spec_.sequence) out.push_back(std::move(s));
+    }
+    if (interval_ == 0 || out.empty())
+      throw InputError("[sequence] {}: expected {} times {} apart, got none among {} times", layout_.file,
+                       spec_.sequence, span_text(interval_), times.size());
+    return out;
+  }
+
+  // Those of the whole grid where rows and columns have their own, otherwise of the only window.
+  void keep_places() {
+    const Grid& grid = *layout_.grid;
+    if (!grid.has_places()) return;
+    std::vector<double> latitude = grid.latitude, longitude = grid.longitude;
+    if (!grid.separable()) {
+      if (layout_.windows.size() > 1) return;
+      const Window& w = layout_.windows.front();
+      latitude.clear(), longitude.clear();
+      for (int64_t j = 0; j < w.height; ++j)
+        for (int64_t i = 0; i < w.width; ++i) {
+          const Place p = grid.at(w.row + j, w.column + i);
+          latitude.push_back(p.latitude), longitude.push_back(p.longitude);
+        }
+    }
+    const auto tensor = [](const std::vector<double>& v) {
+      at::Tensor out = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
+      std::copy(v.begin(), v.end(), out.mutable_data_ptr<double>());
+      return out;
+    };
+    set_.latitude = tensor(latitude), set_.longitude = tensor(longitude);
+    set_.period = grid.period();
+  }
+
+  void name_channels() {
+    for (int64_t k = 0; k < spec_.sequence; ++k)
+      for (size_t c = 0; c < spec_.channels.size(); ++c) {
+        set_.channels.push_back(k == 0 ? layout_.names[c]
+                                       : fmt::format("{} + {}", layout_.names[c], span_text(k * interval_)));
+        set_.units.push_back(layout_.units[c]);
+      }
+    set_.transform = spec_.transform;
+    for (const std::string& name : spec_.plain) {
+      const auto found = std::find(layout_.names.begin(), layout_.names.end(), name);
+      if (found == layout_.names.end())
+        throw InputError("[plain] expected one of the channels ({}), got '{}'", fmt::join(layout_.names, ", "), name);
+      for (int64_t k = 0; k < spec_.sequence; ++k)
+        set_.transform.plain.push_back(k * static_cast<int64_t>(spec_.channels.size()) +
+                                       (found - layout_.names.begin()));
+    }
+  }
+
+  // What the fields are like, and how a network is to see them.
   void fit_transform() {
-    FieldTransform& t = set_.transform = spec_.transform;
-    const int64_t n = set_.size(), channels = set_.fields.size(1), plane = set_.fields.size(2) * set_.fields.size(3);
     const float* x = set_.fields.const_data_ptr<float>();
-    const auto* held = set_.held_out.const_data_ptr<uint8_t>();
-    t.mean.assign(static_cast<size_t>(channels), 0), t.deviation.assign(static_cast<size_t>(channels), 1);
     summary_.lowest = std::numeric_limits<double>::infinity(), summary_.highest = -summary_.lowest;
     int64_t dry = 0;
-    double (*const bend)(double) = t.bend();
-    const double first = t.dry_moment(1), second = t.dry_moment(2);  // of what a dry value becomes
-    const double count = static_cast<double>(summary_.train) * static_cast<double>(plane);
-    for (int64_t c = 0; c < channels; ++c) {
-      const auto field = [&](int64_t i) { return x + (i * channels + c) * plane; };
-      double sum = 0, squares = 0;
-      int64_t spread = 0;  // dry values of the training part
-      for (int64_t i = 0; i < n; ++i) {
-        double own = 0;
-        for (int64_t k = 0; k < plane; ++k) {
-          const double v = field(i)[k];
-          summary_.lowest = std::min(summary_.lowest, v), summary_.highest = std::max(summary_.highest, v);
-          dry += v < dry_below_;
-          if (held[i]) continue;
-          if (t.is_dry(v))
-            ++spread;
-          else
-            own += bend(v / t.unit);
-        }
-        sum += own;
-      }
-      const double mean = (sum + static_cast<double>(spread) * first) / count;
-      if (!std::isfinite(mean))
-        throw InputError("[transform] expected values above {}, got {} (choose asinh or none)", -t.unit,
-                         summary_.lowest);
-      for (int64_t i = 0; i < n; ++i) {
-        double own = 0;
-        for (int64_t k = 0; k < plane && !held[i]; ++k)
-          if (const double v = field(i)[k]; !t.is_dry(v)) own += (bend(v / t.unit) - mean) * (bend(v / t.unit) - mean);
-        squares += own;
-      }
-      squares += static_cast<double>(spread) * (second - 2 * mean * first + mean * mean);
-      t.mean[static_cast<size_t>(c)] = mean;
-      t.deviation[static_cast<size_t>(c)] = std::sqrt(squares / count);
-      if (!(squares > 0) || static_cast<double>(spread) == count)
-        throw InputError("[prepare] {}: expected values of '{}' that vary, got {}", first_file_,
-                         set_.channels[static_cast<size_t>(c)], spread > 0 ? "dry ones alone" : "one value alone");
+    for (int64_t k = 0; k < set_.fields.numel(); ++k) {
+      const double v = x[k];
+      summary_.lowest = std::min(summary_.lowest, v), summary_.highest = std::max(summary_.highest, v);
+      dry += v < dry_below_;
     }
     summary_.dry = static_cast<double>(dry) / static_cast<double>(set_.fields.numel());
+    set_.transform = fit_field_transform(set_.transform, set_.fields, set_.held_out, set_.channels, layout_.file);
   }
 
   void describe() {
     json p;
     p["recipe"] = spec_.recipe;
-    p["fields"] = texts_;
-    p["grid"] = grid_->text();
-    p["window"] = {windows_.front().height, windows_.front().width};
+    p["fields"] = layout_.texts;
+    p["grid"] = layout_.grid->text();
+    p["window"] = {layout_.windows.front().height, layout_.windows.front().width};
     p["windows"] = summary_.covered;
     if (spec_.tiles > 0) p["tiles"] = spec_.tiles;
     if (spec_.mask_below) p["mask_below"] = *spec_.mask_below;
+    if (spec_.sequence > 1) p["sequence"] = {{"times", spec_.sequence}, {"seconds", interval_}};
     p["train"] = spec_.train, p["test"] = spec_.test;
     p["dropped_missing"] = summary_.missing, p["dropped_incomplete"] = summary_.incomplete,
     p["dropped_neither"] = summary_.neither;
@@ -297,29 +305,74 @@ class Preparation {
   }
 
   const PrepareSpec& spec_;
-  ScratchFile scratch_;
+  FrameStore store_;
   double dry_below_;
   FieldSet set_;
   PrepareSummary summary_;
-  std::shared_ptr<const Grid> grid_;
-  std::vector<Window> windows_;
-  std::string first_file_;
-  std::vector<std::string> texts_;
-  std::map<int64_t, std::string> seen_;  // the file that holds a time
-  std::vector<int64_t> times_, window_of_;
+  FrameLayout layout_;
+  std::map<std::pair<int64_t, int64_t>, std::string> seen_;  // the file that holds a time and member
+  int64_t interval_ = 0;                                     // seconds between the times of a sequence
   json files_ = json::array();
+
+ public:
+  void count_windows() {
+    summary_.windows = layout_.asked, summary_.covered = static_cast<int64_t>(layout_.windows.size());
+  }
 };
+
+void check_spec(const PrepareSpec& spec) {
+  spec.transform.check();
+  if (spec.channels.empty()) throw InputError("[variable] expected the variable to read");
+  if (spec.sequence < 1) throw InputError("[sequence] expected at least 1, got {}", spec.sequence);
+}
 
 }  // namespace
 
 PrepareSummary prepare_fields(const std::vector<std::string>& files, const PrepareSpec& spec, const std::string& output,
                               const std::function<void(int64_t done)>& report) {
   if (files.empty()) throw InputError("[prepare] expected files of fields");
+  check_spec(spec);
   Preparation all(spec, output);
-  for (size_t k = 0; k < files.size(); ++k) {
-    all.read(files[k]);
-    if (report) report(static_cast<int64_t>(k) + 1);
+  // Several files at a time; what they hold is kept in their order, whatever the number of threads.
+  const auto together = static_cast<size_t>(std::max(1, thread_count()));
+  for (size_t first = 0; first < files.size();) {
+    if (!all.has_layout()) {
+      try {
+        all.look(files[first]);
+        all.count_windows();
+      } catch (const InputError& e) {
+        if (!spec.skip_damaged) throw;
+        all.skip(files[first++], e.what());
+        continue;
+      }
+    }
+    const size_t count = std::min(together, files.size() - first);
+    std::vector<FileFrames> frames(count);
+    std::vector<std::exception_ptr> failed(count);
+    parallel_for(static_cast<int64_t>(count), [&](int64_t k) {
+      const auto i = static_cast<size_t>(k);
+      if (all.is_done(files[first + i])) return;
+      try {
+        frames[i] = all.read(files[first + i]);
+      } catch (...) {
+        failed[i] = std::current_exception();
+      }
+    });
+    for (size_t k = 0; k < count; ++k) {
+      if (all.is_done(files[first + k])) continue;
+      try {
+        if (failed[k]) std::rethrow_exception(failed[k]);
+        all.keep(files[first + k], std::move(frames[k]));
+      } catch (const InputError& e) {
+        if (!spec.skip_damaged) throw;
+        all.skip(files[first + k], e.what());
+      }
+    }
+    first += count;
+    if (report) report(static_cast<int64_t>(first));
   }
+  if (!all.has_layout())
+    throw InputError("[prepare] expected at least one file that can be read, got none of {}", files.size());
   return all.finish(output);
 }
 

@@ -28,6 +28,11 @@ struct PrepareSpec {
   std::optional<double> mask_below = {};  ///< smaller values are codes: missing
   std::string train = {}, test = {};      ///< TimePart: those to train on (empty: all others), those held out
   FieldTransform transform = {};
+  std::vector<std::string> plain = {};  ///< names of channels that take neither logarithm nor threshold: a temperature
+  int64_t sequence = 1;                 ///< so many times after each other as channels of one field
+  int64_t interval = 0;                 ///< seconds between them; 0: the shortest between two times
+  bool skip_damaged = false;            ///< files that cannot be read are left out and named
+  bool resume = false;  ///< what is read is kept in a folder beside the set, and taken up again after a stop
 };
 
 struct Recipe {
@@ -46,10 +51,11 @@ struct PrepareSummary {
   int64_t neither = 0;               ///< fields of times that neither part has
   double lowest = 0, highest = 0,
          dry = 0;  ///< over the fields kept: extremes, and share of values that are exactly 0 (or below the threshold)
+  std::vector<std::string> skipped = {};  ///< why files were left out, one line each
 };
 
-/// Reads files and writes a set, wholly or not at all. InputError, one line that names file and cause, for anything
-/// that does not fit. `report` hears how many files are done.
+/// Reads files, as many at a time as there are threads, and writes a set, wholly or not at all. InputError, one line
+/// that names file and cause, for anything that does not fit. `report` hears how many files are done.
 PrepareSummary prepare_fields(const std::vector<std::string>& files, const PrepareSpec& spec, const std::string& output,
                               const std::function<void(int64_t done)>& report = {});
 

@@ -6,7 +6,6 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/split.h"
-#include "htfm/field/calendar.h"
 
 namespace htfm {
 namespace {
@@ -45,7 +44,7 @@ TimePart::TimePart(const std::string& text, const std::string& key) {
   }
 }
 
-std::vector<bool> TimePart::of(const std::vector<int64_t>& times) const {
+std::vector<bool> TimePart::of(const std::vector<int64_t>& times, Calendar calendar) const {
   std::vector<bool> out(times.size());
   int64_t from = 0;
   if (share_ > 0 && !times.empty()) {
@@ -56,7 +55,7 @@ std::vector<bool> TimePart::of(const std::vector<int64_t>& times) const {
     from = distinct[static_cast<size_t>(n - std::clamp<int64_t>(std::llround(share_ * static_cast<double>(n)), 1, n))];
   }
   for (size_t i = 0; i < times.size(); ++i) {
-    const Moment m = moment_of(times[i]);
+    const Moment m = moment_of(times[i], calendar);
     out[i] = share_ > 0 ? times[i] >= from
                         : contains(years_, m.year) || contains(months_, 12 * m.year + m.month) ||
                               contains(every_year_, m.month);

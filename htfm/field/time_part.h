@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "htfm/field/calendar.h"
+
 namespace htfm {
 
 /// A choice of times: years (2019,2020), months of a year (2019-06), months of every year (06), or the last share of
@@ -16,7 +18,7 @@ class TimePart {
 
   bool empty() const { return years_.empty() && months_.empty() && every_year_.empty() && share_ == 0; }
   /// Which of the times are chosen; equal times fall together.
-  std::vector<bool> of(const std::vector<int64_t>& times) const;
+  std::vector<bool> of(const std::vector<int64_t>& times, Calendar calendar = Calendar::gregorian) const;
 
  private:
   std::vector<int64_t> years_, months_, every_year_;  // months as 12 year + month

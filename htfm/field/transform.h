@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct FieldTransform {
   double quantum = 0;  ///< values are multiples of it and are spread over it, dry ones over [threshold - depth,
                        ///< threshold); 0: as they are
   double depth = 0;    ///< 0: the threshold itself
+  std::vector<int64_t> plain = {};                ///< channels that take neither logarithm nor threshold nor quantum
   std::vector<double> mean = {}, deviation = {};  ///< of each channel after the logarithm, over the training part
 
   /// InputError where the settings make no sense.
@@ -26,6 +28,7 @@ struct FieldTransform {
   int64_t channels() const { return static_cast<int64_t>(mean.size()); }
   /// The logarithm alone, of x / unit.
   double (*bend() const)(double);
+  bool is_plain(int64_t channel) const { return std::find(plain.begin(), plain.end(), channel) != plain.end(); }
   /// Whether a value is dry, and comes out as 0.
   bool is_dry(double x) const { return threshold && x < *threshold; }
   /// Mean of a power (1 or 2) of what a dry value becomes, before mean and deviation.
@@ -42,5 +45,10 @@ struct FieldTransform {
  private:
   double dry(double u) const;  ///< what a dry value becomes, in the field's own unit; u uniform
 };
+
+/// The settings with mean and deviation of each channel over the fields (n x c x h x w float32) that are not held out
+/// (n of uint8). InputError, which names `where` and the channel, where they cannot be had. `channels` may be empty.
+FieldTransform fit_field_transform(const FieldTransform& settings, const at::Tensor& fields, const at::Tensor& held_out,
+                                   const std::vector<std::string>& channels = {}, const std::string& where = "fields");
 
 }  // namespace htfm

@@ -7,19 +7,21 @@
 #include <filesystem>
 
 #include "htfm/base/error.h"
+#include "htfm/fit/calibrated_sample.h"
 #include "htfm/fit/time_budget.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/file.h"
-#include "htfm/sample/sampler.h"
+#include "htfm/sample/sample_together.h"
 #include "htfm/stat/student_t.h"
 
 namespace htfm {
 
 namespace {
 
-constexpr double kMinutes = 2;      // where none are given
-constexpr double kJudged = 200000;  // rows drawn to be compared; fewer in less than two minutes, and of many columns
-constexpr double kModelShare = 0.45, kGaussianShare = 0.2;  // of the time; the rest is for sampling
+constexpr double kJudged = 200000;  // rows drawn to be compared, and to set margins right; fewer of many columns
+constexpr double kLeisure = 2;      // in fewer minutes fewer rows are drawn
+constexpr double kModelShare = 0.25,
+                 kGaussianShare = 0.15;  // of the time, where it is limited; the rest is for sampling
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -31,11 +33,6 @@ RunConfig base_config(const TableFitOptions& o) {
   c.data.path = o.file.path, c.data.kind = o.file.kind, c.data.columns = o.file.columns, c.data.drop = o.file.drop;
   c.data.missing = o.file.missing, c.data.log_returns = o.file.log_returns, c.data.holdout = o.holdout;
   return c;
-}
-
-void refuse_other_run(const TableFitOptions& o) {
-  if (!o.folder.empty() && !o.resume && RunFolder(o.folder).exists())
-    throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", o.folder);
 }
 
 // A run that was begun goes on with the configuration that it has, whatever the machine's speed is today.
@@ -55,31 +52,48 @@ void note(const TableFitOptions& o, const std::string& sentence) {
   if (o.note && !sentence.empty()) o.note(sentence);
 }
 
-double budget(const TableFitOptions& o) { return 60 * (o.minutes > 0 ? o.minutes : kMinutes); }
-
 // How many rows are drawn to be compared.
 int64_t judged_rows(const TablePlan& plan, const TableFitOptions& o) {
+  if (o.judged > 0) return o.judged;
   const double wide = std::min(1.0, 16 / static_cast<double>(plan.transform.dim()));
-  return static_cast<int64_t>(kJudged * std::clamp(wide * budget(o) / (60 * kMinutes), 0.1, 1.0));
+  const double time = o.minutes > 0 ? o.minutes / kLeisure : 1;
+  return static_cast<int64_t>(kJudged * std::clamp(wide * time, 0.1, 1.0));
 }
 
-// In the folder of the run, where there is one.
-std::string gaussian_folder(const TableFitOptions& o) { return o.folder.empty() ? "" : o.folder + "/gaussian"; }
+// Folders of the models that a fit needs beside the one that it gives, in the folder of the run where there is one.
+std::string folder_of(const TableFitOptions& o, const char* name) {
+  return o.folder.empty() ? "" : o.folder + "/" + name;
+}
+std::string judged_folder(const TableFitOptions& o) { return o.refit ? folder_of(o, "judged") : o.folder; }
 
-// How long the trainings are: as the run in the folder has it, or as the time allows.
+void refuse_other_run(const TableFitOptions& o) {
+  if (o.folder.empty() || o.resume) return;
+  for (const std::string& folder : {o.folder, judged_folder(o)})
+    if (RunFolder(folder).exists())
+      throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", o.folder);
+}
+
+// How long the trainings are: as planned, as the run in the folder has it, or as the time allows.
 void settle_lengths(TablePlan& plan, const TableFitOptions& o) {
   const auto settle = [&](RunConfig& config, double share, const char* name) {
-    const std::string shortened = fit_to_time(config, plan.train, share * budget(o), o.minutes > 0);
+    if (o.minutes == 0) return;
+    const std::string shortened = fit_to_time(config, plan.train, share * 60 * o.minutes);
     if (!shortened.empty()) note(o, fmt::format("{}: {}", name, shortened));
   };
-  const bool resume = o.resume && !o.folder.empty(), begun = resume && RunFolder(o.folder).exists();
-  if (!begun) settle(plan.model, kModelShare, "model");
+  const bool resume = o.resume && !o.folder.empty(), begun = resume && RunFolder(judged_folder(o)).exists();
+  if (!begun) settle(plan.model, o.refit ? kModelShare : 2 * kModelShare, "model");
   if (!begun && o.compare) settle(plan.gaussian, kGaussianShare, "comparison");
-  if (resume) take_up(o.folder, plan.model), take_up(gaussian_folder(o), plan.gaussian);
+  if (resume) take_up(judged_folder(o), plan.model), take_up(folder_of(o, "gaussian"), plan.gaussian);
+  if (!o.processes.communicator) return;
+  // The speed of rank 0 counts for all.
+  for (RunConfig* config : {&plan.model, &plan.gaussian})
+    *config = parse_saved_config(broadcast_text(*o.processes.communicator, format_config(*config)), "rank 0");
 }
 
-Model train_stage(const RunConfig& config, const Dataset& rows, TrainOptions options, const std::string& stage,
-                  const TableFitOptions& o, LossRecord* losses = nullptr) {
+Training train_stage(const RunConfig& config, const Dataset& rows, TrainOptions options, const std::string& stage,
+                     const TableFitOptions& o, LossRecord* losses = nullptr) {
+  options.processes = o.processes;
+  options.note = o.note, options.stop = o.stop;
   if (o.training) options.started = [&](const Model& model) { o.training(stage, model); };
   options.report = [&](const TrainProgress& p) {
     if (losses) losses->step.push_back(static_cast<double>(p.step)), losses->loss.push_back(p.loss);
@@ -87,7 +101,25 @@ Model train_stage(const RunConfig& config, const Dataset& rows, TrainOptions opt
       losses->validated_step.push_back(static_cast<double>(p.step)), losses->validation.push_back(*p.validation);
     if (o.trained) o.trained(stage, p);
   };
-  return train(config, rows, options);
+  return run_training(config, rows, options);
+}
+
+// What a training made, its margins set right, and rows drawn from it.
+struct Drawn {
+  Model model;
+  SampleResult result;
+};
+
+Drawn draw_stage(Training training, const RunConfig& config, int64_t n, const std::string& folder,
+                 const std::string& stage, const TableFitOptions& o) {
+  Model& model = training.model;
+  SampleOptions options = sample_options(config);
+  options.n = n;
+  if (o.sampled) options.report = [&](int64_t done, int64_t all) { o.sampled(stage, done, all); };
+  SampleResult result = calibrated_sample(model, options);
+  if (model.transform().calibrated() && !folder.empty())
+    save_checkpoint(RunFolder(folder).newest().path, model, training.state);
+  return {std::move(model), std::move(result)};
 }
 
 SampleResult sample_stage(const Model& model, const RunConfig& config, int64_t n, const std::string& stage,
@@ -95,14 +127,15 @@ SampleResult sample_stage(const Model& model, const RunConfig& config, int64_t n
   SampleOptions options = sample_options(config);
   options.n = n;
   if (o.sampled) options.report = [&](int64_t done, int64_t all) { o.sampled(stage, done, all); };
-  return sample(model, options);
+  return sample_together(model, options, o.processes.communicator);
 }
 
 void add_comparisons(TableFit& fit, int64_t n, const TableFitOptions& o) {
   const TablePlan& plan = fit.plan;
   const at::Tensor& rows = plan.train.rows;
-  const Model gaussian = train_stage(plan.gaussian, plan.train, {.folder = gaussian_folder(o), .resume = true},
-                                     "Gaussian flow matching, to compare", o);
+  const Model gaussian = train_stage(plan.gaussian, plan.train, {.folder = folder_of(o, "gaussian"), .resume = true},
+                                     "Gaussian flow matching, to compare", o)
+                             .model;
   fit.models.push_back({"Gaussian FM", sample_stage(gaussian, plan.gaussian, n, "sampling it", o).samples});
   const Key key = Key(static_cast<uint64_t>(plan.model.seed)).child("student");
   if (rows.size(0) > rows.size(1)) fit.models.push_back({"Student-t", fit_student_t(rows).sample(key, n)});
@@ -120,23 +153,45 @@ void add_scores(TableFit& fit) {
   for (size_t m = 0; m < scores.size(); ++m) fit.models[m].score = scores[m];
 }
 
+// The plan for all rows: as many steps as the judged model was best after, and nothing set apart.
+RunConfig for_all_rows(RunConfig c, const Model& judged, int64_t rows) {
+  const int64_t steps = judged.best_step > 0 ? judged.best_step : judged.step;
+  c.data.holdout = 0, c.train.validation = 0, c.train.epochs = 1;
+  const int64_t per_epoch = total_steps(c, rows);
+  c.train.epochs = std::max<int64_t>(1, (steps + per_epoch / 2) / per_epoch);
+  return c;
+}
+
 TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::steady_clock::time_point started) {
+  if (table.rows.numel() > 1000000)
+    note(o, fmt::format("Looking at the tails of {} rows with {} columns.", table.rows.size(0), table.rows.size(1)));
   TablePlan plan = plan_table(base_config(o), table, o.settings);
   for (const std::string& sentence : plan_sentences(plan)) note(o, sentence);
   settle_lengths(plan, o);
   LossRecord losses;
-  Model model = train_stage(plan.model, plan.train, {.folder = o.folder, .resume = o.resume}, "training", o, &losses);
-  const int64_t judged = judged_rows(plan, o);
-  const SampleResult drawn = sample_stage(model, plan.model, std::max(o.samples, judged), "sampling", o);
+  const int64_t judged_n = judged_rows(plan, o), drawn_n = std::max(o.samples, judged_n);
+  Drawn judged =
+      draw_stage(train_stage(plan.model, plan.train, {.folder = judged_folder(o), .resume = o.resume || o.refit},
+                             "training", o, &losses),
+                 plan.model, o.refit ? judged_n : drawn_n, judged_folder(o), "sampling", o);
+  const int64_t judged_step = judged.model.best_step > 0 ? judged.model.best_step : judged.model.step;
+  const at::Tensor judged_samples = judged.result.samples;
+  if (o.refit) {
+    const RunConfig all = for_all_rows(plan.model, judged.model, table.rows.size(0));
+    judged = draw_stage(train_stage(all, table, {.folder = o.folder, .resume = o.resume}, "training on all rows", o),
+                        all, drawn_n, o.folder, "sampling", o);
+  }
 
-  TableFit fit{.plan = std::move(plan), .model = std::move(model), .samples = drawn.samples.narrow(0, 0, o.samples)};
-  fit.losses = o.folder.empty() ? losses : read_losses(o.folder);  // a log has the steps before an interruption too
-  fit.evaluations = drawn.evaluations, fit.diverged = drawn.diverged;
-  fit.models.push_back({"HTFM", drawn.samples});
-  if (o.compare) add_comparisons(fit, judged, o);
+  TableFit fit{.plan = std::move(plan), .model = std::move(judged.model)};
+  fit.refitted = o.refit, fit.judged_step = judged_step;
+  fit.samples = judged.result.samples.narrow(0, 0, o.samples);
+  fit.losses = o.folder.empty() ? losses : read_losses(judged_folder(o));  // with the steps before an interruption
+  fit.evaluations = judged.result.evaluations, fit.diverged = judged.result.diverged;
+  fit.models.push_back({"HTFM", judged_samples});
+  if (o.compare) add_comparisons(fit, judged_n, o);
   add_scores(fit);
   fit.seconds = seconds_since(started);
-  if (o.folder.empty()) return fit;
+  if (o.folder.empty() || !o.processes.first()) return fit;
 
   fit.folder = o.folder, fit.samples_file = o.folder + "/samples.csv";
   write_csv(fit.samples_file, fit.samples, fit.model.column_names(), fit.model.transform().digits());
@@ -156,6 +211,7 @@ TableFit fit_table(const TableFitOptions& o) {
   refuse_other_run(o);
   FileSpec file = file_spec(with_settings(base_config(o), o.settings).data);
   file.python = o.file.python;
+  if (takes_long(file.path)) note(o, fmt::format("Reading {}.", file.path));
   return fit_rows(file_dataset(file), o, started);
 }
 

@@ -27,13 +27,19 @@ struct TableFitOptions {
   std::vector<std::string> settings = {};  ///< "key=value" of a configuration, over everything that is planned
   int64_t seed = 0;
   double holdout = 0.3;     ///< share of the rows that the models are judged by
-  double minutes = 0;       ///< time to spend; 0: two at the most, and no more steps than are planned
+  double minutes = 0;       ///< the most to spend: where the steps that are planned take longer, fewer are taken, and
+                            ///< a note says so; 0: as long as they take
   int64_t samples = 10000;  ///< rows to draw
+  int64_t judged = 0;       ///< rows to draw to be compared and to set margins right; 0: as many as that takes
   bool compare = true;      ///< with Gaussian flow matching, a Student-t law and resampling
+  bool refit = true;        ///< end with a model of all rows, trained as long as the judged one was best after
   std::string folder = {};  ///< of the run, samples.csv and fit.json; empty: nothing is written
   bool resume = false;      ///< go on with a run that was interrupted in this folder
   std::function<std::string(const TableFit&)> page =
       {};  ///< what makes the folder's report.html, as fit_page does; empty: no page
+
+  TrainingProcesses processes = {};  ///< that work together; rank 0 alone writes. All call it alike
+  std::function<bool()> stop = {};   ///< TrainOptions::stop
 
   // Called on the way. `stage` names in words what is trained or sampled.
   std::function<void(const std::string& sentence)> note = {};
@@ -52,12 +58,14 @@ struct TableModel {
 
 struct TableFit {
   TablePlan
-      plan;  ///< as it was carried out: shortened or lengthened to the time, or as the run that was resumed had it
-  Model model;
-  at::Tensor samples = {};                          ///< as many rows as were asked for, in the table's units
-  std::vector<TableModel> models = {};              ///< this model by more samples, then those that it is compared with
+      plan;     ///< as it was carried out: shortened or lengthened to the time, or as the run that was resumed had it
+  Model model;  ///< of all rows, or the judged one where none is refitted
+  bool refitted = false;                ///< whether `model` was trained on all rows, the held-out ones too
+  int64_t judged_step = 0;              ///< after how many steps the judged model was best
+  at::Tensor samples = {};              ///< as many rows as were asked for, in the table's units
+  std::vector<TableModel> models = {};  ///< the judged model by more samples, then those that it is compared with
   std::optional<QuantileYardstick> yardstick = {};  ///< the held-out rows; none where there are fewer than two
-  LossRecord losses = {};                           ///< of the model's training
+  LossRecord losses = {};                           ///< of the judged model's training
   double evaluations = 0;                           ///< of the network, a sample
   int64_t diverged = 0;                             ///< samples that are not finite
   double seconds = 0;

@@ -36,13 +36,16 @@ std::string fit_json(const TableFit& fit) {
   nlohmann::ordered_json j;
   if (!fit.folder.empty()) j["run"] = fit.folder;
   j["clock"] = plan.model.clock.describe();
+  j["scores"] = plan.model.data.normalise == "scores" ? nlohmann::ordered_json(plan.model.data.scores) : nullptr;
+  j["extremes"] = plan.joint.sentence;
   j["tails"] = verdict_name(plan.diagnosis.verdict);
   j["source"] = plan.model.source_law.empty() ? "symmetric" : plan.model.source_law;
   j["rows_train"] = plan.train.rows.size(0);
   j["rows_held_out"] = plan.held_out.rows.size(0);
   j["columns"] = plan.transform.columns();
   j["steps"] = fit.model.step;
-  j["best_step"] = fit.model.best_step;
+  j["best_step"] = fit.judged_step;
+  j["refitted"] = fit.refitted;
   j["diverged"] = fit.diverged;
   if (!fit.samples_file.empty()) j["samples"] = fit.samples_file;
   if (!fit.page_file.empty()) j["report"] = fit.page_file;

@@ -25,6 +25,19 @@ int64_t batch_for(int64_t rows) {
   return batch;
 }
 
+// Whether the user says something of what the one-clock plan decides: then that plan is made.
+bool asks_for_clock(const std::vector<std::string>& settings) {
+  constexpr const char* kOwn[] = {"source.", "clock.", "coupling.", "precondition.", "data.tail", "method"};
+  return std::any_of(settings.begin(), settings.end(), [&](const std::string& s) {
+    return std::any_of(std::begin(kOwn), std::end(kOwn), [&](const char* own) { return s.starts_with(own); });
+  });
+}
+
+bool asks_for_normalise(const std::vector<std::string>& settings) {
+  return std::any_of(settings.begin(), settings.end(),
+                     [](const std::string& s) { return s.starts_with("data.normalise"); });
+}
+
 RunConfig in_table_units(RunConfig base) {
   base.data.normalise = "table", base.data.whiten = true;
   return base;
@@ -58,7 +71,47 @@ RunConfig with_gaussian_source(RunConfig c) {
   c.coupling = plain.coupling;
   c.precondition = plain.precondition, c.scale = plain.scale, c.time = plain.time, c.data_scale = plain.data_scale;
   c.data.tail = plain.data.tail, c.data.tail_index = plain.data.tail_index;
+  if (c.data.normalise == "scores") c.data.normalise = "table";
   return with_settings(std::move(c));
+}
+
+// One clock for all columns, from the tail of their size, and a skewed source where the sides differ.
+void plan_clock(TablePlan& plan, RunConfig& own, const at::Tensor& seen, const std::vector<std::string>& settings) {
+  const std::optional<ChosenSkew> skewed =
+      may_be_skewed(plan.transform, settings) ? suggest_skew(seen, plan.diagnosis) : std::nullopt;
+  if (skewed) plan.clock = skewed->clock;
+  for (auto& [parameter, value] : plan.clock.spec.parameters) value = six_digits(value);
+  // A large clock makes all columns large: those that are lighter, or heavier still, come to its index first. Beside a
+  // Gaussian source it is bounded columns that stand out. A skewed source has sides of its own, which the columns keep.
+  const auto nu = plan.clock.spec.parameters.find("nu");
+  const double index = skewed ? 0 : nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
+  own.clock.family = plan.clock.spec.family, own.clock.parameters = plan.clock.spec.parameters;
+  own.coupling.kind = "pool", own.scale = "clock";
+  own.data.tail = "pareto", own.data.tail_index = index;
+  if (skewed) own.source_law = skewed->law, own.source = skewed->mean;
+}
+
+// Margins of their own, and a flow on scores of them (doc/joint-extremes.md): normal ones from a Gaussian source where
+// extremes come alone, logistic ones from a multivariate Laplace source where some come together.
+void plan_scores(TablePlan& plan, RunConfig& own) {
+  const bool together = plan.joint.any_together();
+  own.data.normalise = "scores", own.data.scores = together ? "logistic" : "normal";
+  own.train.lr_decay = 0.3, own.train.lr_decay_steps = 3 * kSteps / 10;
+  plan.clock = {};
+  plan.clock.spec.grid = own.clock.grid;
+  if (together) {
+    plan.clock.spec.family = "gamma", plan.clock.spec.parameters["shape"] = 1;
+    own.clock.family = "gamma", own.clock.parameters["shape"] = 1;
+    own.coupling.kind = "pool", own.scale = "clock";
+  }
+  plan.clock.explanation = fmt::format(
+      "{} Every column has a law of its own, with tails of its own on each side, and the flow learns how "
+      "the columns depend on each other from {} scores of them. {}",
+      plan.joint.sentence, own.data.scores,
+      together ? "Their exponential tails keep what comes together as wide apart as it is, however far out, "
+                 "and the clock is exponential, whose source has such tails too."
+               : "The clock is deterministic: any other makes all columns large together more often than "
+                 "columns whose extremes come alone.");
 }
 
 // `first`: the data's part of the configuration, settings included.
@@ -72,28 +125,25 @@ TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dat
   if (all < kFewestRows)
     throw InputError("[data] {}: expected at least {} rows to fit a model to, got {}", name, kFewestRows, all);
   const Key spread = Key(static_cast<uint64_t>(first.seed)).child("spread");
-  plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten);
+  plan.transform = TableTransform::fit(first.data.normalise == "scores" ? "table" : first.data.normalise,
+                                       plan.train.rows, spread, first.data.whiten);
   if (plan.transform.dim() < 1)
     throw InputError("[data] {}: expected a column that varies, got only constant ones", name);
   const at::Tensor seen = plan.transform.apply(plan.train.rows, spread);
   plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
-  const std::optional<ChosenSkew> skewed =
-      may_be_skewed(plan.transform, settings) ? suggest_skew(seen, plan.diagnosis) : std::nullopt;
-  plan.clock = skewed ? skewed->clock : suggest_clock(plan.diagnosis, base.clock.grid, seen);
-  for (auto& [parameter, value] : plan.clock.spec.parameters) value = six_digits(value);
-  // A large clock makes all columns large: those that are lighter, or heavier still, come to its index first. Beside a
-  // Gaussian source it is bounded columns that stand out. A skewed source has sides of its own, which the columns keep.
-  const auto nu = plan.clock.spec.parameters.find("nu");
-  const double index = skewed ? 0 : nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
-  plan.transform = TableTransform::fit(first.data.normalise, plan.train.rows, spread, first.data.whiten, index);
-
+  plan.joint = diagnose_joint(plan.train.rows, plan.train.names);
   RunConfig own = in_table_units(base);
   plan_training(own, rows, plan.transform.dim());
-  own.clock.family = plan.clock.spec.family, own.clock.parameters = plan.clock.spec.parameters;
-  own.coupling.kind = "pool", own.scale = "clock";
-  own.data.tail = "pareto", own.data.tail_index = index;
-  if (skewed) own.source_law = skewed->law, own.source = skewed->mean;
+  plan.clock = suggest_clock(plan.diagnosis, base.clock.grid, seen);
+  const bool scores = asks_for_normalise(settings) ? first.data.normalise == "scores"
+                                                   : !plan.clock.fits_all && !asks_for_clock(settings);
+  if (scores)
+    plan_scores(plan, own);
+  else
+    plan_clock(plan, own, seen, settings);
   plan.model = with_settings(own, settings);
+  plan.transform = TableTransform::fit(plan.model.data.normalise, plan.train.rows, spread, plan.model.data.whiten,
+                                       plan.model.data.tail_index, plan.model.data.scores);
   plan.gaussian = with_gaussian_source(plan.model);
   return plan;
 }
@@ -116,7 +166,7 @@ std::vector<std::string> plan_sentences(const TablePlan& plan) {
   for (int64_t k = 0; k < std::min(kColumnsTold, plan.transform.columns()); ++k)
     out.push_back(column_name(plan.train, k) + ": " + plan.transform.describe(k));
   out.push_back(fmt::format("{} rows to train on, {} held out", plan.train.rows.size(0), plan.held_out.rows.size(0)));
-  out.push_back("clock: " + plan.clock.explanation);
+  out.push_back((plan.model.data.normalise == "scores" ? "extremes: " : "clock: ") + plan.clock.explanation);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// How a table is fitted: the clock from its tails, the network and the training from its size.
+// How a table is fitted: scores and clock from its tails and from how its extremes come, the network and the training
+// from its size.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 #include "htfm/model/choose_clock.h"
 #include "htfm/model/model.h"
 #include "htfm/tail/diagnosis.h"
+#include "htfm/tail/joint_extremes.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -18,7 +20,8 @@ struct TablePlan {
       gaussian;  ///< the same with a Gaussian source that knows nothing of the data's size: what it is compared with
   Dataset train, held_out;
   TableTransform transform;
-  Diagnosis diagnosis;  ///< of the training rows as the model sees them
+  Diagnosis diagnosis;  ///< of the training rows, each column by its kind
+  JointExtremes joint;  ///< of the same rows: whether extremes come together or alone
   ChosenClock clock;    ///< what the rows speak for, and why; settings may have put another one into `model`
 };
 

@@ -23,14 +23,11 @@ double training_rate(RunConfig config, const Dataset& data) {
 
 }  // namespace
 
-std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds, bool lengthen) {
+std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds) {
   const int64_t rows = data.rows.size(0);
   const auto steps = static_cast<double>(total_steps(config, rows)), epochs = static_cast<double>(config.train.epochs);
   const double possible = seconds * training_rate(config, data);
-  if (possible >= steps) {
-    if (lengthen) config.train.epochs = static_cast<int64_t>(epochs * std::min(4.0, possible / steps));
-    return {};
-  }
+  if (possible >= steps) return {};
   config.train.epochs = std::max<int64_t>(1, static_cast<int64_t>(epochs * possible / steps));
   const auto left = static_cast<double>(total_steps(config, rows));
   config.train.ema =

@@ -8,9 +8,8 @@
 
 namespace htfm {
 
-/// Shortens a training that would take longer than `seconds` at the rate that a short one has on this machine, or, with
-/// `lengthen`, makes use of the time that would be left, up to four times as many epochs. Returns a sentence where it
-/// was shortened, else nothing.
-std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds, bool lengthen);
+/// Shortens a training that would take longer than `seconds` at the rate that a short one has on this machine. Returns
+/// a sentence where it was shortened, else nothing.
+std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds);
 
 }  // namespace htfm

@@ -4,14 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <clocale>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
+#include <utility>
 
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
@@ -84,59 +88,143 @@ std::optional<int64_t> column_number(const std::string& word, int64_t count) {
   return value - 1;
 }
 
+/// Numbers that grow in place: the system moves pages instead of copying them, so that a large table is in memory once.
+class GrowingNumbers {
+ public:
+  GrowingNumbers() = default;
+  GrowingNumbers(const GrowingNumbers&) = delete;
+  GrowingNumbers& operator=(const GrowingNumbers&) = delete;
+  ~GrowingNumbers() { std::free(data_); }
+  void push(double value) {
+    if (size_ == room_) grow();
+    data_[size_++] = value;
+  }
+  size_t size() const { return size_; }
+  /// As a tensor, which owns them from now on.
+  static at::Tensor tensor(const std::shared_ptr<GrowingNumbers>& numbers, int64_t rows, int64_t columns) {
+    return at::from_blob(
+        numbers->data_, {rows, columns}, [numbers](void*) {}, at::TensorOptions().dtype(at::kDouble));
+  }
+
+ private:
+  void grow() {
+    const size_t room = std::max<size_t>(1024, room_ + room_ / 2);
+    void* data = std::realloc(data_, room * sizeof(double));
+    if (!data) throw std::bad_alloc();
+    data_ = static_cast<double*>(data), room_ = room;
+  }
+  double* data_ = nullptr;
+  size_t size_ = 0, room_ = 0;
+};
+
+/// How days follow each other in a column of dates.
+class DayOrder {
+ public:
+  void add(std::string_view cell) {
+    // Groups of digits: 2020-01-31 12:30:00, 31.1.2020, 1/31/2020.
+    std::array<int64_t, 6> group{};
+    size_t count = 0, digits = 0, first_digits = 0;
+    for (const char c : cell) {
+      if (c >= '0' && c <= '9') {
+        if (digits++ == 0 && ++count > group.size()) break;
+        if (digits > 9) return;
+        group[count - 1] = group[count - 1] * 10 + (c - '0');
+      } else {
+        if (count == 1 && digits > 0) first_digits = digits;
+        digits = 0;
+      }
+    }
+    if (count < 3) return;
+    const int64_t time = group[3] * 3600 + group[4] * 60 + group[5];
+    const auto at = [&](int64_t year, int64_t month, int64_t day) {
+      return ((year * 100 + month) * 100 + day) * 1000000 + time;
+    };
+    const bool year_first = first_digits == 4;
+    const std::array<int64_t, 2> now = {
+        year_first ? at(group[0], group[1], group[2]) : at(group[2], group[1], group[0]),
+        year_first ? at(group[0], group[1], group[2]) : at(group[2], group[0], group[1])};
+    if (std::exchange(begun_, true))
+      for (size_t k = 0; k < now.size(); ++k) up_[k] |= now[k] > last_[k], down_[k] |= now[k] < last_[k];
+    last_ = now;
+  }
+  /// By the reading of days and months that makes an order, where one does.
+  RowOrder order() const {
+    if (!begun_) return RowOrder::unknown;
+    for (size_t k = 0; k < last_.size(); ++k) {
+      if (up_[k] && !down_[k]) return RowOrder::forwards;
+      if (down_[k] && !up_[k]) return RowOrder::backwards;
+    }
+    return up_[0] ? RowOrder::mixed : RowOrder::unknown;
+  }
+
+ private:
+  bool begun_ = false;
+  std::array<int64_t, 2> last_{};  // day before month, month before day
+  std::array<bool, 2> up_{}, down_{};
+};
+
 class CsvParser {
  public:
+  /// More of the text, appended to a buffer; false at its end.
+  using Refill = std::function<bool(std::string&)>;
+
   CsvParser(std::string_view text, const std::string& path, const ColumnChoice& choice, const ReadRules& rules)
       : rest_(text), path_(path), choice_(choice), rules_(rules) {}
+  CsvParser(Refill refill, const std::string& path, const ColumnChoice& choice, const ReadRules& rules)
+      : refill_(std::move(refill)), path_(path), choice_(choice), rules_(rules) {
+    while (rest_.size() < 3 && more()) {
+    }
+  }
 
   Table parse() {
     if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
     if (rest_.starts_with("\xFF\xFE") || rest_.starts_with("\xFE\xFF"))
       throw InputError("[csv] {}: expected text in UTF-8, got UTF-16 (save it as CSV UTF-8)", path_);
-    drop_blank_end();
-    if (rest_.empty()) throw InputError("[csv] {}: expected a table of numbers, got an empty file", path_);
+    if (only_blanks_left()) throw InputError("[csv] {}: expected a table of numbers, got an empty file", path_);
     read_first_row();
-    if (rest_.empty()) throw InputError("[csv] {}: expected rows of numbers, got only a header", path_);
+    if (only_blanks_left()) throw InputError("[csv] {}: expected rows of numbers, got only a header", path_);
 
-    auto values = std::make_shared<std::vector<double>>();
+    const auto values = std::make_shared<GrowingNumbers>();
     const int64_t chosen = static_cast<int64_t>(positions_.size());
-    // Every number takes at least two bytes with what follows it, so a wrong shape cannot ask for much memory.
-    const size_t rows_left = static_cast<size_t>(std::count(rest_.begin(), rest_.end(), '\n')) + 1;
-    values->reserve(std::min(rows_left * positions_.size(), rest_.size() / 2 + 1));
     std::vector<double> row(columns_);
-    const bool in_order = std::is_sorted(positions_.begin(), positions_.end());
-    while (!rest_.empty()) {
+    while (!only_blanks_left()) {
       read_row(next_line(), row.data());
-      if (in_order && chosen == columns_) {
-        values->insert(values->end(), row.begin(), row.end());
-      } else {
-        for (const int64_t position : positions_) values->push_back(row[position]);
-      }
+      for (const int64_t position : positions_) values->push(row[position]);
     }
     Table table;
     for (const int64_t position : positions_) {
       if (!names_.empty()) table.names.push_back(names_[position]);
     }
-    const int64_t rows = static_cast<int64_t>(values->size()) / chosen;
-    table.values = at::from_blob(
-        values->data(), {rows, chosen}, [values](void*) {}, at::TensorOptions().dtype(at::kDouble));
+    table.values = GrowingNumbers::tensor(values, static_cast<int64_t>(values->size()) / chosen, chosen);
+    if (date_column_ >= 0) table.order = days_.order(), table.order_column = names_.empty() ? "" : names_[date_column_];
     return table;
   }
 
  private:
-  void drop_blank_end() {
-    for (;;) {
-      rest_ = rest_.substr(0, rest_.find_last_not_of("\r\n") + 1);
-      const std::string_view last = rest_.substr(rest_.rfind('\n') + 1);
-      if (last.empty() || !trimmed(last).empty()) return;
-      rest_.remove_suffix(last.size());
-    }
+  /// Puts more of the text behind what is left of it.
+  bool more() {
+    if (!refill_) return false;
+    std::string next(rest_);
+    const bool got = refill_(next);
+    if (!got) refill_ = nullptr;
+    buffer_.swap(next);
+    rest_ = buffer_;
+    return got;
+  }
+
+  /// Whether nothing but empty lines follows.
+  bool only_blanks_left() {
+    do {
+      if (rest_.find_first_not_of(" \t\r\n") != std::string_view::npos) return false;
+    } while (more());
+    return true;
   }
 
   std::string_view next_line() {
     line_ += 1 + more_lines_;
     more_lines_ = 0;
     size_t size = line_end(0);
+    while (size == rest_.size() && more()) size = line_end(size);
     // A cell in quotes may go on over the end of the line.
     if (std::memchr(rest_.data(), '"', size)) {
       bool inside = false, cell_begins = true;
@@ -151,6 +239,7 @@ class CsvParser {
         }
         if (!inside || size == rest_.size()) break;
         size = line_end(size + 1);
+        while (size == rest_.size() && more()) size = line_end(size);
         ++more_lines_;
       }
     }
@@ -211,7 +300,8 @@ class CsvParser {
   /// By what the first row has outside its quotes.
   void find_separator() {
     bool inside = false, cell_begins = true, semicolon = false, tab = false;
-    for (const char c : rest_) {
+    for (size_t i = 0; i < rest_.size() || more(); ++i) {
+      const char c = rest_[i];
       if (c == '\n' && !inside) break;
       if (c == '"' && (inside || cell_begins)) inside = !inside;
       semicolon = semicolon || (!inside && c == ';');
@@ -222,9 +312,9 @@ class CsvParser {
   }
 
   void read_first_row() {
-    const std::string_view whole = rest_;
     find_separator();
-    const std::vector<std::string> first = cells(next_line());
+    const std::string_view line = next_line();
+    const std::vector<std::string> first = cells(line);
     columns_ = static_cast<int64_t>(first.size());
     if (rules_.header || first_row_is_header(first))
       for (const std::string& name : first) names_.push_back(as_utf8(name));
@@ -232,7 +322,8 @@ class CsvParser {
     wanted_.assign(columns_, false);
     for (const int64_t position : positions_) wanted_[position] = true;
     if (names_.empty()) {
-      rest_ = whole;
+      // The line is data: back to its beginning, which stands before what is left.
+      rest_ = std::string_view(line.data(), static_cast<size_t>(rest_.data() + rest_.size() - line.data()));
       line_ = more_lines_ = 0;
     }
   }
@@ -254,7 +345,7 @@ class CsvParser {
     return !numbers && std::any_of(first.begin(), first.end(), is_text);
   }
 
-  void read_row(std::string_view line, double* row) const {
+  void read_row(std::string_view line, double* row) {
     if (rules_.lenient && columns_ > 1 && trimmed(line).empty()) {
       std::fill_n(row, columns_, std::numeric_limits<double>::quiet_NaN());
       return;
@@ -311,14 +402,22 @@ class CsvParser {
                      in_quotes(text), note);
   }
 
-  void skip_cell(std::string_view line, size_t& at, int64_t column) const {
+  void skip_cell(std::string_view line, size_t& at, int64_t column) {
     size_t begin = at;
     while (begin < line.size() && is_blank(line[begin], separator_)) ++begin;
     if (begin < line.size() && line[begin] == '"') {
-      cell(line, at, column);
+      const std::string text = cell(line, at, column);
+      if (rules_.find_order) look_at_day(text, column);
     } else {
       at = std::min(line.find(separator_, at), line.size());
+      if (rules_.find_order) look_at_day(line.substr(begin, at - std::min(begin, at)), column);
     }
+  }
+
+  /// The first column of dates that is not read says how the rows follow each other.
+  void look_at_day(std::string_view text, int64_t column) {
+    if (date_column_ < 0 && is_date(text)) date_column_ = column;
+    if (column == date_column_ && is_date(text)) days_.add(text);
   }
 
   [[noreturn]] void throw_ragged(std::string_view line) const {
@@ -327,7 +426,11 @@ class CsvParser {
     throw InputError("[csv] {}: row {}: expected {} columns, got {}", path_, line_, columns_, cells(line).size());
   }
 
-  std::string_view rest_;
+  Refill refill_;
+  std::string buffer_;     // what `rest_` lies in, where the text comes in parts
+  std::string_view rest_;  // not yet read
+  int64_t date_column_ = -1;
+  DayOrder days_;
   const std::string& path_;
   const ColumnChoice& choice_;
   const ReadRules& rules_;
@@ -389,7 +492,9 @@ Table parse_csv(std::string_view text, const std::string& path, const ColumnChoi
 }
 
 Table read_csv(const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
-  return parse_csv(read_file(path), path, choice, rules);
+  const SequentialFile file(path);
+  const auto refill = [&](std::string& buffer) { return file.append_to(buffer, size_t{4} << 20); };
+  return CsvParser(refill, path, choice, rules).parse();
 }
 
 }  // namespace htfm

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "htfm/base/api.h"
+#include "htfm/io/file.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -18,25 +19,31 @@ struct ColumnChoice {
   std::vector<std::string> drop;     // all but these; not together with `columns`
 };
 
+/// How the rows of a table follow each other in time, by a column of dates.
+enum class RowOrder { unknown, forwards, backwards, mixed };
+
 /// A matrix n x d with the names of its columns (empty where the file has none).
 struct Table {
   at::Tensor values;
   std::vector<std::string> names;
+  RowOrder order = RowOrder::unknown;  ///< where ReadRules asked for it
+  std::string order_column = {};       ///< whose dates told
 };
 
 /// What a reading may let pass.
 struct ReadRules {
-  bool lenient =
-      false;  // a missing value becomes nan, an empty line a row of them; whole numbers and vectors of .npy are read
+  bool lenient = false;     // a missing value becomes nan, an empty line a row of them
   bool header = false;      // the first row is a header, whatever stands in it
   std::string advice = {};  // what a message about text or a date adds: "leave the column out with --drop"
   std::string python = {};  // whose pyarrow reads Parquet; empty: parquet_python()
+  bool find_order = false;  // look for a column of dates among those that are not read (Table::order)
 };
 
 /// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has;
 /// cells may stand in double quotes, over several lines too; the first row is a header when a cell to be read is text.
-/// Columns not chosen may hold anything. InputError with the file's line (from 1) and column for text, missing values,
-/// nan, inf and ragged rows.
+/// Columns not chosen may hold anything. The file is read in
+/// parts: in memory are little more than the values. InputError with the file's line (from 1) and column for text,
+/// missing values, nan, inf and ragged rows.
 Table read_csv(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
 /// The same from memory; `path` is for messages.
 Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice = {},
@@ -47,6 +54,9 @@ Table parse_csv(std::string_view text, const std::string& path, const ColumnChoi
 /// significant digits.
 void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {},
                const std::vector<int>& digits = {});
+/// The header alone, empty without names, and rows alone, part by part.
+void write_csv_header(Sink& sink, const std::vector<std::string>& names);
+void write_csv_rows(Sink& sink, const at::Tensor& values, const std::vector<int>& digits = {});
 /// The same as text.
 std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {},
                        const std::vector<int>& digits = {});

@@ -73,13 +73,8 @@ void write_rows(const at::Tensor& array, const std::vector<int>& digits, Sink& s
 
 void write_csv(Sink& sink, const at::Tensor& values, const std::vector<std::string>& names,
                const std::vector<int>& digits) {
-  sink.write(header(names));
-  const at::Tensor array = packed(values);
-  switch (array.scalar_type()) {
-    case at::kFloat: write_rows<float>(array, digits, sink); break;
-    case at::kDouble: write_rows<double>(array, digits, sink); break;
-    default: write_rows<int64_t>(array, digits, sink);
-  }
+  write_csv_header(sink, names);
+  write_csv_rows(sink, values, digits);
 }
 
 void check_writable(const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
@@ -95,6 +90,18 @@ void check_writable(const at::Tensor& values, const std::vector<std::string>& na
 }
 
 }  // namespace
+
+void write_csv_header(Sink& sink, const std::vector<std::string>& names) { sink.write(header(names)); }
+
+void write_csv_rows(Sink& sink, const at::Tensor& values, const std::vector<int>& digits) {
+  check_writable(values, {}, digits);
+  const at::Tensor array = packed(values);
+  switch (array.scalar_type()) {
+    case at::kFloat: write_rows<float>(array, digits, sink); break;
+    case at::kDouble: write_rows<double>(array, digits, sink); break;
+    default: write_rows<int64_t>(array, digits, sink);
+  }
+}
 
 std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names,
                        const std::vector<int>& digits) {

@@ -13,6 +13,12 @@ namespace htfm {
 
 std::string system_reason(int error) { return std::generic_category().message(error); }
 
+void throw_open_failure(const std::string& path, int error) {
+  for (const int named : {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, ENXIO})
+    if (error == named) throw InputError("[read] {}: {}", path, system_reason(error));
+  throw Error("[read] {}: {}", path, system_reason(error));
+}
+
 Descriptor::Descriptor(Descriptor&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
 
@@ -37,6 +43,21 @@ void Descriptor::write(const void* data, size_t size) {
     }
     from += written;
     size -= static_cast<size_t>(written);
+  }
+}
+
+void Descriptor::write_at(uint64_t offset, const void* data, size_t size) {
+  constexpr size_t kMost = size_t{1} << 30;
+  const char* from = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = ::pwrite(fd_, from, std::min(size, kMost), static_cast<off_t>(offset));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      throw Error("[write] {}: {}", path_, system_reason(errno));
+    }
+    from += written;
+    size -= static_cast<size_t>(written);
+    offset += static_cast<uint64_t>(written);
   }
 }
 

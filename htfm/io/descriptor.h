@@ -13,6 +13,9 @@ namespace htfm HTFM_PUBLIC {
 /// The system's words for an error number.
 std::string system_reason(int error);
 
+/// A file that could not be opened to be read: InputError where its name or its permissions are why, Error otherwise.
+[[noreturn]] void throw_open_failure(const std::string& path, int error);
+
 class Descriptor {
  public:
   Descriptor() = default;
@@ -28,6 +31,8 @@ class Descriptor {
 
   /// Writes all bytes or throws Error.
   void write(const void* data, size_t size);
+  /// Writes all bytes at a place of the file or throws Error.
+  void write_at(uint64_t offset, const void* data, size_t size);
   /// Cuts or extends the file.
   void truncate(uint64_t size);
   /// Waits until the bytes are on the device. A file that cannot be synced (a pipe) is left as it is.

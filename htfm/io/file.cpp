@@ -23,8 +23,8 @@ constexpr std::string_view kTemporaryEnd = ".htfm-tmp";
 
 Descriptor open_to_read(const std::string& path, struct stat& status) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
-  if (!file.is_open()) throw InputError("[read] {}: {}", path, system_reason(errno));
-  if (::fstat(file.get(), &status) != 0) throw InputError("[read] {}: {}", path, system_reason(errno));
+  if (!file.is_open()) throw_open_failure(path, errno);
+  if (::fstat(file.get(), &status) != 0) throw Error("[read] {}: {}", path, system_reason(errno));
   if (S_ISDIR(status.st_mode)) throw InputError("[read] {}: expected a file, got a folder", path);
   return file;
 }
@@ -39,7 +39,7 @@ size_t read_up_to(const Descriptor& file, char* out, size_t size, std::optional<
                                : ::read(file.get(), out + done, want);
     if (got < 0) {
       if (errno == EINTR) continue;
-      throw InputError("[read] {}: {}", file.path(), system_reason(errno));
+      throw Error("[read] {}: {}", file.path(), system_reason(errno));
     }
     if (got == 0) break;
     done += static_cast<size_t>(got);
@@ -156,6 +156,19 @@ void FileSource::copy(uint64_t offset, void* out, uint64_t size) const {
                      got);
 }
 
+SequentialFile::SequentialFile(const std::string& path) {
+  struct stat status;
+  file_ = open_to_read(path, status);
+}
+
+bool SequentialFile::append_to(std::string& buffer, size_t size) const {
+  const size_t before = buffer.size();
+  buffer.resize(before + size);
+  const size_t got = read_up_to(file_, buffer.data() + before, size, std::nullopt);
+  buffer.resize(before + got);
+  return got > 0;
+}
+
 void MemorySource::copy(uint64_t offset, void* out, uint64_t size) const {
   std::memcpy(out, bytes_.data() + offset, size);
 }
@@ -199,9 +212,40 @@ void atomic_write(const std::string& path, std::string_view bytes) {
   atomic_write(path, [&](Sink& sink) { sink.write(bytes); });
 }
 
+void check_can_write(const std::string& path) {
+  struct stat status;
+  const Place place = split(path);
+  if (place.name.empty()) throw InputError("[write] '{}': expected the name of a file", path);
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a file, got a folder", path);
+  if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+    throw Error("[write] {}: {}", path, system_reason(errno));
+  if (exists && !S_ISREG(status.st_mode)) return;
+  const std::string folder = place.folder.empty() ? "." : place.folder;
+  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    throw InputError("[write] {}: the folder {} does not exist", path, place.folder);
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    throw Error("[write] {}: {}", path, system_reason(errno));
+}
+
+void check_can_make_folder(const std::string& path) {
+  if (path.empty()) throw InputError("[write] expected the name of a folder, got none");
+  struct stat status;
+  std::string there = path;
+  while (::stat(there.c_str(), &status) != 0 && errno == ENOENT) {
+    there = there.substr(0, there.find_last_not_of('/') + 1);
+    const std::string parent = split(there).folder;
+    there = parent.empty() ? "." : parent;
+  }
+  if (::stat(there.c_str(), &status) != 0) throw InputError("[write] {}: {}", path, system_reason(errno));
+  if (!S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a folder, got a file at {}", path, there);
+  if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    throw Error("[write] {}: cannot make the folder: {}", path, system_reason(errno));
+}
+
 int remove_temporaries(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
-  if (!listing) throw InputError("[read] {}: {}", folder, system_reason(errno));
+  if (!listing) throw_open_failure(folder, errno);
   int removed = 0;
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string_view name = entry->d_name;

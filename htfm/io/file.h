@@ -42,6 +42,17 @@ class FileSource : public Source {
   Descriptor file_;
 };
 
+/// A file or a pipe that is read from its beginning to its end.
+class SequentialFile {
+ public:
+  explicit SequentialFile(const std::string& path);
+  /// Appends up to `size` bytes to a buffer; false at the end.
+  bool append_to(std::string& buffer, size_t size) const;
+
+ private:
+  Descriptor file_;
+};
+
 /// Bytes in memory as a source; they must outlive it.
 class MemorySource : public Source {
  public:
@@ -76,6 +87,12 @@ class StringSink : public Sink {
 /// and pipes are written straight through; a symbolic link stays and its target is replaced.
 void atomic_write(const std::string& path, const std::function<void(Sink&)>& writer);
 void atomic_write(const std::string& path, std::string_view bytes);
+
+/// Before long work: throws what writing `path` at its end would throw, as far as can be told now (no such folder, a
+/// folder in its place, no permission).
+void check_can_write(const std::string& path);
+/// The same of a folder that is to be made, with its parents.
+void check_can_make_folder(const std::string& path);
 
 /// Removes the temporaries that killed processes left in a folder; those still being written stay. Returns their
 /// number.

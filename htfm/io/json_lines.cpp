@@ -39,8 +39,9 @@ void for_each_line(std::string_view text, const std::string& path, Visit visit) 
     text.remove_prefix(std::min(newline + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const json value = parse_line(line);
-    if (value.is_discarded())
-      throw InputError("[jsonl] {}: line {}: expected a JSON object, got text that is not JSON", path, number);
+    if (!value.is_object())
+      throw InputError("[jsonl] {}: line {}: expected a JSON object, got {} (remove the line, or the file, to go on)",
+                       path, number, value.is_discarded() ? "text that is not JSON" : "JSON of another kind");
     visit(line, value);
   }
 }

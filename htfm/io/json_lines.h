@@ -20,8 +20,8 @@ class JsonLines {
   /// Waits until everything appended is on the device.
   void sync();
 
-  /// All lines of a log; a torn last line is left out, any other line that is not JSON is an InputError with its
-  /// number.
+  /// All lines of a log; a torn last line is left out, any other line that is no JSON object is an InputError
+  /// with its number.
   static std::vector<nlohmann::json> read(const std::string& path);
   /// Keeps only the lines that `accept` accepts, atomically, and returns how many went. A missing log has none.
   static int64_t keep(const std::string& path, const std::function<bool(const nlohmann::json&)>& accept);

@@ -25,8 +25,8 @@ void MappedFile::map(int descriptor, const std::string& path) {
 MappedFile::MappedFile(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
   struct stat status;
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0)
-    throw InputError("[read] {}: {}", path, system_reason(errno));
+  if (!file.is_open()) throw_open_failure(path, errno);
+  if (::fstat(file.get(), &status) != 0) throw Error("[read] {}: {}", path, system_reason(errno));
   if (!S_ISREG(status.st_mode)) throw InputError("[read] {}: expected a file", path);
   size_ = static_cast<size_t>(status.st_size);
   map(file.get(), path);

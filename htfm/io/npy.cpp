@@ -6,8 +6,11 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "htfm/base/error.h"
 #include "htfm/io/dtype.h"
@@ -171,6 +174,7 @@ const char* words(NpyNumbers numbers) {
   switch (numbers) {
     case NpyNumbers::floating: return "float32 or float64 ('<f4' or '<f8')";
     case NpyNumbers::integer: return "int64 ('<i8')";
+    case NpyNumbers::real: return "whole numbers, float16, float32 or float64, little-endian";
     default: return "uint8, float32 or float64 ('|u1', '<f4' or '<f8')";
   }
 }
@@ -221,6 +225,22 @@ int64_t first_not_finite(const Float* values, int64_t count) {
 
 namespace {
 
+// Whether the shape takes just the bytes that are there.
+void check_size(const Source& source, const NpyHeader& header, uint64_t data_start, at::ScalarType type,
+                std::string_view name) {
+  const std::string& path = source.name();
+  uint64_t bytes = 0;
+  if (!byte_count(header.shape, type, bytes)) {
+    throw InputError("[npy] {}: expected a shape that fits in memory, got {}", path, shape_text(header.shape));
+  }
+  const uint64_t present = source.size() - data_start;
+  if (present != bytes) {
+    throw InputError("[npy] {}: {}: shape {} of {} takes {} bytes, got {}", path,
+                     present < bytes ? "truncated" : "bytes after the array", shape_text(header.shape), name, bytes,
+                     present);
+  }
+}
+
 // The header of an array that is wanted and all there.
 NpyHeader check_array(const Source& source, NpyNumbers numbers, uint64_t& data_start, at::ScalarType& type) {
   const std::string& path = source.name();
@@ -232,23 +252,77 @@ NpyHeader check_array(const Source& source, NpyNumbers numbers, uint64_t& data_s
     throw InputError("[npy] {}: expected C order, got Fortran order (in Python: numpy.ascontiguousarray before saving)",
                      path);
   }
-  uint64_t bytes = 0;
-  if (!byte_count(header.shape, dtype->type, bytes)) {
-    throw InputError("[npy] {}: expected a shape that fits in memory, got {}", path, shape_text(header.shape));
-  }
-  const uint64_t present = source.size() - data_start;
-  if (present != bytes) {
-    throw InputError("[npy] {}: {}: shape {} of {} takes {} bytes, got {}", path,
-                     present < bytes ? "truncated" : "bytes after the array", shape_text(header.shape), dtype->name,
-                     bytes, present);
-  }
+  check_size(source, header, data_start, dtype->type, dtype->name);
   type = dtype->type;
   return header;
+}
+
+// Numbers of a type that tensors do not all have, one by one into float64. Whole numbers that it does not hold exactly
+// are refused.
+template <class T>
+at::Tensor to_double(const std::string& bytes, at::IntArrayRef shape, const std::string& path) {
+  at::Tensor out = at::empty(shape, at::kDouble);
+  double* y = out.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    T value;
+    std::memcpy(&value, bytes.data() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+    if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
+      constexpr auto kMost = T{1} << 53;
+      if (value > kMost || (std::is_signed_v<T> && value < T{0} - kMost))
+        throw InputError("[npy] {}: entry {} (counted from 0): expected a whole number up to 2^53, got {}", path, i,
+                         value);
+    }
+    y[i] = static_cast<double>(value);
+  }
+  return out;
+}
+
+using Converter = at::Tensor (*)(const std::string& bytes, at::IntArrayRef shape, const std::string& path);
+
+struct RealType {
+  std::string_view descr, name;
+  at::ScalarType like;  // of the same width
+  Converter convert;
+};
+constexpr RealType kRealTypes[] = {
+    {"|i1", "int8", at::kByte, &to_double<int8_t>},     {"|u1", "uint8", at::kByte, &to_double<uint8_t>},
+    {"<i2", "int16", at::kHalf, &to_double<int16_t>},   {"<u2", "uint16", at::kHalf, &to_double<uint16_t>},
+    {"<i4", "int32", at::kFloat, &to_double<int32_t>},  {"<u4", "uint32", at::kFloat, &to_double<uint32_t>},
+    {"<i8", "int64", at::kDouble, &to_double<int64_t>}, {"<u8", "uint64", at::kDouble, &to_double<uint64_t>}};
+
+at::Tensor read_real(const Source& source) {
+  uint64_t data_start = 0;
+  NpyHeader header = read_header(source, data_start);
+  const Dtype* dtype = header.structured ? nullptr : find_dtype_npy(header.descr);
+  const bool floating = dtype && (dtype->type == at::kFloat || dtype->type == at::kDouble || dtype->type == at::kHalf);
+  const RealType* whole = std::find_if(std::begin(kRealTypes), std::end(kRealTypes), [&](const RealType& t) {
+    return !header.structured && t.descr == header.descr;
+  });
+  if (!floating && whole == std::end(kRealTypes))
+    throw InputError("[npy] {}: expected {}, got {}", source.name(), words(NpyNumbers::real), describe(header));
+  check_size(source, header, data_start, floating ? dtype->type : whole->like, floating ? dtype->name : whole->name);
+  std::vector<int64_t> shape = header.shape;
+  if (header.fortran_order) std::reverse(shape.begin(), shape.end());
+  at::Tensor values;
+  if (floating) {
+    values = at::empty(shape, at::TensorOptions().dtype(dtype->type));
+    source.read(data_start, values.data_ptr(), values.nbytes());
+    if (dtype->type == at::kHalf) values = values.to(at::kFloat);
+  } else {
+    std::string bytes(source.size() - data_start, '\0');
+    source.read(data_start, bytes.data(), bytes.size());
+    values = whole->convert(bytes, shape, source.name());
+  }
+  if (!header.fortran_order) return values;
+  std::vector<int64_t> turned(shape.size());
+  for (size_t k = 0; k < turned.size(); ++k) turned[k] = static_cast<int64_t>(turned.size() - 1 - k);
+  return values.permute(turned).contiguous();
 }
 
 }  // namespace
 
 at::Tensor read_npy(const Source& source, NpyNumbers numbers) {
+  if (numbers == NpyNumbers::real) return read_real(source);
   uint64_t data_start = 0;
   at::ScalarType type{};
   const NpyHeader header = check_array(source, numbers, data_start, type);

@@ -12,10 +12,12 @@
 namespace htfm HTFM_PUBLIC {
 
 /// What a reader of an .npy file is prepared to get.
-enum class NpyNumbers { floating, integer, pixels };
+enum class NpyNumbers { floating, integer, pixels, real };
 
 /// Reads an array of float32 or float64 (or of int64; or, for pixels, of uint8, float32 or float64), C order,
-/// little-endian. Anything else is an InputError that says what was expected and what the file holds.
+/// little-endian; or, for real, whole numbers and floats of any width, in either order of memory, as float64 (float32
+/// where the file holds float16 or float32). Anything else is an InputError that says what was expected and what the
+/// file holds.
 at::Tensor read_npy(const std::string& path, NpyNumbers numbers = NpyNumbers::floating);
 at::Tensor read_npy(const Source& source, NpyNumbers numbers = NpyNumbers::floating);
 

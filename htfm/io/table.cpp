@@ -16,18 +16,9 @@ namespace htfm {
 
 namespace {
 
-at::Tensor read_matrix(const std::string& path, bool lenient) {
-  if (!lenient) return read_npy(path);
-  at::Tensor values;
-  try {
-    values = read_npy(path);
-  } catch (const InputError&) {
-    try {
-      values = read_npy(path, NpyNumbers::integer).to(at::kDouble);
-    } catch (const InputError&) {
-    }
-    if (!values.defined()) throw;  // says what the file holds
-  }
+// A vector is one column.
+at::Tensor read_matrix(const std::string& path) {
+  at::Tensor values = read_npy(path, NpyNumbers::real);
   return values.dim() == 1 ? values.view({-1, 1}) : values;
 }
 
@@ -50,7 +41,7 @@ Table read_table(const std::string& path, const ColumnChoice& choice, const Read
                      extension.empty() ? "a name without an extension" : in_quotes(extension));
   }
   Table table;
-  table.values = read_matrix(path, rules.lenient);
+  table.values = read_matrix(path);
   check_matrix(table.values, path);
   std::vector<int64_t> positions = choose_columns(choice, {}, table.values.size(1), path);
   if (!choice.columns.empty() || !choice.drop.empty()) {

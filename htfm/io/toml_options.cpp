@@ -1,9 +1,8 @@
 #include "htfm/io/toml_options.h"
 
-#include <toml++/toml.h>
-
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
+#include "htfm/io/toml_text.h"
 
 namespace htfm {
 namespace {
@@ -20,18 +19,14 @@ std::string value_text(const toml::node& node, const std::string& where) {
 
 std::vector<std::pair<std::string, std::vector<std::string>>> read_toml_options(const std::string& path) {
   std::vector<std::pair<std::string, std::vector<std::string>>> out;
-  try {
-    for (const auto& [key, node] : toml::parse(read_file(path), path)) {
-      const std::string where = fmt::format("{}:{}: [{}] ", path, node.source().begin.line, std::string(key.str()));
-      std::vector<std::string> values;
-      if (const auto* list = node.as_array())
-        for (const toml::node& entry : *list) values.push_back(value_text(entry, where));
-      else
-        values.push_back(value_text(node, where));
-      out.emplace_back(std::string(key.str()), std::move(values));
-    }
-  } catch (const toml::parse_error& e) {
-    throw InputError("{}:{}: expected TOML, got: {}", path, e.source().begin.line, e.description());
+  for (const auto& [key, node] : parse_toml(read_file(path), path)) {
+    const std::string where = fmt::format("{}:{}: [{}] ", path, node.source().begin.line, std::string(key.str()));
+    std::vector<std::string> values;
+    if (const auto* list = node.as_array())
+      for (const toml::node& entry : *list) values.push_back(value_text(entry, where));
+    else
+      values.push_back(value_text(node, where));
+    out.emplace_back(std::string(key.str()), std::move(values));
   }
   return out;
 }

@@ -77,7 +77,10 @@ DataScale FlowMatching::fit_scale(const TrainingData& data) const {
 PairPlan FlowMatching::plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
   if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
   const int64_t n = data.rows.size(0);
-  const std::vector<double> level = sizes_->levels(key.child("level"), data);
+  // An independent coupling does not ask how large the rows are.
+  const std::vector<double> level = coupling_spec_.kind == "independent" && !pareto_tail_
+                                        ? std::vector<double>()
+                                        : sizes_->levels(key.child("level"), data);
   PairPlan out;
   out.data = sizes_->stretch(data, level), out.data_changed = pareto_tail_;
   out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, needs_points());

@@ -17,9 +17,9 @@ at::Tensor Method::seen(const at::Tensor& raw, RunningStandardiser& standardiser
   return feature_.standardised(raw, standardiser);
 }
 
-at::Tensor PairPlan::points() const {
-  if (source.source.defined()) return source.source;
-  at::Tensor x = sample_source(noise, source.area, data.size(1));
+at::Tensor PairPlan::points(int64_t begin, int64_t end) const {
+  if (source.source.defined()) return source.source.narrow(0, begin, end - begin);
+  at::Tensor x = sample_source(noise, source.area.narrow(0, begin, end - begin), data.size(1), begin);
   if (std::isfinite(bound)) x.clamp_(-bound, bound);
   return x;
 }
@@ -28,17 +28,17 @@ TrainingPairs Method::pairs(Key key, const DataBatch& data, RunningStandardiser&
   return pairs(plan_pairs(key, data, standardiser));
 }
 
-TrainingPairs Method::pairs(const PairPlan& plan) {
+TrainingPairs Method::pairs(const PairPlan& plan, int64_t begin, int64_t end) {
   const int64_t n = plan.data.size(0), dim = plan.data.size(1);
   TrainingPairs out{at::empty({n, dim}, at::kFloat), at::empty({n}, at::kFloat), plan.feature,
                     at::empty({n, dim}, at::kFloat)};
   const float* x1 = plan.data.const_data_ptr<float>();
-  const at::Tensor points = plan.points();
-  const double* x0 = points.const_data_ptr<double>();
+  const at::Tensor points = plan.points(begin, end);
+  const double* x0 = points.const_data_ptr<double>() - begin * dim;
   float* x = out.x.mutable_data_ptr<float>();
   float* t = out.t.mutable_data_ptr<float>();
   float* target = out.target.mutable_data_ptr<float>();
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = begin; i < end; ++i) {
     const PairCoefficients& r = plan.rows[i];
     t[i] = static_cast<float>(r.time);
     for (int64_t k = i * dim; k < (i + 1) * dim; ++k) {

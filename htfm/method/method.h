@@ -37,8 +37,10 @@ struct PairPlan {
   double bound = std::numeric_limits<double>::infinity();  ///< of each element of x_0
   std::vector<double> path_time;                           ///< t of each row, where the schedule's curves are learned
 
-  /// x_0, n x dim float64: drawn now where it was left out.
-  at::Tensor points() const;
+  /// x_0 of rows begin to end, float64: drawn now where it was left out.
+  at::Tensor points(int64_t begin, int64_t end) const;
+  /// Of all rows.
+  at::Tensor points() const { return points(0, data.size(0)); }
 };
 
 /// The data set that a method is fitted to.
@@ -108,7 +110,12 @@ class Method {
   /// Training pairs.
   TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
   /// Training pairs of a plan.
-  static TrainingPairs pairs(const PairPlan& plan);
+  static TrainingPairs pairs(const PairPlan& plan) { return pairs(plan, 0, plan.data.size(0)); }
+  /// The same with rows begin to end alone; the others are there and hold anything.
+  static TrainingPairs pairs(const PairPlan& plan, int64_t begin, int64_t end);
+
+  /// Processes that make plans together, each drawing some of the clocks; null: none. All make the same plans.
+  virtual void share_draws(Communicator*) {}
 
   /// Fits the data scale by clock to the data set, where the method has one; after fit_to_data().
   virtual void fit_data_scale(const TrainingData&) {}

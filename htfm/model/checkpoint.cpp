@@ -74,6 +74,7 @@ void save_parameters(const ParameterLayout& layout, const at::Tensor& flat, cons
 }
 
 at::Tensor load_parameters(const ParameterLayout& layout, const std::string& prefix, const Checkpoint& file) {
+  for (const ParameterInfo& p : layout.list()) file.tensor(prefix + p.name);  // before memory is asked for
   at::Tensor flat = at::zeros({layout.size()}, at::kFloat);
   for (const ParameterInfo& p : layout.list()) {
     const at::Tensor& t = file.tensor(prefix + p.name);
@@ -153,6 +154,16 @@ Model load_model(const Checkpoint& file) {
   if (m.config_.net.kind == "torchscript" && m.config_.net.sha256.empty())
     throw InputError("[checkpoint] {}: expected the SHA-256 of its network's file, got none", file.path);
   if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", file.path, m.dim_);
+  // What is made by these numbers must not be larger than what is there.
+  m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
+  if (m.transform_.dim() != m.dim_)
+    throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
+  if (!m.names_.empty() && static_cast<int64_t>(m.names_.size()) != m.transform_.columns())
+    throw InputError("[checkpoint] {}: expected {} names of columns, got {}", file.path, m.transform_.columns(),
+                     m.names_.size());
+  if (m.clock_.spec.grid < 1 || m.clock_.spec.grid > 1'000'000)
+    throw InputError("[checkpoint] {}: expected a clock with 1 to 1000000 steps, got {}", file.path,
+                     m.clock_.spec.grid);
   m.build(DataScale(tensor_vector(file.tensor("data_scale.log_source")),
                     tensor_vector(file.tensor("data_scale.log_scale"))));
   m.method_->load_state(file.content.tensors, file.path);
@@ -168,9 +179,6 @@ Model load_model(const Checkpoint& file) {
   m.standardiser = RunningStandardiser(m.method_->feature().size());
   m.standardiser.load(
       {file.tensor("standardiser.count"), file.tensor("standardiser.mean"), file.tensor("standardiser.m2")});
-  m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
-  if (m.transform_.dim() != m.dim_)
-    throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
   return m;
 }
 

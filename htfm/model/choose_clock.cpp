@@ -59,6 +59,7 @@ std::optional<ChosenClock> student_clock(const Diagnosis& diagnosis, int grid, c
       diagnosis.verdict != TailVerdict::heavy || diagnosis.decisive()->choice.index_interval().contains(nu);
   if (!check.fits() || !tail_agrees || !(nu < kLightFreedom)) return std::nullopt;
   ChosenClock chosen{{"inverse-gamma", {{"nu", nu}}, grid}};
+  chosen.fits_all = true;
   chosen.explanation = fmt::format(
       "A Student-t law with {:.3g} degrees of freedom ({:.2g} to {:.2g}) fits the distances of the rows from their "
       "centre (p = {:.2g}); "

@@ -14,6 +14,7 @@ namespace htfm HTFM_PUBLIC {
 struct ChosenClock {
   ClockSpec spec;
   std::string explanation = {};
+  bool fits_all = false;  ///< the source's law fits all rows, not only the tail of their size
 };
 
 /// The law of the clock that a configuration asks for, given the rows that the model will see (n x dim, float32 or

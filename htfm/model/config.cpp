@@ -1,15 +1,15 @@
 #include "htfm/model/config.h"
 
-#include <toml++/toml.h>
-
 #include <charconv>
 #include <limits>
 #include <set>
 
+#include "htfm/base/nearest.h"
 #include "htfm/base/registry.h"
 #include "htfm/base/split.h"
 #include "htfm/data/synthetic.h"
 #include "htfm/io/file.h"
+#include "htfm/io/toml_text.h"
 
 namespace htfm {
 
@@ -241,7 +241,11 @@ Bindings::Bindings(RunConfig& c) {
   add("data.holdout", c.data.holdout, 0, 0.9,
       "share of the file's rows that is set apart, at random, to be compared with");
   add("data.normalise", c.data.normalise,
-      "none, zscore, robust (median and interquartile range) or table (each column by its kind), column by column");
+      "column by column: none, zscore, robust (median and interquartile range), log (sign(y) log(1 + |y|) of that), "
+      "table (by its kind), or scores (by its own law, tails included, onto one law)");
+  add("data.scores", c.data.scores,
+      "that law: normal, or logistic, whose exponential tails keep extremes that come together as wide apart as they "
+      "are");
   add("data.whiten", c.data.whiten,
       "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
   add("data.tail_index", c.data.tail_index, 0, 1000,
@@ -369,6 +373,10 @@ Bindings::Bindings(RunConfig& c) {
   add("unet.groups", c.net.unet.groups, 1, 4096,
       "U-Net: groups of each norm; NCSN++: at the most, and of at least 4 channels");
   add("unet.progressive", c.net.progressive, "NCSN++: the image is fed in again at every size");
+  add("train.optimiser", c.train.optimiser,
+      "adamw, or muon: weight matrices move along their momentum with equal singular values, all else by adamw");
+  add("train.muon_rate", c.train.muon_rate, 0, 100, "muon: root mean square of a matrix's update, in learning rates");
+  add("train.muon_momentum", c.train.muon_momentum, 0, 0.999999, "muon: share of the momentum that is kept in a step");
   add("train.lr", c.train.lr, 0, 100, "learning rate");
   add("train.weight_decay", c.train.weight_decay, 0, 100, "AdamW's weight decay, not on norms, biases, embeddings");
   add("train.beta1", c.train.beta1, 0, 0.999999, "AdamW");
@@ -419,21 +427,6 @@ Bindings::Bindings(RunConfig& c) {
   add("sample.eta_from", c.sample.eta_from, 0, 1,
       "stochastic: where this begins, as a share of the way in angle; near 1 it mends the body and spares the tail");
   add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
-}
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
 }
 
 Binding& find_key(Bindings& keys, std::string name, const std::string& where) {
@@ -531,9 +524,11 @@ void validate(RunConfig& c) {
   one_of("train.times", c.train.times, {"uniform", "normal"});
   if (c.train.times != "uniform" && c.method != "htfm")
     throw InputError("[train.times] expected uniform for method = {}", c.method);
+  one_of("train.optimiser", c.train.optimiser, {"adamw", "muon"});
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
   one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
-  one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "table"});
+  one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "log", "table", "scores"});
+  one_of("data.scores", c.data.scores, {"normal", "logistic"});
   one_of("data.missing", c.data.missing, {"refuse", "drop"});
   one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images", "fields"});
   one_of("data.subset", c.data.subset, {"all", "long-tail"});
@@ -606,13 +601,9 @@ RunConfig parse(const std::string& text, const std::string& origin, const std::v
                 bool saved) {
   RunConfig c;
   Bindings keys(c);
-  try {
-    const toml::table table = toml::parse(text, origin);
-    if (saved) check_registered(table, origin);
-    walk(keys, table, "", origin, saved);
-  } catch (const toml::parse_error& e) {
-    throw InputError("{}:{}: expected TOML, got: {}", origin, e.source().begin.line, e.description());
-  }
+  const toml::table table = parse_toml(text, origin);
+  if (saved) check_registered(table, origin);
+  walk(keys, table, "", origin, saved);
   return with_settings(std::move(c), settings);
 }
 

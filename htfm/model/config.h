@@ -28,7 +28,8 @@ struct DataConfig {
   std::string missing = "refuse";  ///< refuse | drop: rows with missing values
   bool log_returns = false;
   double holdout = 0;              ///< share of a file's rows that is set apart
-  std::string normalise = "none";  ///< none | zscore | robust | table, column by column
+  std::string normalise = "none";  ///< none | zscore | robust | log | table | scores, column by column
+  std::string scores = "normal";   ///< normal | logistic: the law that scores have
   bool whiten = false;             ///< turn and stretch by a robust scatter matrix afterwards
   double tail_index = 0;  ///< sides of columns with clearly another tail index are brought to this one; 0: none
   std::string tail =
@@ -37,6 +38,8 @@ struct DataConfig {
 
 struct TrainConfig {
   double lr = 5e-3, weight_decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  std::string optimiser = "adamw";  ///< adamw | muon (htfm/train/muon.h)
+  double muon_rate = 0.2, muon_momentum = 0.95;
   double clip = 1;  ///< largest gradient norm; 0: no clipping
   double ema = 0.99;
   bool ema_warmup = false;  ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last

@@ -36,8 +36,8 @@ void Model::check_clock(const ClockSpec& asked) const {
   if (law.family.empty()) law.family = clock().family;
   law.grid = clock().grid;
   if (law.describe() != clock().describe())
-    throw InputError("[clock] expected the law that the model was trained with, {}; got {}", clock().describe(),
-                     law.describe());
+    throw InputError("[clock] expected the clock that the run was trained with, {}; got {} (htfm info shows it)",
+                     clock().describe(), law.describe());
 }
 
 std::string variant_name(const ClockSpec& clock, const std::string& method) {

@@ -13,7 +13,8 @@ LossRecord read_losses(const std::string& run_folder) {
   const std::string log = RunFolder(run_folder).log();
   if (run_folder.empty() || !std::filesystem::exists(log)) return out;
   for (const auto& line : JsonLines::read(log)) {
-    if (!line.contains("step") || !line.contains("loss") || !line["loss"].is_number()) continue;
+    if (!line.contains("step") || !line["step"].is_number() || !line.contains("loss") || !line["loss"].is_number())
+      continue;
     out.step.push_back(line["step"]), out.loss.push_back(line["loss"]);
     if (line.contains("validation") && line["validation"].is_number())
       out.validated_step.push_back(line["step"]), out.validation.push_back(line["validation"]);

@@ -48,7 +48,7 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
       data_origin_(data.origin) {
   transform_ =
       TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"),
-                          config.data.whiten, config.data.tail_index);
+                          config.data.whiten, config.data.tail_index, config.data.scores);
   if (transform_.dim() < 1)
     throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   TrainingData set = training_data(data);

@@ -58,6 +58,8 @@ class Model {
   const ClockSpec& clock() const { return clock_.spec; }
   const std::string& clock_explanation() const { return clock_.explanation; }
   const TableTransform& transform() const { return transform_; }
+  /// Sets the margins right by rows that the model drew (TableTransform::calibrate).
+  void calibrate(const at::Tensor& drawn) { transform_.calibrate(drawn); }
   const std::vector<std::string>& column_names() const { return names_; }
   int64_t dim() const { return network_->dim(); }
   /// The shape of a row where rows are images.
@@ -78,6 +80,8 @@ class Model {
   /// the averaged ones.
   const ParameterLayout& curve_layout() const { return curve_layout_; }
   void use_curves(bool averaged);
+  /// Method::share_draws of its method, while processes train it together.
+  void share_draws(Communicator* processes) { method_->share_draws(processes); }
 
   TrainedWeights trained;
   TrainedWeights curves;  ///< of the schedule; undefined where they are not learned

@@ -77,7 +77,14 @@ FolderLock::FolderLock(const std::string& folder) {
   const std::string path = RunFolder(folder).lock();
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) throw Error("[run] {}: {}", path, system_reason(errno));
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+  while (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) {
+      warning_ = fmt::format(
+          "{}: this disk cannot lock files ({}): going on; see to it that no other process trains in this folder",
+          folder, system_reason(errno));
+      break;
+    }
     ::close(fd_);
     throw InputError("[run] {}: expected a folder that no other process is training in, got one that is", folder);
   }

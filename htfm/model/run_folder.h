@@ -53,9 +53,12 @@ class FolderLock {
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
+  /// Where the system cannot lock (some network disks): a sentence that says so; empty otherwise.
+  const std::string& warning() const { return warning_; }
 
  private:
   int fd_ = -1;
+  std::string warning_;
 };
 
 /// A checkpoint file as the user names it: the file itself, or a run folder for its newest one.

@@ -8,6 +8,7 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_backward.h>
 #include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAFunctions.h>
 
 #include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/image_ops.h"
@@ -28,7 +29,7 @@ const void* values(const at::Tensor& x) { return x.defined() ? x.const_data_ptr(
 class CudaImageOps final : public ImageOps {
  public:
   explicit CudaImageOps(at::ScalarType type) : type_(type) {}
-  at::Device device() const override { return at::Device(at::kCUDA, 0); }
+  at::Device device() const override { return at::Device(at::kCUDA, c10::cuda::current_device()); }
   at::ScalarType type() const override { return type_; }
   int64_t channel_multiple() const override { return 8; }
 

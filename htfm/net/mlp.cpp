@@ -35,9 +35,17 @@ class Mlp final : public Network {
   at::Tensor forward(const float* parameters, const NetworkInput& input) const override;
   double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss,
                   float* gradient) const override;
+  // The batch is cut into parts of whole tiles by its size alone.
+  int64_t part_count(int64_t rows) const override { return std::clamp<int64_t>(tile_count(rows) / 4, 1, 16); }
+  int64_t part_begin(int64_t rows, int64_t part) const override {
+    return std::min(rows, part * tile_count(rows) / part_count(rows) * kTile);
+  }
+  double part_gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss, int64_t part,
+                       float* out) const override;
   std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const override;
 
  private:
+  static int64_t tile_count(int64_t rows) { return (rows + kTile - 1) / kTile; }
   void check(const NetworkInput& input) const;
 
   MlpLayers layers_;
@@ -76,22 +84,12 @@ at::Tensor Mlp::forward(const float* parameters, const NetworkInput& in) const {
 
 double Mlp::gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss, float* gradient) const {
   check(in);
-  const int64_t n = in.x.size(0), tiles = (n + kTile - 1) / kTile;
-  // The batch is cut into parts by its size alone, each with a gradient of its own, added in order: the sum is the same
-  // for any number of threads.
-  const int64_t parts = std::clamp<int64_t>(tiles / 4, 1, 16), size = layout_.size();
+  // Each part has a gradient of its own, added in order: the sum is the same for any number of threads.
+  const int64_t parts = part_count(in.x.size(0)), size = layout_.size();
   Scratch sums(parts * size);
   std::vector<double> values(static_cast<size_t>(parts), 0.0);
   parallel_for(parts, [&](int64_t part) {
-    MlpRunner runner(layers_, parameters);
-    float* own = sums.data() + part * size;
-    std::memset(own, 0, static_cast<size_t>(size) * sizeof(float));
-    for (int64_t tile = part * tiles / parts; tile < (part + 1) * tiles / parts; ++tile) {
-      const int64_t first = tile * kTile, rows = std::min(kTile, n - first);
-      runner.load(in, first, rows);
-      runner.forward();
-      values[static_cast<size_t>(part)] += runner.backward(loss, first, rows, own);
-    }
+    values[static_cast<size_t>(part)] = part_gradient(parameters, in, loss, part, sums.data() + part * size);
   });
   parallel_ranges(size, 1 << 14, [&](int64_t begin, int64_t end) {
     kernels<TileKernels>().sum_parts(parts, size, end - begin, sums.data() + begin, gradient + begin);
@@ -99,6 +97,22 @@ double Mlp::gradient(const float* parameters, const NetworkInput& in, const Samp
   double total = 0;
   for (const double v : values) total += v;
   return total;
+}
+
+double Mlp::part_gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss, int64_t part,
+                          float* out) const {
+  check(in);
+  const int64_t n = in.x.size(0), end = part_begin(n, part + 1);
+  MlpRunner runner(layers_, parameters);
+  std::memset(out, 0, static_cast<size_t>(layout_.size()) * sizeof(float));
+  double value = 0;
+  for (int64_t first = part_begin(n, part); first < end; first += kTile) {
+    const int64_t rows = std::min(kTile, end - first);
+    runner.load(in, first, rows);
+    runner.forward();
+    value += runner.backward(loss, first, rows, out);
+  }
+  return value;
 }
 
 std::unique_ptr<Evaluator> Mlp::evaluator(const float* parameters, int64_t rows, const float* feature) const {

@@ -1,6 +1,5 @@
 #include "htfm/net/module_network.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -13,22 +12,14 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/single_thread_guard.h"
+#include "htfm/net/gradient_parts.h"
 
 namespace htfm {
 
 namespace {
 
-// Work of one thread alone, whatever LibTorch has set up for it: sums then do not depend on the number of cores.
-struct OwnThread {
-  int prepared =
-      at::get_num_threads();  // LibTorch sets the number of a thread at its first use, which must come before the guard
-  SingleThreadGuard guard;
-};
-
 // A batch is cut into parts by its size alone.
 constexpr int64_t kPartRows = 256, kMostParts = 16;
-
-int64_t part_count(int64_t rows) { return std::clamp<int64_t>(rows / kPartRows, 1, kMostParts); }
 
 at::Tensor copy_of(const float* values, at::IntArrayRef shape) {
   at::Tensor out =
@@ -38,6 +29,8 @@ at::Tensor copy_of(const float* values, at::IntArrayRef shape) {
 }
 
 }  // namespace
+
+int64_t ModuleNetwork::part_count(int64_t rows) const { return std::clamp<int64_t>(rows / kPartRows, 1, kMostParts); }
 
 size_t ModuleNetwork::add_parameter(std::string name, std::vector<int64_t> shape, double bound, bool decay,
                                     double centre) {
@@ -96,35 +89,29 @@ at::Tensor ModuleNetwork::forward(const float* parameters, const NetworkInput& i
 double ModuleNetwork::gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss,
                                float* gradient) const {
   check(in);
-  const int64_t n = in.x.size(0), parts = part_count(n), size = layout_.size();
-  std::vector<float> sums(static_cast<size_t>(parts * size), 0.0F);
-  std::vector<double> values(static_cast<size_t>(parts), 0.0);
-  parallel_for(parts, [&](int64_t k) {
-    const OwnThread alone;
-    const at::AutoGradMode with_gradient(true);
-    const int64_t first = k * n / parts, rows = (k + 1) * n / parts - first;
-    std::vector<at::Tensor> own = tensors(parameters);
-    for (at::Tensor& p : own) p.set_requires_grad(true);
-    const at::Tensor out = checked_output(own, part(in, first, rows));
-    at::Tensor slope = at::empty({rows, dim_}, at::kFloat);
-    values[static_cast<size_t>(k)] = loss(first, rows, out.const_data_ptr<float>(), slope.mutable_data_ptr<float>());
-    if (!out.requires_grad()) return;  // no parameter has a say in it
-    const std::vector<at::Tensor> found = torch::autograd::grad({out}, own, {slope}, /*retain_graph=*/std::nullopt,
-                                                                /*create_graph=*/false, /*allow_unused=*/true);
-    for (size_t p = 0; p < found.size(); ++p) {
-      if (!found[p].defined()) continue;
-      const at::Tensor values_of = found[p].contiguous();
-      std::memcpy(sums.data() + k * size + layout_.list()[p].offset, values_of.const_data_ptr<float>(),
-                  values_of.nbytes());
-    }
-  });
-  // In the order of the parts: the same sum for any number of threads.
-  std::copy_n(sums.data(), size, gradient);
-  for (int64_t k = 1; k < parts; ++k)
-    for (int64_t i = 0; i < size; ++i) gradient[i] += sums[static_cast<size_t>(k * size + i)];
-  double total = 0;
-  for (const double v : values) total += v;
-  return total;
+  return gradient_in_parts(*this, parameters, in, loss, gradient);
+}
+
+double ModuleNetwork::part_gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss, int64_t k,
+                                    float* gradient) const {
+  const OwnThread alone;
+  const at::AutoGradMode with_gradient(true);
+  const int64_t n = in.x.size(0), first = part_begin(n, k), rows = part_begin(n, k + 1) - first;
+  std::fill_n(gradient, layout_.size(), 0.0F);
+  std::vector<at::Tensor> own = tensors(parameters);
+  for (at::Tensor& p : own) p.set_requires_grad(true);
+  const at::Tensor out = checked_output(own, part(in, first, rows));
+  at::Tensor slope = at::empty({rows, dim_}, at::kFloat);
+  const double value = loss(first, rows, out.const_data_ptr<float>(), slope.mutable_data_ptr<float>());
+  if (!out.requires_grad()) return value;  // no parameter has a say in it
+  const std::vector<at::Tensor> found = torch::autograd::grad({out}, own, {slope}, /*retain_graph=*/std::nullopt,
+                                                              /*create_graph=*/false, /*allow_unused=*/true);
+  for (size_t p = 0; p < found.size(); ++p) {
+    if (!found[p].defined()) continue;
+    const at::Tensor values_of = found[p].contiguous();
+    std::memcpy(gradient + layout_.list()[p].offset, values_of.const_data_ptr<float>(), values_of.nbytes());
+  }
+  return value;
 }
 
 class ModuleEvaluator final : public Evaluator {

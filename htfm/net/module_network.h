@@ -19,6 +19,9 @@ class ModuleNetwork : public Network {
   at::Tensor forward(const float* parameters, const NetworkInput& input) const override;
   double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss,
                   float* gradient) const override;
+  int64_t part_count(int64_t rows) const override;
+  double part_gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss, int64_t part,
+                       float* gradient) const override;
   std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const override;
 
  protected:

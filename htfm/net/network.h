@@ -63,6 +63,15 @@ class Network {
   /// threads.
   virtual double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss,
                           float* gradient) const = 0;
+  /// The parts that the gradient of a batch is the sum of, in their order, for processes that share it: how many there
+  /// are (a function of the number of rows alone), the first row of a part (of part `parts`: the number of rows), and
+  /// the gradient of one part (overwritten) with its share of the loss. A network that is not cut has one part.
+  virtual int64_t part_count(int64_t) const { return 1; }
+  virtual int64_t part_begin(int64_t rows, int64_t part) const { return part * rows / part_count(rows); }
+  virtual double part_gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss, int64_t,
+                               float* out) const {
+    return gradient(parameters, input, loss, out);
+  }
   /// An evaluator for `rows` samples with the given features (rows x feature size, sample-major; null where there are
   /// none).
   virtual std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const = 0;

@@ -5,9 +5,12 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "htfm/base/error.h"
+#include "htfm/base/single_thread_guard.h"
+#include "htfm/net/gradient_parts.h"
 #include "htfm/net/unet_pass.h"
 
 namespace htfm {
@@ -43,10 +46,39 @@ class UNet final : public Network {
   double gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss,
                   float* gradient) const override {
     check(in);
+    if (part_count(in.t.numel()) == 1) return gradient_of(0, in.t.numel(), parameters, in, loss, gradient);
+    return gradient_in_parts(*this, parameters, in, loss, gradient);
+  }
+  // A batch is cut by its size alone, and each part is one thread's: the sum is the same for any number of them.
+  int64_t part_count(int64_t rows) const override { return std::clamp<int64_t>(rows / kPartImages, 1, kMostParts); }
+  double part_gradient(const float* parameters, const NetworkInput& in, const SampleLoss& loss, int64_t part,
+                       float* gradient) const override {
+    check(in);
+    const int64_t n = in.t.numel();
+    if (part_count(n) == 1) return gradient_of(0, n, parameters, in, loss, gradient);
+    const OwnThread alone;
+    return gradient_of(part_begin(n, part), part_begin(n, part + 1), parameters, in, loss, gradient);
+  }
+
+  std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const override {
+    if (feature_size() > 0 && !feature)
+      throw InputError("[unet] expected features of size {} x {}, got none", rows, feature_size());
+    return std::make_unique<Evaluation>(*this, parameters, rows, feature);
+  }
+
+ private:
+  static constexpr int64_t kPartImages = 4, kMostParts = 16;
+
+  // Of rows begin to end alone.
+  double gradient_of(int64_t begin, int64_t end, const float* parameters, const NetworkInput& in,
+                     const SampleLoss& loss, float* gradient) const {
     UNetPass pass = make_pass(parameters, true);
-    const at::Tensor out = to_rows(pass.forward(to_pixels(in.x, options()), in.t, in.feature));
+    const auto own = [&](const at::Tensor& all) {
+      return all.defined() ? all.narrow(0, begin, end - begin) : at::Tensor();
+    };
+    const at::Tensor out = to_rows(pass.forward(to_pixels(own(in.x), options()), own(in.t), own(in.feature)));
     at::Tensor d = at::empty_like(out);
-    const double value = loss(0, out.size(0), out.const_data_ptr<float>(), d.mutable_data_ptr<float>());
+    const double value = loss(begin, out.size(0), out.const_data_ptr<float>(), d.mutable_data_ptr<float>());
     const UNetGradient g = pass.backward(to_pixels(d, options()));
     std::memset(gradient, 0, static_cast<size_t>(layout_.size()) * sizeof(float));
     for (const ParameterGradient& p : g.parameters)
@@ -58,13 +90,6 @@ class UNet final : public Network {
     return value;
   }
 
-  std::unique_ptr<Evaluator> evaluator(const float* parameters, int64_t rows, const float* feature) const override {
-    if (feature_size() > 0 && !feature)
-      throw InputError("[unet] expected features of size {} x {}, got none", rows, feature_size());
-    return std::make_unique<Evaluation>(*this, parameters, rows, feature);
-  }
-
- private:
   class Evaluation final : public Evaluator {
    public:
     Evaluation(const UNet& net, const float* parameters, int64_t rows, const float* feature)

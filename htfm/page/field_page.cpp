@@ -88,14 +88,27 @@ at::Tensor field_example_maps(const FieldEvaluation& evaluation) {
   report::MapStyle style = report::map_style(e.range);
   style.columns = std::min<int64_t>(std::max(e.real.size(0), e.fake.size(0)), 4);
   style.unit = evaluation.unit;
+  style.title =
+      evaluation.channel + (evaluation.unit.empty() ? "" : " in " + evaluation.unit) + ": real fields, then samples";
+  for (const auto& [fields, word] : {std::pair{&e.real, "real"}, {&e.fake, "sample"}})
+    for (int64_t k = 0; k < fields->size(0); ++k)
+      style.labels.push_back(fmt::format("{}, largest {:.3g}", word, (*fields)[k].max().item<double>()));
   style.south_first = evaluation.south_first;
   return report::field_maps(at::cat({e.real, e.fake}), style);
 }
 
-std::string field_page(const std::string& title, const FieldEvaluation& evaluation,
-                       const report::KeyValues& provenance) {
-  report::Page page(title, fmt::format("Scored against {}.", evaluation.reference));
+std::string field_page(const std::string& title, const FieldEvaluation& evaluation, const report::KeyValues& provenance,
+                       const FieldPageRun& run) {
+  report::Page page(title,
+                    fmt::format("{}Scored against {}.", run.clock.empty() ? "" : fmt::format("Clock: {}. ", run.clock),
+                                evaluation.reference));
   add_field_sections(page, evaluation);
+  if (!run.losses.step.empty())
+    page.section("Training")
+        .figure(
+            report::loss_curve({{.name = "training", .x = run.losses.step, .y = run.losses.loss}}),
+            "The method's loss (HTFM: mean squared error of the preconditioned network) against the training step.");
+  if (!run.configuration.empty()) page.section("Configuration").configuration(run.configuration);
   report::KeyValues foot = provenance;
   foot.insert(foot.end(),
               {{"real", evaluation.reference + ", " + evaluation.data_hash}, {"samples", evaluation.source}});

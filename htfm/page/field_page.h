@@ -5,6 +5,7 @@
 
 #include "htfm/base/api.h"
 #include "htfm/evaluate/fields.h"
+#include "htfm/model/loss_record.h"
 #include "htfm/report/page.h"
 
 namespace htfm HTFM_PUBLIC {
@@ -13,8 +14,16 @@ namespace htfm HTFM_PUBLIC {
 /// examples.
 at::Tensor field_example_maps(const FieldEvaluation& evaluation);
 
-/// Maps, scores, tails and structure; the evaluation must have examples. `provenance`: what stands first at the foot.
+/// The run that drew the samples, where it is known.
+struct FieldPageRun {
+  std::string clock = {};                ///< in words
+  report::KeyValues configuration = {};  ///< configuration_entries
+  LossRecord losses = {};
+};
+
+/// Maps, scores, tails and structure, and of a run its losses and configuration; the evaluation must have examples.
+/// `provenance`: what stands first at the foot.
 std::string field_page(const std::string& title, const FieldEvaluation& evaluation,
-                       const report::KeyValues& provenance = {});
+                       const report::KeyValues& provenance = {}, const FieldPageRun& run = {});
 
 }  // namespace htfm

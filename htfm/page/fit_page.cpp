@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "htfm/page/fit_figures.h"
+#include "htfm/page/joint_text.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/text.h"
 #include "htfm/sample/sampler.h"
@@ -101,9 +102,13 @@ void add_training(report::Page& page, const TableFit& fit) {
     series.push_back({.name = "rows set apart", .x = fit.losses.validated_step, .y = fit.losses.validation});
   if (!series.empty())
     page.figure(report::loss_curve(series, {.smoothing = 0}),
-                fmt::format("Loss against the step. The weights of step {} are kept, the ones with the least loss on "
-                            "rows that were not trained on.",
-                            fit.model.best_step > 0 ? fit.model.best_step : fit.model.step));
+                fmt::format("Loss of the judged model against the step. The weights of step {} are kept, the ones with "
+                            "the least loss on rows that were not trained on.{}",
+                            fit.judged_step,
+                            fit.refitted ? fmt::format(" The model that is given was then trained on all rows, for {} "
+                                                       "steps.",
+                                                       fit.model.step)
+                                         : ""));
 }
 
 }  // namespace
@@ -119,6 +124,7 @@ std::string fit_page(const TableFit& fit, const report::KeyValues& origin) {
   if (fit.yardstick) add_comparison(page, fit);
   add_columns(page, fit);
   page.section("Tails and clock").text(plan.clock.explanation);
+  add_joint_section(page, plan.joint);
   add_radius_figures(page, fit);
   add_column_figures(page, fit);
   if (plan.transform.dim() > 1) {

@@ -96,6 +96,32 @@ void add_run_pictures(report::Page& page, const std::vector<ScoredRun>& runs, co
               "Quantiles of the samples' radius against those of the data: on the diagonal is right.");
 }
 
+// "1 in 10,000".
+std::string one_in_text(double n) {
+  std::string digits = fmt::format("{:.0f}", n);
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  return "1 in " + digits;
+}
+
+void add_far_quantile_table(report::Page& page, const FarQuantiles& far) {
+  report::Table table;
+  table.caption = fmt::format(
+      "Beyond the data: the radius that one point in so many exceeds. The models saw {} points; those of the law come "
+      "from {} million draws, those of the models from {} samples each.",
+      far.training_points, far.law_draws / 1'000'000, far.draws);
+  table.columns.push_back({""});
+  for (const double n : far.one_in) table.columns.push_back({one_in_text(n), report::Best::none, 1});
+  const auto add = [&](const std::string& name, const std::vector<double>& values) -> report::Row& {
+    std::vector<report::Cell> cells{name};
+    for (const double v : values) cells.push_back(std::isfinite(v) ? report::Cell(v) : report::Cell());
+    return table.add(std::move(cells));
+  };
+  for (const FarQuantiles::Of& m : far.models) add(m.name, m.quantile);
+  add("the training points themselves", far.training);
+  add("the law of the data", far.law).reference = true;
+  page.table(table);
+}
+
 void add_run_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
   std::vector<report::ClockFamily> families;
   for (const ScoredRun& r : runs) {
@@ -156,7 +182,8 @@ void add_run_training(report::Page& page, const std::vector<ScoredRun>& runs) {
 
 }  // namespace
 
-std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference) {
+std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference,
+                     const FarQuantiles* far) {
   report::Page page(text.title, text.lead);
   int64_t diverged = 0;
   for (const ScoredRun& r : runs) diverged += r.sampled.diverged;
@@ -174,6 +201,7 @@ std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs
   page.highlights(highlights);
   add_run_pictures(page, runs, reference);
   add_run_scores(page, runs, reference);
+  if (far) add_far_quantile_table(page, *far);
   add_run_clocks(page, runs);
   add_run_curves(page, runs);
   add_run_training(page, runs);

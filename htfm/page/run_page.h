@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "htfm/base/api.h"
+#include "htfm/evaluate/far_quantiles.h"
 #include "htfm/evaluate/run.h"
 #include "htfm/report/page.h"
 
@@ -15,7 +16,9 @@ struct RunPageText {
   report::KeyValues provenance = {};  ///< what stands first at the foot: command, program
 };
 
-/// Samples, scores, tails, clocks, losses and configuration; there must be at least one run.
-std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference);
+/// Samples, scores, tails (with `far` also beyond the data), clocks, losses and configuration; there must be at least
+/// one run.
+std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference,
+                     const FarQuantiles* far = nullptr);
 
 }  // namespace htfm

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace htfm {
@@ -40,6 +41,25 @@ std::array<std::string, 5> skewness_cells(const Skewness& s) {
       fmt::format("{:.2f} ({:.2f} to {:.2f}) beyond {:.2g}", s.ratio, s.ratio_interval.lower, s.ratio_interval.upper,
                   s.share),
       fmt::format("{:+.2f} ({:+.2f} to {:+.2f})", s.gamma_difference, s.gamma_interval.lower, s.gamma_interval.upper)};
+}
+
+std::string aligned_text(const std::vector<std::vector<std::string>>& rows) {
+  const auto width = [](const std::string& s) {
+    return static_cast<size_t>(
+        std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  };
+  std::vector<size_t> widest;
+  for (const auto& row : rows) {
+    widest.resize(std::max(widest.size(), row.size()), 0);
+    for (size_t i = 0; i < row.size(); ++i) widest[i] = std::max(widest[i], width(row[i]));
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i)
+      out += row[i] + std::string(i + 1 < row.size() ? widest[i] - width(row[i]) + 2 : 0, ' ');
+    out += "\n";
+  }
+  return out;
 }
 
 }  // namespace htfm

@@ -25,6 +25,9 @@ struct DirectionCounts {
 };
 DirectionCounts count_directions(const Diagnosis& diagnosis);
 
+/// Cells in columns as wide as their widest, two spaces between, a line each row.
+std::string aligned_text(const std::vector<std::vector<std::string>>& rows);
+
 /// A row of the table of skewness, and its titles.
 inline constexpr std::array<const char*, 5> kSkewTitles{"column", "tails", "octile skewness", "distance above / below",
                                                         "γ above − below"};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "htfm/page/joint_text.h"
 #include "htfm/page/tail_cells.h"
 #include "htfm/page/tail_figures.h"
 #include "htfm/report/figures.h"
@@ -101,13 +102,14 @@ void add_tail_sections(report::Page& page, const Diagnosis& d, int64_t columns) 
 }
 
 std::string tail_page(const std::string& name, const Dataset& data, const Diagnosis& diagnosis,
-                      const ChosenClock& clock, const report::KeyValues& origin) {
+                      const ChosenClock& clock, const report::KeyValues& origin, const JointExtremes& joint) {
   report::Page page("Tails of " + name, data.origin + ".");
   std::string parameters;
   for (const auto& [key, value] : clock.spec.parameters)
     parameters += fmt::format("{}{} = {:g}", parameters.empty() ? "" : ", ", key, value);
   page.highlights({{"verdict", verdict_name(diagnosis.verdict), diagnosis.decisive()->name},
                    {"suggested clock", clock.spec.family, parameters}});
+  add_joint_section(page, joint);
   add_tail_sections(page, diagnosis);
   page.section("Suggested clock").text(clock.explanation);
   report::KeyValues provenance = origin;

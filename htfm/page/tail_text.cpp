@@ -18,25 +18,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Cells in columns as wide as their widest, two spaces between.
-template <size_t N>
-std::string aligned(const std::vector<std::array<std::string, N>>& cells) {
-  const auto width = [](const std::string& s) {
-    return static_cast<size_t>(
-        std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-  };
-  std::array<size_t, N> widest{};
-  for (const auto& row : cells)
-    for (size_t i = 0; i < N; ++i) widest[i] = std::max(widest[i], width(row[i]));
-  std::string out;
-  for (const auto& row : cells) {
-    std::string line;
-    for (size_t i = 0; i < N; ++i) line += row[i] + std::string(i + 1 < N ? widest[i] - width(row[i]) + 2 : 0, ' ');
-    out += line + "\n";
-  }
-  return out;
-}
-
 Json skewness_json(const Skewness& s) {
   const auto interval = [](const Interval& i) { return Json::array({i.lower, i.upper}); };
   Json j{{"verdict", skew_verdict_name(s.verdict)}, {"sentence", s.sentence}};
@@ -97,7 +78,7 @@ std::string diagnosis_json(const Diagnosis& d) {
 }
 
 std::string diagnosis_text(const Diagnosis& d) {
-  std::vector<std::array<std::string, 7>> cells{
+  std::vector<std::vector<std::string>> cells{
       {"tail", "verdict", "index (95 %)", "Hill", "moment", "gen. Pareto", "exceedances"}};
   for (const TailReport* r : listed_tails(d)) {
     const TailChoice& c = r->choice;
@@ -109,10 +90,12 @@ std::string diagnosis_text(const Diagnosis& d) {
                        index_text(c.hill.index()), index_text(c.moment.index()), index_text(c.fit.estimate().index()),
                        fmt::format("{} beyond {}", c.k, report::number(r->centre + r->sign * c.threshold))});
   }
-  std::vector<std::array<std::string, 5>> skew(1);
-  std::copy(kSkewTitles.begin(), kSkewTitles.end(), skew[0].begin());
-  for (const Skewness& s : d.skewness) skew.push_back(skewness_cells(s));
-  return aligned(cells) + "\n" + aligned(skew);
+  std::vector<std::vector<std::string>> skew{{kSkewTitles.begin(), kSkewTitles.end()}};
+  for (const Skewness& s : d.skewness) {
+    const auto own = skewness_cells(s);
+    skew.emplace_back(own.begin(), own.end());
+  }
+  return aligned_text(cells) + "\n" + aligned_text(skew);
 }
 
 }  // namespace htfm

@@ -140,16 +140,25 @@ at::Tensor field_maps(const at::Tensor& fields, const MapStyle& s) {
   const at::Tensor values = fields.to(at::kFloat).contiguous();
   const int64_t n = values.size(0), h = values.size(1), w = values.size(2), columns = std::min(n, s.columns),
                 rows = (n + columns - 1) / columns;
+  const int64_t label = s.labels.empty() ? 0 : kLabel, title = s.title.empty() ? 0 : kLabel + 4,
+                pitch = h * s.scale + s.gap + label;  // from one row of maps to the next
   const int64_t width = std::max<int64_t>(columns * (w * s.scale + s.gap) + s.gap, 200),
-                top = rows * (h * s.scale + s.gap) + s.gap;
+                top = title + rows * pitch + s.gap;
   at::Tensor image = at::full({3, top + kLegend + kLabel + 8, width}, 255, at::kByte);
-  for (int64_t f = 0; f < n; ++f)
+  if (title > 0) draw_text(image, s.gap, s.gap, s.title);
+  for (int64_t f = 0; f < n; ++f) {
+    const int64_t x = s.gap + f % columns * (w * s.scale + s.gap), y = title + s.gap + f / columns * pitch + label;
+    if (static_cast<size_t>(f) < s.labels.size()) {
+      std::string text = s.labels[static_cast<size_t>(f)];
+      while (!text.empty() && text_width(text) > w * s.scale) text.pop_back();  // a label stays above its map
+      draw_text(image, x, y - label, text);
+    }
     for (int64_t j = 0; j < h; ++j)
       for (int64_t i = 0; i < w; ++i) {
         const double v = values.const_data_ptr<float>()[(f * h + (s.south_first ? h - 1 - j : j)) * w + i];
-        put(image, s.gap + f % columns * (w * s.scale + s.gap) + i * s.scale,
-            s.gap + f / columns * (h * s.scale + s.gap) + j * s.scale, s.scale, color_of(v, s));
+        put(image, x + i * s.scale, y + j * s.scale, s.scale, color_of(v, s));
       }
+  }
   draw_legend(image, s, s.gap, top, width - 2 * s.gap);
   return image;
 }

@@ -16,9 +16,11 @@ struct MapStyle {
   double low = 0, high = 1;  // values at the ends of the scale; beyond them the colour of the end
   bool log = false;          // equal ratios have equal steps of colour; values below `low` have the colour of nothing
   std::string unit = {};     // beside the legend
-  bool south_first = false;  // rows are turned, so that north is up
-  int64_t columns = 4;       // maps in a row
-  int64_t scale = 2;         // each value becomes a square of so many pixels
+  std::string title = {};    // above the maps
+  std::vector<std::string> labels = {};  // above each map, where there are some
+  bool south_first = false;              // rows are turned, so that north is up
+  int64_t columns = 4;                   // maps in a row
+  int64_t scale = 2;                     // each value becomes a square of so many pixels
   int64_t gap = 4;
 };
 

@@ -5,7 +5,8 @@
 namespace htfm {
 
 CpuStates::CpuStates(const Model& model, const float* weights, int64_t rows)
-    : SampleStates(model, rows),
+    : SampleStates(model.method(), model.standardiser, model.dim(), rows),
+      definition_(model.network()),
       weights_(weights),
       state_(static_cast<size_t>(rows * model.dim())),
       time_(static_cast<size_t>(rows)),
@@ -17,13 +18,12 @@ CpuStates::CpuStates(const Model& model, const float* weights, int64_t rows)
 
 void CpuStates::reset(const at::Tensor& feature) {
   feature_ = feature;
-  network_ =
-      model_.network().evaluator(weights_, rows_, feature_.defined() ? feature_.const_data_ptr<float>() : nullptr);
+  network_ = definition_.evaluator(weights_, rows_, feature_.defined() ? feature_.const_data_ptr<float>() : nullptr);
   registers_.reset();
 }
 
 void CpuStates::draw_source(Key key, const at::Tensor& area, int64_t first) {
-  const at::Tensor source = model_.flow().draw_source(key, area, dim_, first);
+  const at::Tensor source = flow().draw_source(key, area, dim_, first);
   std::copy_n(source.const_data_ptr<double>(), rows_ * dim_, state_.data());
 }
 

@@ -1,6 +1,7 @@
 // A block of samples on the CPU.
 #pragma once
 
+#include "htfm/model/model.h"
 #include "htfm/sample/sample_states.h"
 
 namespace htfm {
@@ -32,6 +33,7 @@ class CpuStates final : public SampleStates {
  private:
   void velocity(const double* x, const double* t, double* v);
 
+  const Network& definition_;
   const float* weights_;
   at::Tensor feature_;
   std::unique_ptr<Evaluator> network_;

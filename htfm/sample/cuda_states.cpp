@@ -13,7 +13,7 @@
 namespace htfm {
 
 CudaStates::CudaStates(const Model& model, const at::Tensor& weights, int64_t rows, const std::string& precision)
-    : SampleStates(model, rows), device_(image_device()) {
+    : SampleStates(model.method(), model.standardiser, model.dim(), rows), device_(image_device()) {
   const UNetLayers* layers = model.network().unet();
   if (!layers) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", model.config().net.kind);
   const DevicePrecision p = precision_by_name(precision);
@@ -43,7 +43,7 @@ void CudaStates::reset(const at::Tensor& feature) {
 }
 
 void CudaStates::draw_source(Key key, const at::Tensor& area, int64_t first) {
-  queue_->run([&] { registers_[0].copy_(model_.flow().draw_source(key, area.to(ops_->device()), dim_, first)); });
+  queue_->run([&] { registers_[0].copy_(flow().draw_source(key, area.to(ops_->device()), dim_, first)); });
   queue_->wait();
 }
 

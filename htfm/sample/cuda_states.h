@@ -2,6 +2,7 @@
 #pragma once
 
 #include "htfm/device/device.h"
+#include "htfm/model/model.h"
 #include "htfm/net/unet_pass.h"
 #include "htfm/sample/sample_states.h"
 

@@ -6,12 +6,12 @@
 namespace htfm {
 
 at::Tensor SampleStates::standardised_feature(const ClockSample& clocks) const {
-  const PathFeature& feature = model_.method().feature();
-  return feature.size() > 0 ? feature.standardised(feature(clocks), model_.standardiser) : at::Tensor();
+  const PathFeature& feature = method_.feature();
+  return feature.size() > 0 ? feature.standardised(feature(clocks), standardiser_) : at::Tensor();
 }
 
 void SampleStates::begin(Key key, int64_t first, double* area) {
-  const FlowMatching& flow = model_.flow();
+  const FlowMatching& flow = this->flow();
   const ClockSample clocks =
       flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.needs_paths()});
   std::copy_n(clocks.area.const_data_ptr<double>(), rows_, area);
@@ -25,15 +25,15 @@ void SampleStates::begin(Key key, int64_t first, double* area) {
 
 void SampleStates::begin_bare(Key key, int64_t first) {
   bare_ = true;
-  const PathFeature& feature = model_.method().feature();
+  const PathFeature& feature = method_.feature();
   if (feature.size() == 0) return reset({});
-  reset(standardised_feature(model_.method().clock().sample(
-      key.child("clock"), {.count = rows_, .first = first, .paths = feature.needs_paths()})));
+  reset(standardised_feature(
+      method_.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = feature.needs_paths()})));
 }
 
 SampleStates::Coefficients SampleStates::coefficients(int64_t row, double t) const {
   if (bare_) return {.time = t};
-  const FlowMatching& flow = model_.flow();
+  const FlowMatching& flow = this->flow();
   const FlowMatching::Scales& own = scales(row);
   if (angular_)
     return {.time = t >= 1 ? 1.0 : flow.network_time(flow.time_at(t * M_PI / 2, own), own), .out = M_PI / 2};

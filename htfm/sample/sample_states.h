@@ -1,10 +1,9 @@
-// A block of samples on their way from noise to data, each with its clock. CpuStates and CudaStates implement it; the
-// sampler does not depend on which.
+// A block of samples on their way from noise to data, each with its clock. CpuStates, CudaStates and CallStates
+// implement it; the sampler does not depend on which.
 #pragma once
 
 #include "htfm/method/flow_matching.h"
 #include "htfm/method/states.h"
-#include "htfm/model/model.h"
 
 namespace htfm {
 
@@ -12,7 +11,9 @@ namespace htfm {
 /// rounding.
 class SampleStates : public States {
  public:
-  SampleStates(const Model& model, int64_t rows) : model_(model), rows_(rows), dim_(model.dim()) {}
+  /// The method and the statistics of its feature must outlive it.
+  SampleStates(const Method& method, const RunningStandardiser& standardiser, int64_t dim, int64_t rows)
+      : method_(method), rows_(rows), dim_(dim), standardiser_(standardiser) {}
   int64_t rows() const override { return rows_; }
 
   /// Draws clocks and sources first.. of a key into register 0; area gets the rows' areas. Registers that were added
@@ -44,11 +45,14 @@ class SampleStates : public States {
   };
   Coefficients coefficients(int64_t row, double t) const;
 
-  const Model& model_;
+  const FlowMatching& flow() const { return *method_.flow(); }
+
+  const Method& method_;
   int64_t rows_, dim_;
 
  private:
   at::Tensor standardised_feature(const ClockSample& clocks) const;
+  const RunningStandardiser& standardiser_;
   at::Tensor coordinates_;  // what the schedule is told of the clocks: the scales point into it
   std::vector<FlowMatching::Scales> scales_;
   bool angular_ = true, bare_ = false;

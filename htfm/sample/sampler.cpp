@@ -9,6 +9,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
 #include "htfm/base/single_thread_guard.h"
+#include "htfm/sample/call_states.h"
 #include "htfm/sample/cpu_states.h"
 #include "htfm/sample/cuda_states.h"
 #include "htfm/sample/fitted.h"
@@ -35,11 +36,11 @@ double grid_ratio(const FlowMatching& flow, const FlowMatching::Scales& s) {
 
 // What all blocks of a call share.
 struct Job {
-  const Model& model;
+  const Method& method;
+  int64_t dim;
   const SampleOptions& options;
   const SolverInfo* solver;  // of the flow, or
   const MethodSampler* own;  // the method's
-  const at::Tensor& weights;
   Key key;
   bool fitted, angular;
   double *x, *area;  // all samples
@@ -49,7 +50,7 @@ struct Job {
 // In angular coordinates a grid is the same for all clocks.
 SolverOptions angular_options(const Job& job, int64_t first) {
   SolverOptions out = job.options.solve;
-  if (job.options.time_grid == TimeGrid::clock) out.odds = job.model.data_scale().typical();
+  if (job.options.time_grid == TimeGrid::clock) out.odds = job.method.data_scale().typical();
   out.noise = job.key.child("noise"), out.first = job.options.first + first;
   return out;
 }
@@ -77,7 +78,7 @@ SolverRun run_block(const Job& job, const MultistepPlan& plan, SampleStates& sta
   SolverOptions solve = job.options.solve;
   std::vector<double> ratio;
   if (job.options.time_grid != TimeGrid::uniform) {
-    for (int64_t i = 0; i < states.rows(); ++i) ratio.push_back(grid_ratio(job.model.flow(), states.scales(i)));
+    for (int64_t i = 0; i < states.rows(); ++i) ratio.push_back(grid_ratio(*job.method.flow(), states.scales(i)));
     solve.source_scale = ratio.data();
   }
   return job.solver->solve(states, solve);
@@ -112,28 +113,34 @@ MultistepPlan calibrate(std::span<const std::unique_ptr<SampleStates>> blocks, i
 
 struct AllRuns {
   std::vector<BlockRun> blocks;
-  MultistepPlan plan;  // of the fitted solver
+  std::shared_ptr<const MultistepPlan> plan;  // of the fitted solver
 };
 
+// The plan of an earlier part, or a new one; an empty one for other solvers.
+std::shared_ptr<const MultistepPlan> plan_for(const Job& job, std::span<const std::unique_ptr<SampleStates>> blocks) {
+  return std::make_shared<const MultistepPlan>(job.fitted ? calibrate(blocks, job.dim, job.options.solve.nfe)
+                                                          : MultistepPlan());
+}
+
 // Blocks of a size that suits the caches, shared out to the threads.
-AllRuns run_on_cpu(const Job& job) {
-  const int64_t n = job.options.n, dim = job.model.dim(), rows = job.model.network().evaluation_rows(),
+AllRuns run_on_cpu(const Job& job, const Model& model, const at::Tensor& trained) {
+  const int64_t n = job.options.n, dim = job.dim, rows = model.network().evaluation_rows(),
                 blocks = (n + rows - 1) / rows;
-  const float* weights = job.weights.const_data_ptr<float>();
-  AllRuns out;
-  if (job.fitted) {
+  const float* weights = trained.const_data_ptr<float>();
+  AllRuns out{.blocks = {}, .plan = job.options.plan};
+  if (!out.plan) {
     std::vector<std::unique_ptr<SampleStates>> states;
-    for (int64_t b = 0; b < kCalibrationRows / kCalibrationBlock; ++b)
-      states.push_back(std::make_unique<CpuStates>(job.model, weights, kCalibrationBlock));
-    out.plan = calibrate(states, dim, job.options.solve.nfe);
+    for (int64_t b = 0; job.fitted && b < kCalibrationRows / kCalibrationBlock; ++b)
+      states.push_back(std::make_unique<CpuStates>(model, weights, kCalibrationBlock));
+    out.plan = plan_for(job, states);
   }
   out.blocks.resize(static_cast<size_t>(blocks));
   parallel_for(blocks, [&](int64_t block) {
     const SingleThreadGuard guard;
     const int64_t first = block * rows, count = std::min(rows, n - first);
-    CpuStates states(job.model, weights, count);
+    CpuStates states(model, weights, count);
     states.set_angular(job.angular);
-    const SolverRun run = run_block(job, out.plan, states, first, job.area + first);
+    const SolverRun run = run_block(job, *out.plan, states, first, job.area + first);
     states.download(0, job.x + first * dim);
     out.blocks[static_cast<size_t>(block)] = {run, count};
     job.done(count);
@@ -143,21 +150,43 @@ AllRuns run_on_cpu(const Job& job) {
 
 // Blocks of one size, one after the other, since the network's pass over them is recorded; the rest of the last block
 // is not looked at.
-AllRuns run_on_cuda(const Job& job) {
-  const int64_t n = job.options.n, dim = job.model.dim(), rows = std::min(n, job.options.device_rows);
+AllRuns run_on_cuda(const Job& job, const Model& model, const at::Tensor& weights) {
+  const int64_t n = job.options.n, dim = job.dim, rows = std::min(n, job.options.device_rows);
   std::vector<std::unique_ptr<SampleStates>> block;
-  block.push_back(std::make_unique<CudaStates>(job.model, job.weights, rows, job.options.precision));
+  block.push_back(std::make_unique<CudaStates>(model, weights, rows, job.options.precision));
   SampleStates& states = *block[0];
-  AllRuns out;
-  if (job.fitted) out.plan = calibrate(block, dim, job.options.solve.nfe);
+  AllRuns out{.blocks = {}, .plan = job.options.plan};
+  if (!out.plan) out.plan = plan_for(job, block);
   states.set_angular(job.angular);
   std::vector<double> area(static_cast<size_t>(rows)), x(static_cast<size_t>(rows * dim));
   for (int64_t first = 0; first < n; first += rows) {
     const int64_t count = std::min(rows, n - first);
-    const SolverRun run = run_block(job, out.plan, states, first, area.data());
+    const SolverRun run = run_block(job, *out.plan, states, first, area.data());
     states.download(0, x.data());
     std::copy_n(x.data(), count * dim, job.x + first * dim);
     std::copy_n(area.data(), count, job.area + first);
+    out.blocks.push_back({run, count});
+    job.done(count);
+  }
+  return out;
+}
+
+// Blocks one after the other: the network is not ours, and may want large ones.
+AllRuns run_by_calls(const Job& job, const FlowMatcher& matcher, const NetworkCall& network) {
+  const int64_t n = job.options.n, rows = std::min(n, std::max<int64_t>(1, job.options.device_rows));
+  AllRuns out{.blocks = {}, .plan = job.options.plan};
+  if (!out.plan) {
+    std::vector<std::unique_ptr<SampleStates>> states;
+    if (job.fitted)
+      states.push_back(std::make_unique<CallStates>(matcher, network, job.options.device, kCalibrationRows));
+    out.plan = plan_for(job, states);
+  }
+  for (int64_t first = 0; first < n; first += rows) {
+    const int64_t count = std::min(rows, n - first);
+    CallStates states(matcher, network, job.options.device, count);
+    states.set_angular(job.angular);
+    const SolverRun run = run_block(job, *out.plan, states, first, job.area + first);
+    states.download(0, job.x + first * job.dim);
     out.blocks.push_back({run, count});
     job.done(count);
   }
@@ -195,27 +224,25 @@ SampleOptions sample_options(const RunConfig& c) {
   return o;
 }
 
-SampleResult sample(const Model& model, const SampleOptions& options) {
-  const std::span<const MethodSampler> samplers = model.method().samplers();
+namespace {
+
+// Samples of a method in the units of its network's rows; `run` moves them all.
+SampleResult draw(const Method& method, int64_t dim, const SampleOptions& options,
+                  const std::function<AllRuns(const Job&)>& run) {
+  const std::span<const MethodSampler> samplers = method.samplers();
   const MethodSampler* own = samplers.empty() ? nullptr : &find_named(samplers, options.solver, "sample.solver");
   const SolverInfo* solver = own ? nullptr : &find_solver(options.solver);
   if (options.n < 1) throw InputError("[sample] expected at least one sample, got {}", options.n);
   if (const int64_t least = own ? own->least_nfe : solver->least_nfe; options.solve.nfe < least)
     throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver,
                      options.solve.nfe);
-  const auto started = std::chrono::steady_clock::now();
-  const int64_t n = options.n, dim = model.dim();
-  if (model.config().path.learn && !options.averaged)
-    throw InputError(
-        "[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); "
-        "got raw");
-  const at::Tensor& weights = options.averaged ? model.weights() : model.trained.parameters;
-  const bool fitted = options.solver == "fitted", preconditioned = !own && model.flow().angular(),
+  const int64_t n = options.n;
+  const bool fitted = options.solver == "fitted", preconditioned = !own && method.flow()->angular(),
              only_angular = solver && solver->angular;
   if (only_angular && !preconditioned)
     throw InputError("[sample.solver] expected precondition.enabled = true for the solver {}, got false",
                      options.solver);
-  if (solver && solver->draws_noise && !model.flow().noise_is_free())
+  if (solver && solver->draws_noise && !method.flow()->noise_is_free())
     throw InputError(
         "[sample.solver] expected coupling.kind = independent or clock and an isotropic source for the solver {}, "
         "which draws noise "
@@ -223,16 +250,16 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
         options.solver);
 
   SampleResult result;
-  at::Tensor states = at::empty({n, dim}, at::kDouble);
+  result.samples = at::empty({n, dim}, at::kDouble);
   result.area = at::empty({n}, at::kDouble);
-  double* x = states.mutable_data_ptr<double>();
+  double* x = result.samples.mutable_data_ptr<double>();
   std::mutex report_mutex;
   int64_t finished = 0;
-  const Job job{model,
+  const Job job{method,
+                dim,
                 options,
                 solver,
                 own,
-                weights,
                 Key(options.seed).child("sample"),
                 fitted,
                 only_angular || (options.time_grid == TimeGrid::angle && preconditioned),
@@ -243,8 +270,8 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
                   std::lock_guard lock(report_mutex);
                   options.report(finished += count, n);
                 }};
-  const AllRuns runs = options.device.is_cpu() ? run_on_cpu(job) : run_on_cuda(job);
-  result.plan_error = runs.plan.error, result.plain_error = runs.plan.plain_error;
+  const AllRuns runs = run(job);
+  result.plan = runs.plan, result.plan_error = runs.plan->error, result.plain_error = runs.plan->plain_error;
 
   double evaluations = 0;
   for (const BlockRun& b : runs.blocks) {
@@ -258,9 +285,54 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
     for (int64_t k = 0; k < dim; ++k) finite = finite && std::isfinite(x[i * dim + k]);
     if (!finite) ++result.diverged;
   }
-  result.samples = model.to_data(states);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return result;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point started) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+}  // namespace
+
+SampleResult sample(const Model& model, const SampleOptions& options) {
+  const auto started = std::chrono::steady_clock::now();
+  if (model.config().path.learn && !options.averaged)
+    throw InputError(
+        "[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); "
+        "got raw");
+  const at::Tensor& weights = options.averaged ? model.weights() : model.trained.parameters;
+  SampleResult result = draw(model.method(), model.dim(), options, [&](const Job& job) {
+    return options.device.is_cpu() ? run_on_cpu(job, model, weights) : run_on_cuda(job, model, weights);
+  });
+  if (!options.as_drawn) result.samples = model.to_data(result.samples);
+  result.seconds = seconds_since(started);
+  return result;
+}
+
+SampleResult sample(const FlowMatcher& matcher, const NetworkCall& network, const SampleOptions& options) {
+  const auto started = std::chrono::steady_clock::now();
+  if (matcher.feature_size() > 0 && matcher.standardiser().count() == 0)
+    throw InputError(
+        "[FlowMatcher] expected pairs to have been drawn before samples are: the feature has no statistics");
+  SampleResult result =
+      draw(matcher.flow(), matcher.dim(), options, [&](const Job& job) { return run_by_calls(job, matcher, network); });
+  std::vector<int64_t> shape = matcher.row_shape();
+  shape.insert(shape.begin(), options.n);
+  result.samples = result.samples.to(options.device).reshape(shape);
+  result.seconds = seconds_since(started);
+  return result;
+}
+
+SampleResult PartSampler::draw(int64_t first, int64_t n) {
+  SampleOptions own = options_;
+  own.first += first, own.n = n;
+  SampleResult result = sample(model_, own);
+  options_.plan = result.plan;
+  return result;
+}
+
+int64_t PartSampler::block_rows() const {
+  return options_.device.is_cpu() ? model_.network().evaluation_rows() : options_.device_rows;
 }
 
 }  // namespace htfm

@@ -1,11 +1,16 @@
 // Samples from a trained model: draw T, compute its feature, draw x_0 | T, integrate the network's velocity to t = 1.
 #pragma once
 
+#include <memory>
+
 #include "htfm/base/api.h"
+#include "htfm/model/flow_matcher.h"
 #include "htfm/model/model.h"
 #include "htfm/sample/solver.h"
 
 namespace htfm HTFM_PUBLIC {
+
+struct MultistepPlan;
 
 /// In which coordinates and at which times a solver steps.
 enum class TimeGrid {
@@ -24,10 +29,13 @@ struct SampleOptions {
   SolverOptions solve;
   TimeGrid time_grid = TimeGrid::angle;
   at::Device device = at::kCPU;
-  int64_t device_rows = 500;                                 ///< samples that a device moves together
-  std::string precision = "bf16";                            ///< of a device
-  bool averaged = true;                                      ///< EMA weights, or the raw ones
-  std::function<void(int64_t done, int64_t n)> report = {};  ///< called from time to time, by one thread at a time
+  int64_t device_rows = 500;       ///< samples that a device moves together
+  std::string precision = "bf16";  ///< of a device
+  bool as_drawn = false;  ///< rows as the model draws them, n x dim(), without the way back to the data's units
+  bool averaged = true;   ///< EMA weights, or the raw ones
+  /// Called from time to time, by one thread at a time; what it throws ends the drawing.
+  std::function<void(int64_t done, int64_t n)> report = {};
+  std::shared_ptr<const MultistepPlan> plan = {};  ///< fitted: that of an earlier part (SampleResult), not fitted again
 };
 
 struct SampleResult {
@@ -41,6 +49,7 @@ struct SampleResult {
   double plan_error = 0,
          plain_error =
              0;  ///< fitted: mean error of the plan on its trajectories, and that of ab2 on its best power grid
+  std::shared_ptr<const MultistepPlan> plan = {};  ///< fitted: for further parts of the same drawing
 };
 
 /// The sample options of a run's configuration.
@@ -48,5 +57,29 @@ SampleOptions sample_options(const RunConfig& config);
 
 /// Draws samples. Sample i depends on seed, weights and solver, not on the number of threads.
 SampleResult sample(const Model& model, const SampleOptions& options);
+
+/// A network of the caller's: what it gives for n times, states n x (the shape of a row) and features (undefined where
+/// the clock has none), of the matcher's type and on the device of the call.
+using NetworkCall = std::function<at::Tensor(const at::Tensor& t, const at::Tensor& x, const at::Tensor& feature)>;
+
+/// Draws samples with a network that was trained on a matcher's pairs: n x (the shape of a row), float64, on
+/// options.device. All samples move together, or options.device_rows at a time where that is less. `fitted` and the
+/// other solvers as for a model; `precision` and `averaged` do not matter.
+SampleResult sample(const FlowMatcher& matcher, const NetworkCall& network, const SampleOptions& options);
+
+/// Draws the same samples part by part; what is fitted to the model is fitted once.
+class HTFM_PUBLIC PartSampler {
+ public:
+  /// The model must outlive it.
+  PartSampler(const Model& model, SampleOptions options) : model_(model), options_(std::move(options)) {}
+  /// Samples `first` to `first + n` of those that sample() draws. A part must begin at a multiple of block_rows():
+  /// solvers that choose their steps do so for blocks of samples.
+  SampleResult draw(int64_t first, int64_t n);
+  int64_t block_rows() const;
+
+ private:
+  const Model& model_;
+  SampleOptions options_;  // with the plan of the fitted solver once there is one
+};
 
 }  // namespace htfm

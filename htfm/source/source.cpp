@@ -3,6 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
+
 namespace htfm {
 
 void SourceBatch::reorder(const std::vector<int64_t>& order) {
@@ -14,9 +16,49 @@ void SourceBatch::reorder(const std::vector<int64_t>& order) {
   if (source.defined()) source = source.index_select(0, index);
 }
 
+namespace {
+
+// The rows of all processes: each brings those of its share.
+SourceBatch joined(Communicator& c, const SourceBatch& own, int64_t n) {
+  const Share rows = share_of(n, c);
+  const auto width_of = [](const at::Tensor& t) { return t.defined() ? t.numel() / t.size(0) : 0; };
+  const int64_t feature = width_of(own.feature), coordinates = width_of(own.coordinates);
+  const int64_t width = 1 + feature + coordinates;
+  std::vector<double> packed(static_cast<size_t>(n * width));
+  const auto copy = [&](const at::Tensor& t, int64_t columns, int64_t at) {
+    const double* from = columns > 0 ? t.const_data_ptr<double>() : nullptr;
+    for (int64_t i = 0; i < rows.count(); ++i)
+      std::copy_n(from + i * columns, columns, packed.data() + (rows.begin + i) * width + at);
+  };
+  copy(own.area, 1, 0), copy(own.feature, feature, 1), copy(own.coordinates, coordinates, 1 + feature);
+  share_rows(c, n, width, packed.data());
+  const auto whole = [&](int64_t columns, int64_t at) {
+    at::Tensor t = at::empty({n, columns}, at::kDouble);
+    double* to = t.mutable_data_ptr<double>();
+    for (int64_t i = 0; i < n; ++i) std::copy_n(packed.data() + i * width + at, columns, to + i * columns);
+    return t;
+  };
+  SourceBatch out;
+  out.area = whole(1, 0).view({n});
+  if (own.feature.defined()) out.feature = whole(feature, 1);
+  if (own.coordinates.defined()) out.coordinates = whole(coordinates, 1 + feature);
+  return out;
+}
+
+constexpr int64_t kSharedRows = 64;  // of a process, at the least: fewer are sooner drawn than sent
+
+}  // namespace
+
 SourceBatch SourceSampler::clocks(Key key, int64_t n) const {
+  if (!processes_ || n < kSharedRows * processes_->size()) return clocks_from(key, 0, n);
+  const Share own = share_of(n, *processes_);
+  return joined(*processes_, clocks_from(key, own.begin, own.count()), n);
+}
+
+SourceBatch SourceSampler::clocks_from(Key key, int64_t first, int64_t n) const {
   const ClockSample drawn = clock_.sample(
-      key.child("clock"), {.count = n, .paths = feature_.needs_paths() || (schedule_ && schedule_->needs_paths())});
+      key.child("clock"),
+      {.count = n, .first = first, .paths = feature_.needs_paths() || (schedule_ && schedule_->needs_paths())});
   SourceBatch out;
   out.area = drawn.area;
   if (feature_.size() > 0) out.feature = feature_(drawn);

@@ -3,6 +3,7 @@
 
 #include "htfm/base/api.h"
 #include "htfm/clock/feature.h"
+#include "htfm/comm/communicator.h"
 #include "htfm/schedule/schedule_feature.h"
 #include "htfm/source/source_covariance.h"
 #include "htfm/source/source_mean.h"
@@ -38,6 +39,8 @@ class SourceSampler {
     covariance_.apply(x);
     mean_.add(area, x);
   }
+  /// Processes that draw clocks() together, each its share of the rows; null: none. All call clocks() alike.
+  void share(Communicator* processes) { processes_ = processes; }
   /// n clocks with their features; `source` stays undefined.
   SourceBatch clocks(Key key, int64_t n) const;
   /// The clocks T_t = t V for given slopes V, with their features; for families whose clocks are straight lines.
@@ -46,11 +49,13 @@ class SourceSampler {
   SourceBatch draw(Key key, int64_t n, int64_t dim) const;
 
  private:
+  SourceBatch clocks_from(Key key, int64_t first, int64_t n) const;
   const Clock& clock_;
   const PathFeature& feature_;
   const ScheduleFeature* schedule_;
   SourceMean mean_;
   SourceCovariance covariance_;
+  Communicator* processes_ = nullptr;
 };
 
 }  // namespace htfm

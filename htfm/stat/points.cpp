@@ -58,7 +58,7 @@ Points to_finite_points(const at::Tensor& tensor, std::string_view what, int64_t
 
 void check_same_dimension(const Points& real, const Points& fake, std::string_view where) {
   if (real.dim != fake.dim)
-    throw InputError("[{}] expected sets of one dimension, got {} (real) and {} (fake)", where, real.dim, fake.dim);
+    throw InputError("[{}] both sets need the same number of columns; real has {}, fake {}", where, real.dim, fake.dim);
 }
 
 Points first_points(const Points& points, int64_t n) {

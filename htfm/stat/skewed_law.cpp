@@ -15,7 +15,7 @@ namespace htfm {
 
 namespace {
 
-constexpr int64_t kMostSkewedRows = 10000, kMostRounds = 400;
+constexpr int64_t kMostSkewedRows = 10000, kMostSkewedRounds = 400;
 constexpr double kGain = 1e-7;  // of log-likelihood a row and round, below which the iteration ends
 constexpr double kLeastFreedom = 1, kMostFreedom = 100, kLeastShape = 0.01, kMostShape = 100;
 
@@ -136,7 +136,7 @@ SkewedLaw fit_skewed_law(const SkewedFamily& family, const at::Tensor& rows, boo
     for (int64_t k = 0; k < dim; ++k) mean[k] += x[i * dim + k] / count;
   std::vector<GigMoments> given(static_cast<size_t>(n));
   double before = -std::numeric_limits<double>::infinity();
-  for (law.rounds = 0; law.rounds < kMostRounds; ++law.rounds) {
+  for (law.rounds = 0; law.rounds < kMostSkewedRounds; ++law.rounds) {
     const MixingPrior prior = family.prior(law.value);
     const Whitened whitened(law);
     parallel_ranges(n, 512, [&](int64_t first, int64_t last) {

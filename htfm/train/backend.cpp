@@ -7,6 +7,7 @@
 #include "htfm/method/flow_matching.h"
 #include "htfm/train/device_trainer.h"
 #include "htfm/train/loss.h"
+#include "htfm/train/shared_gradient.h"
 
 namespace htfm {
 
@@ -42,8 +43,9 @@ class CurveTrainer {
 
 class CpuBackend final : public TrainingBackend {
  public:
-  explicit CpuBackend(Training& training)
-      : model_(training.model),
+  CpuBackend(Training& training, Communicator* processes)
+      : processes_(processes),
+        model_(training.model),
         state_(training.state),
         training_(training),
         optimiser_(model_.network().layout(), model_.config().train),
@@ -57,9 +59,13 @@ class CpuBackend final : public TrainingBackend {
     if (curves_) model_.use_curves(false);
     const PairPlan plan = model_.method().plan_pairs(key, {rows, batch.index, batch.position}, model_.standardiser);
     std::vector<double> errors(curves_ ? plan.rows.size() : 0);
-    const double loss =
-        batch_gradient(model_.method().loss(), model_.network(), state_.network.parameters.const_data_ptr<float>(),
-                       Method::pairs(plan), gradient_.data(), errors);
+    const LossSpec spec = model_.method().loss();
+    const auto n = static_cast<int64_t>(plan.rows.size());
+    // The median is chosen among all rows.
+    const Share own =
+        processes_ && spec.kind != LossKind::median ? own_rows(model_.network(), n, *processes_) : Share{0, n};
+    const double loss = batch_gradient(spec, model_.network(), state_.network.parameters.const_data_ptr<float>(),
+                                       Method::pairs(plan, own.begin, own.end), gradient_.data(), errors, processes_);
     gradient_norm_ = optimiser_.norm(gradient_.data());
     if (std::isfinite(loss) && std::isfinite(gradient_norm_)) {
       optimiser_.update(model_.step, gradient_.data(), gradient_norm_, state_.network);
@@ -78,6 +84,7 @@ class CpuBackend final : public TrainingBackend {
   }
 
  private:
+  Communicator* processes_;
   Model& model_;
   TrainingState& state_;
   Training& training_;
@@ -102,8 +109,9 @@ DeviceTraffic traffic_of(const Model& model, const TrainingData& set) {
 
 class CudaBackend final : public TrainingBackend {
  public:
-  CudaBackend(Training& training, const TrainingData& set)
-      : model_(training.model),
+  CudaBackend(Training& training, const TrainingData& set, const TrainingProcesses& processes)
+      : processes_(processes.communicator),
+        model_(training.model),
         state_(training.state),
         training_(training),
         optimiser_(model_.network().layout(), model_.config().train),
@@ -114,7 +122,7 @@ class CudaBackend final : public TrainingBackend {
     counters.loss_sum = state_.loss_sum, counters.loss_count = state_.loss_count;
     if (model_.config().path.learn) curves_.emplace(model_);
     trainer_ = std::make_unique<DeviceTrainer>(model_.network(), state_.network, counters, set.rows,
-                                               model_.config().train, model_.method().loss(), traffic_);
+                                               model_.config().train, model_.method().loss(), traffic_, processes);
   }
   void step(Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
     at::Tensor rows = batch.rows;
@@ -124,9 +132,8 @@ class CudaBackend final : public TrainingBackend {
     trainer_->step(plan, batch.index, flip, optimiser_.learning_rate(model_.step));
     if (!curves_) return;
     // The next plan needs the curves of this step, so the host does not run ahead.
-    const std::vector<double> errors = trainer_->row_errors();
-    if (trainer_->counters().bad_in_a_row == 0)
-      curves_->step(training_, plan, std::span(errors).first(plan.rows.size()));
+    const std::vector<double> errors = all_errors(static_cast<int64_t>(plan.rows.size()));
+    if (trainer_->counters().bad_in_a_row == 0) curves_->step(training_, plan, errors);
     model_.use_curves(true);
   }
   void sync_counters() override {
@@ -143,6 +150,22 @@ class CudaBackend final : public TrainingBackend {
   at::Tensor predict(const TrainingPairs& pairs) override { return trainer_->predict(pairs); }
 
  private:
+  // Of the rows of all processes.
+  std::vector<double> all_errors(int64_t rows) {
+    std::vector<double> own = trainer_->row_errors();
+    if (!processes_) return own.resize(static_cast<size_t>(rows)), own;
+    const LossSpec loss = model_.method().loss();
+    const int64_t each = loss.outer * loss.inner;
+    std::vector<size_t> bytes;
+    for (int r = 0; r < processes_->size(); ++r)
+      bytes.push_back(static_cast<size_t>(share_of(rows / each, r, processes_->size()).count() * each) *
+                      sizeof(double));
+    std::vector<double> all(static_cast<size_t>(rows));
+    processes_->all_gather(own.data(), all.data(), bytes);
+    return all;
+  }
+
+  Communicator* processes_;
   Model& model_;
   TrainingState& state_;
   Training& training_;
@@ -154,11 +177,12 @@ class CudaBackend final : public TrainingBackend {
 
 }  // namespace
 
-std::unique_ptr<TrainingBackend> make_backend(Training& training, const TrainingData& set, at::Device device) {
-  if (device.is_cpu()) return std::make_unique<CpuBackend>(training);
+std::unique_ptr<TrainingBackend> make_backend(Training& training, const TrainingData& set, at::Device device,
+                                              const TrainingProcesses& processes) {
+  if (device.is_cpu()) return std::make_unique<CpuBackend>(training, processes.communicator);
   if (!training.model.network().unet())
     throw InputError("[--device] expected cpu for net.kind = {}, got cuda", training.model.config().net.kind);
-  return std::make_unique<CudaBackend>(training, set);
+  return std::make_unique<CudaBackend>(training, set, processes);
 }
 
 }  // namespace htfm

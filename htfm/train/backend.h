@@ -1,6 +1,7 @@
 // Training backends: synchronous CPU, asynchronous CUDA.
 #pragma once
 
+#include "htfm/train/training_processes.h"
 #include "htfm/train/training_state.h"
 
 namespace htfm {
@@ -27,7 +28,9 @@ class TrainingBackend {
 };
 
 /// A backend that trains this model and state, which must outlive it. `set`: the whole training set as the model sees
-/// it. InputError where the device cannot train this model.
-std::unique_ptr<TrainingBackend> make_backend(Training& training, const TrainingData& set, at::Device device);
+/// it. InputError where the device cannot train this model. Processes that train together each have a backend, and take
+/// the same steps.
+std::unique_ptr<TrainingBackend> make_backend(Training& training, const TrainingData& set, at::Device device,
+                                              const TrainingProcesses& processes = {});
 
 }  // namespace htfm

@@ -19,6 +19,12 @@ constexpr int64_t kHeaderBytes = 64;  // keeps the rows aligned
 
 at::TensorOptions on_host() { return at::TensorOptions().dtype(at::kByte).pinned_memory(true); }
 
+// Data rows of a batch that a process has, at the most.
+int64_t most_rows(int64_t batch, const TrainingProcesses& processes) {
+  const int64_t size = processes.communicator ? processes.communicator->size() : 1;
+  return (batch + size - 1) / size;
+}
+
 }  // namespace
 
 // What the host has written for a step that the device may not have read yet.
@@ -28,18 +34,19 @@ struct DeviceTrainer::Slot {
 
 DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters,
                              const at::Tensor& rows, const TrainConfig& config, const LossSpec& loss,
-                             DeviceTraffic traffic)
+                             DeviceTraffic traffic, const TrainingProcesses& processes)
     : layers_(*network.unet()),
       layout_(network.layout()),
       device_(image_device()),
       config_(config),
       loss_(loss),
-      batch_(std::min(config.batch, rows.size(0)) * loss.outer * loss.inner),
+      batch_(most_rows(std::min(config.batch, rows.size(0)), processes) * loss.outer * loss.inner),
       image_{layers_.options.channels, layers_.options.height, layers_.options.width},
       precision_(precision_by_name(config.precision)),
       ops_(device_.image_ops(precision_.type)),
       queue_(device_.queue()),
-      traffic_(traffic) {
+      traffic_(traffic),
+      processes_(processes) {
   device_.configure(precision_.tf32, config.deterministic);
   const int64_t features = layers_.options.feature, row_bytes = static_cast<int64_t>(sizeof(StepRow)) * batch_,
                 feature_bytes = features * batch_ * 4, bytes = kHeaderBytes + row_bytes + feature_bytes;
@@ -81,9 +88,10 @@ UNetGradient DeviceTrainer::gradient() {
 }
 
 void DeviceTrainer::record() {
+  make_directions();
   // Twice without recording: libraries choose their algorithms, and nothing of it reaches the parameters.
   queue_->run([&] {
-    for (int k = 0; k < 2; ++k) gradient();
+    for (int k = 0; k < 2; ++k) gradient(), orthogonalise_directions();
   });
   queue_->wait();
   // The table of gradients is known only after recording; its size is known before.
@@ -93,16 +101,64 @@ void DeviceTrainer::record() {
     const at::Tensor size = device_.segment_table(sizing);
     table_ = at::zeros(size.sizes(), size.options().device(ops_->device()));
     norm_partial_ = at::zeros({device_.segments(size)}, at::TensorOptions().dtype(at::kDouble).device(ops_->device()));
+    if (!processes_.communicator) return;
+    flat_ = at::zeros({layout_.size()}, at::TensorOptions().dtype(at::kFloat).device(ops_->device()));
+    std::vector<GradientPlace> places;
+    for (const ParameterInfo& p : layout_.list())
+      places.push_back({flat_.const_data_ptr<float>() + p.offset, p.offset, p.size, false,
+                        p.decay ? static_cast<float>(config_.weight_decay) : 0.0f}),
+          add_direction(places.back());
+    flat_table_ = device_.segment_table(places).to(ops_->device());
+    if (processes_.nccl) {
+      device_sum_ = make_nccl_sum(*processes_.communicator);
+      device_sum_->sum(flat_);  // its own memory is set up before anything is recorded
+      device_sum_->sum(loss_partial_);
+    } else {
+      const auto pinned = on_host().dtype(at::kFloat);
+      host_flat_ = at::zeros({layout_.size()}, pinned), host_sum_ = at::zeros({layout_.size()}, pinned);
+    }
   });
+  queue_->wait();
   if (!config_.graph) return;
+  const bool on_hosts = processes_.communicator && !processes_.nccl;
   recording_ = queue_->record([&] {
     find_places();
-    update();
+    if (on_hosts)
+      device_.collect(table_, flat_);
+    else
+      finish_step();
   });
+  if (on_hosts) second_recording_ = queue_->record([&] { update(); });
   check_places();
   host_table_ = device_.segment_table(places_);
   queue_->run([&] { table_.copy_(host_table_); });
   queue_->wait();
+}
+
+void DeviceTrainer::make_directions() {
+  if (config_.optimiser != "muon") return;
+  matrices_ = matrix_groups(layout_);
+  queue_->run([&] {
+    const auto options = at::TensorOptions().dtype(at::kFloat).device(ops_->device());
+    for (const MatrixGroup& g : matrices_) {
+      const auto count = static_cast<int64_t>(g.offsets.size());
+      directions_.push_back(at::zeros({count, g.rows, g.columns}, options));
+      auto* first = directions_.back().mutable_data_ptr<float>();
+      for (int64_t k = 0; k < count; ++k)
+        direction_of_[g.offsets[static_cast<size_t>(k)]] = {
+            first + k * g.rows * g.columns, static_cast<float>(muon_scale(config_.muon_rate, g.rows, g.columns))};
+    }
+  });
+}
+
+void DeviceTrainer::add_direction(GradientPlace& place) const {
+  if (const auto found = direction_of_.find(place.offset); found != direction_of_.end())
+    place.direction = found->second.first, place.scale = found->second.second;
+}
+
+void DeviceTrainer::orthogonalise_directions() {
+  const at::ScalarType type = precision_.type;
+  for (const at::Tensor& d : directions_) d.copy_(orthogonalised(d, type));
 }
 
 void DeviceTrainer::step_without_recording() {
@@ -110,8 +166,52 @@ void DeviceTrainer::step_without_recording() {
     find_places();
     check_places();
     table_.copy_(device_.segment_table(places_));
-    update();
+    if (!processes_.communicator || processes_.nccl) return finish_step();
+    device_.collect(table_, flat_);
   });
+  if (!processes_.communicator || processes_.nccl) return;
+  sum_on_hosts();
+  queue_->run([&] { update(); });
+}
+
+void DeviceTrainer::finish_step() {
+  if (processes_.communicator) {
+    device_.collect(table_, flat_);
+    device_sum_->sum(flat_);
+    device_sum_->sum(loss_partial_);
+  }
+  update();
+}
+
+// For processes that share a device, which NCCL refuses, and where there is no NCCL.
+void DeviceTrainer::sum_on_hosts() {
+  Communicator& c = *processes_.communicator;
+  at::Tensor loss;
+  queue_->run([&] {
+    host_flat_.copy_(flat_, true);
+    loss = loss_partial_.cpu();  // waits for both
+  });
+  queue_->wait();
+  const float* own[] = {host_flat_.const_data_ptr<float>()};
+  sum_in_order(c, c.size(), own, layout_.size(), host_sum_.mutable_data_ptr<float>());
+  const auto bytes = static_cast<size_t>(loss.nbytes());
+  at::Tensor all = at::empty({c.size(), loss.numel()}, at::kDouble);
+  c.all_gather(loss.const_data_ptr(), all.mutable_data_ptr(),
+               std::vector<size_t>(static_cast<size_t>(c.size()), bytes));
+  double* sum = loss.mutable_data_ptr<double>();
+  const double* part = all.const_data_ptr<double>();
+  for (int64_t i = 0; i < loss.numel(); ++i) {
+    sum[i] = 0;
+    for (int r = 0; r < c.size(); ++r) sum[i] += part[r * loss.numel() + i];
+  }
+  queue_->run([&] {
+    flat_.copy_(host_sum_, true);
+    loss_partial_.copy_(loss);
+  });
+}
+
+Share DeviceTrainer::own_rows(int64_t data_rows) const {
+  return processes_.communicator ? share_of(data_rows, *processes_.communicator) : Share{0, data_rows};
 }
 
 void DeviceTrainer::find_places() {
@@ -126,6 +226,7 @@ void DeviceTrainer::find_places() {
     kept_.push_back(p.value);
     places_.push_back({p.value.const_data_ptr(), p.parameter, p.value.numel(), p.value.scalar_type() == at::kBFloat16,
                        decays.at(p.parameter)});
+    add_direction(places_.back());
   }
   for (const UNetLayers::Column& c : layers_.columns)
     places_.push_back({totals.const_data_ptr<float>() + c.column, c.parameter, c.count, false, decays.at(c.parameter)});
@@ -141,31 +242,48 @@ void DeviceTrainer::check_places() const {
 }
 
 void DeviceTrainer::update() {
-  AdamConstants constants;
+  OptimiserConstants constants;
   constants.beta1 = static_cast<float>(config_.beta1), constants.beta2 = static_cast<float>(config_.beta2);
   constants.epsilon = static_cast<float>(config_.epsilon), constants.clip = static_cast<float>(config_.clip);
   constants.ema = static_cast<float>(config_.ema), constants.ema_warmup = config_.ema_warmup ? 1 : 0;
-  device_.update({table_, step_tensors_.header, loss_partial_, norm_partial_, state_, parameters_, first_, second_,
-                  ema_, bf16_parameters_},
-                 constants);
+  constants.muon_momentum = static_cast<float>(config_.muon_momentum);
+  const ImageDevice::UpdateTensors tensors{flat_table_.defined() ? flat_table_ : table_,
+                                           step_tensors_.header,
+                                           loss_partial_,
+                                           norm_partial_,
+                                           state_,
+                                           parameters_,
+                                           first_,
+                                           second_,
+                                           ema_,
+                                           bf16_parameters_,
+                                           !directions_.empty()};
+  device_.begin_update(tensors, constants);
+  orthogonalise_directions();
+  device_.end_update(tensors, constants);
 }
 
 void DeviceTrainer::fill(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr,
                          Slot& slot) {
   auto* bytes = static_cast<char*>(slot.bytes.mutable_data_ptr());
-  const auto count = static_cast<int64_t>(plan.rows.size()), dim = data_.size(1), each = loss_.outer * loss_.inner;
+  // Rows of this process among those of all.
+  const auto all = static_cast<int64_t>(plan.rows.size());
+  const int64_t dim = data_.size(1), each = loss_.outer * loss_.inner;
+  const Share own = own_rows(all / each);
+  const int64_t from = own.begin * each, count = own.count() * each;
   StepHeader header;
   header.noise_key = plan.noise.value(), header.lr = static_cast<float>(lr);
-  header.inverse_count = 1 / (static_cast<double>(count) * static_cast<double>(dim));
+  header.first_element = static_cast<uint64_t>(from * dim);
+  header.inverse_count = 1 / (static_cast<double>(all) * static_cast<double>(dim));
   std::memcpy(bytes, &header, sizeof header);
-  const double* area = plan.source.area.const_data_ptr<double>();
+  const double* area = plan.source.area.const_data_ptr<double>() + from;
   for (int64_t i = 0; i < batch_; ++i) {
     StepRow row;
     if (i < count) {
-      const PairCoefficients& r = plan.rows[i];
+      const PairCoefficients& r = plan.rows[from + i];
       const double scale = std::sqrt(2 * area[i]);
-      row.index = static_cast<int32_t>(traffic_.rows ? i : index[i / each]),
-      row.flip = flip.empty() ? 0 : flip[i / each];
+      row.index = static_cast<int32_t>(traffic_.rows ? i : index[(from + i) / each]),
+      row.flip = flip.empty() ? 0 : flip[(from + i) / each];
       row.time = static_cast<float>(r.time), row.data_in = static_cast<float>(r.data_in),
       row.noise_in = static_cast<float>(r.source_in * scale);
       if (std::isfinite(plan.bound)) row.noise_bound = static_cast<float>(plan.bound / scale);
@@ -177,19 +295,24 @@ void DeviceTrainer::fill(const PairPlan& plan, std::span<const int64_t> index, s
   if (feature_.defined()) {
     char* to = bytes + kHeaderBytes + batch_ * static_cast<int64_t>(sizeof(StepRow));
     std::memset(to, 0, static_cast<size_t>(feature_.nbytes()));
-    std::memcpy(to, plan.feature.const_data_ptr<float>(), plan.feature.nbytes());
+    const int64_t width = feature_.size(1);
+    std::memcpy(to, plan.feature.const_data_ptr<float>() + from * width,
+                static_cast<size_t>(count * width) * sizeof(float));
   }
-  if (traffic_.rows) std::memcpy(slot.rows.mutable_data_ptr(), plan.data.const_data_ptr(), plan.data.nbytes());
+  if (traffic_.rows)
+    std::memcpy(slot.rows.mutable_data_ptr(), plan.data.const_data_ptr<float>() + from * dim,
+                static_cast<size_t>(count * dim) * sizeof(float));
   if (!traffic_.noise) return;
   auto* z = slot.noise.mutable_data_ptr<float>();
-  const double* x0 = plan.source.source.const_data_ptr<double>();
+  const double* x0 = plan.source.source.const_data_ptr<double>() + from * dim;
   for (int64_t k = 0; k < count * dim; ++k) z[k] = static_cast<float>(x0[k] / std::sqrt(2 * area[k / dim]));
 }
 
 void DeviceTrainer::step(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip,
                          double lr) {
-  if (static_cast<int64_t>(plan.rows.size()) > batch_)
-    throw Error("[train] expected a batch of at most {} rows, got {}", batch_, plan.rows.size());
+  const int64_t each = loss_.outer * loss_.inner;
+  if (const int64_t own = own_rows(static_cast<int64_t>(plan.rows.size()) / each).count() * each; own > batch_)
+    throw Error("[train] expected a batch of at most {} rows, got {}", batch_, own);
   const auto k = static_cast<size_t>(steps_++) % kSlots;
   queue_->wait_for(k);
   Slot& slot = slots_[k];
@@ -200,10 +323,11 @@ void DeviceTrainer::step(const PairPlan& plan, std::span<const int64_t> index, s
     if (traffic_.rows) data_.copy_(slot.rows, true);
     queue_->mark(k);
   });
-  if (recording_ >= 0)
-    queue_->replay(recording_);
-  else
-    step_without_recording();
+  if (recording_ < 0) return step_without_recording();
+  queue_->replay(recording_);
+  if (second_recording_ < 0) return;
+  sum_on_hosts();
+  queue_->replay(second_recording_);
 }
 
 std::vector<double> DeviceTrainer::row_errors() {

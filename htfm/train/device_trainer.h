@@ -1,10 +1,14 @@
 // Training on a device: the whole step is recorded once and replayed; the host only says which rows meet which clocks.
 #pragma once
 
+#include <map>
+
+#include "htfm/comm/device_sum.h"
 #include "htfm/device/device.h"
 #include "htfm/method/flow_matching.h"
 #include "htfm/net/unet_pass.h"
 #include "htfm/train/optimiser.h"
+#include "htfm/train/training_processes.h"
 
 namespace htfm {
 
@@ -19,12 +23,14 @@ class DeviceTrainer {
  public:
   /// Uploads a state and the data (n x dim float32, channels x height x width each).
   DeviceTrainer(const Network& network, const OptimiserState& state, const StepState& counters, const at::Tensor& rows,
-                const TrainConfig& config, const LossSpec& loss, DeviceTraffic traffic);
+                const TrainConfig& config, const LossSpec& loss, DeviceTraffic traffic,
+                const TrainingProcesses& processes = {});
   ~DeviceTrainer();
 
-  /// Starts one step on these rows: flip[i] says whether row i is mirrored (empty: none). Returns before it is done.
+  /// Starts one step on these rows, those of all processes, of which it takes its own: flip[i] says whether row i is
+  /// mirrored (empty: none). Returns before it is done.
   void step(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr);
-  /// The mean squared error of each row of the last step, padding rows included; waits for it. Needs
+  /// The mean squared error of each row of this process in the last step, padding rows included; waits for it. Needs
   /// DeviceTraffic::errors.
   std::vector<double> row_errors();
   /// What the network with the averaged weights gives for these pairs, n x dim on the host.
@@ -48,8 +54,14 @@ class DeviceTrainer {
   UNetGradient gradient();
   void find_places();  // takes a gradient and says where its parts lie
   void check_places() const;
+  void make_directions();
+  void add_direction(GradientPlace& place) const;
+  void orthogonalise_directions();
   void update();
+  void finish_step();  // what follows the gradient: the sum over processes, where there are several, and the update
   void step_without_recording();
+  void sum_on_hosts();
+  Share own_rows(int64_t data_rows) const;
 
   const UNetLayers& layers_;
   const ParameterLayout& layout_;
@@ -66,9 +78,16 @@ class DeviceTrainer {
       norm_partial_, table_, host_table_;
   StepTensors step_tensors_;
   at::Tensor feature_;
+  std::vector<MatrixGroup> matrices_;                         // Muon's; none for AdamW
+  std::vector<at::Tensor> directions_;                        // of each group, count x rows x columns
+  std::map<int64_t, std::pair<float*, float>> direction_of_;  // of the parameter at this offset, and its scale
   std::vector<GradientPlace> places_;
   std::vector<at::Tensor> kept_;  // what the recording points at
-  int recording_ = -1;
+  TrainingProcesses processes_;
+  std::unique_ptr<DeviceSum> device_sum_;  // by NCCL
+  at::Tensor flat_, flat_table_;           // of several processes: all gradients in one array, and its table
+  at::Tensor host_flat_, host_sum_;        // pinned, where the hosts add up
+  int recording_ = -1, second_recording_ = -1;
   std::vector<Slot> slots_;
   int64_t steps_ = 0;
 };

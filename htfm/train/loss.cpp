@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "htfm/train/shared_gradient.h"
+
 namespace htfm {
 
 namespace {
@@ -144,19 +146,25 @@ double batch_loss(const LossSpec& spec, const at::Tensor& output, const at::Tens
 }
 
 double batch_gradient(const LossSpec& spec, const Network& network, const float* parameters, const TrainingPairs& pairs,
-                      float* gradient, std::span<double> errors) {
+                      float* gradient, std::span<double> errors, Communicator* processes) {
   if (spec.kind == LossKind::median) {
     std::vector<int64_t> rows =
         median_rows(spec, network.forward(parameters, {pairs.x, pairs.t, pairs.feature}), pairs.target);
     const TrainingPairs chosen{selected(pairs.x, rows), selected(pairs.t, rows),
                                pairs.feature.defined() ? selected(pairs.feature, rows) : at::Tensor(),
                                selected(pairs.target, rows)};
-    return batch_gradient({LossKind::squared}, network, parameters, chosen, gradient);
+    return batch_gradient({LossKind::squared}, network, parameters, chosen, gradient, {}, processes);
   }
   const std::unique_ptr<SampleLoss> loss = make_loss(spec.kind, pairs.target);
   const NetworkInput input{pairs.x, pairs.t, pairs.feature};
-  if (errors.empty()) return network.gradient(parameters, input, *loss, gradient);
-  return network.gradient(parameters, input, RowErrors(*loss, pairs.target, errors), gradient);
+  const auto run = [&](const SampleLoss& of_rows) {
+    return processes ? shared_gradient(*processes, network, parameters, input, of_rows, gradient)
+                     : network.gradient(parameters, input, of_rows, gradient);
+  };
+  if (errors.empty()) return run(*loss);
+  const double value = run(RowErrors(*loss, pairs.target, errors));
+  if (processes) share_row_values(*processes, network, errors);
+  return value;
 }
 
 }  // namespace htfm

@@ -1,8 +1,13 @@
 #include "htfm/train/optimiser.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "htfm/base/parallel.h"
+#include "htfm/base/single_thread_guard.h"
 #include "htfm/train/optimiser_kernels.h"
 
 namespace htfm {
@@ -20,6 +25,18 @@ Optimiser::Optimiser(const ParameterLayout& layout, const TrainConfig& config)
     : layout_(layout), config_(config), decay_(static_cast<size_t>(layout.size()), 0.0f) {
   for (const ParameterInfo& p : layout.list())
     if (p.decay) std::fill_n(decay_.begin() + p.offset, p.size, static_cast<float>(config.weight_decay));
+  if (config.optimiser == "muon") matrices_ = matrix_groups(layout);
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  for (const MatrixGroup& g : matrices_)
+    for (const int64_t at : g.offsets) taken.emplace_back(at, at + g.rows * g.columns);
+  std::sort(taken.begin(), taken.end());
+  taken.emplace_back(layout.size(), layout.size());
+  int64_t from = 0;
+  for (const auto& [begin, end] : taken) {
+    for (; from < begin; from = std::min(from + kGrain, begin))
+      adam_.emplace_back(from, std::min(from + kGrain, begin));
+    from = end;
+  }
 }
 
 double Optimiser::learning_rate(int64_t step) const {
@@ -39,6 +56,44 @@ double Optimiser::norm(const float* gradient) const {
   return std::sqrt(total);
 }
 
+// What the update of matrices needs of a step.
+struct Optimiser::Coefficients {
+  float lr, gradient_scale, ema;
+};
+
+void Optimiser::move_matrices(const Coefficients& c, const float* gradient, OptimiserState& state) const {
+  struct Matrix {
+    const MatrixGroup* group;
+    int64_t at;
+  };
+  std::vector<Matrix> list;
+  for (const MatrixGroup& g : matrices_)
+    for (const int64_t at : g.offsets) list.push_back({&g, at});
+  float* p = state.parameters.mutable_data_ptr<float>();
+  float* m = state.first_moment.mutable_data_ptr<float>();
+  float* ema = state.ema.mutable_data_ptr<float>();
+  const auto momentum = static_cast<float>(config_.muon_momentum);
+  parallel_for(static_cast<int64_t>(list.size()), [&](int64_t k) {
+    const SingleThreadGuard one;
+    const auto [group, at] = list[static_cast<size_t>(k)];
+    const int64_t size = group->rows * group->columns;
+    at::Tensor ahead = at::empty({1, group->rows, group->columns}, at::kFloat);
+    float* u = ahead.mutable_data_ptr<float>();
+    for (int64_t i = 0; i < size; ++i) {
+      const float g = gradient[at + i] * c.gradient_scale;
+      m[at + i] = momentum * m[at + i] + (1 - momentum) * g;
+      u[i] = momentum * m[at + i] + (1 - momentum) * g;
+    }
+    const at::Tensor direction = orthogonalised(ahead, at::kFloat).contiguous();
+    const float* d = direction.const_data_ptr<float>();
+    const auto scale = static_cast<float>(muon_scale(config_.muon_rate, group->rows, group->columns));
+    for (int64_t i = 0; i < size; ++i) {
+      p[at + i] -= c.lr * (decay_[static_cast<size_t>(at + i)] * p[at + i] + scale * d[i]);
+      ema[at + i] = c.ema * ema[at + i] + (1 - c.ema) * p[at + i];
+    }
+  });
+}
+
 void Optimiser::update(int64_t step, const float* gradient, double norm, OptimiserState& state) const {
   const auto count = static_cast<double>(++state.updates);
   const double lr = learning_rate(step);
@@ -54,9 +109,11 @@ void Optimiser::update(int64_t step, const float* gradient, double norm, Optimis
   float* m = state.first_moment.mutable_data_ptr<float>();
   float* v = state.second_moment.mutable_data_ptr<float>();
   float* ema = state.ema.mutable_data_ptr<float>();
-  parallel_ranges(layout_.size(), kGrain, [&](int64_t a, int64_t b) {
+  parallel_for(static_cast<int64_t>(adam_.size()), [&](int64_t k) {
+    const auto [a, b] = adam_[static_cast<size_t>(k)];
     kernels<OptimiserKernels>().adamw_ema(b - a, s, gradient + a, decay_.data() + a, p + a, m + a, v + a, ema + a);
   });
+  if (!matrices_.empty()) move_matrices({s.lr, s.gradient_scale, s.ema}, gradient, state);
 }
 
 }  // namespace htfm

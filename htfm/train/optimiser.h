@@ -1,4 +1,4 @@
-// AdamW with warm-up, StepLR, clipping and EMA over a network's flat parameters.
+// AdamW, or Muon for the matrices, with warm-up, StepLR, clipping and EMA over a network's flat parameters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -6,6 +6,7 @@
 #include "htfm/base/api.h"
 #include "htfm/model/config.h"
 #include "htfm/net/parameters.h"
+#include "htfm/train/muon.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -29,9 +30,14 @@ class Optimiser {
   void update(int64_t step, const float* gradient, double norm, OptimiserState& state) const;
 
  private:
+  struct Coefficients;
+  void move_matrices(const Coefficients& c, const float* gradient, OptimiserState& state) const;
+
   const ParameterLayout& layout_;
   TrainConfig config_;
   std::vector<float> decay_;
+  std::vector<MatrixGroup> matrices_;              // Muon's; none for AdamW
+  std::vector<std::pair<int64_t, int64_t>> adam_;  // ranges of all other parameters, in parts
 };
 
 }  // namespace htfm

@@ -3,12 +3,14 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/io/json_lines.h"
@@ -145,23 +147,43 @@ Started create(const RunConfig& config, const Dataset& data) {
   return {{std::move(model), std::move(state)}, std::move(set)};
 }
 
+// The newest checkpoint and the one before, empty where there is none: as rank 0 sees the folder.
+std::array<std::string, 2> newest_checkpoints(const RunFolder& folder, Communicator* processes) {
+  std::array<std::string, 2> out;
+  const auto all = folder.list();
+  for (size_t k = 0; k < std::min(out.size(), all.size()); ++k) out[k] = all[all.size() - 1 - k].path;
+  if (processes)
+    for (std::string& path : out) path = broadcast_text(*processes, path);
+  return out;
+}
+
+// The value of a key as text.
+std::string value_of(const RunConfig& config, const std::string& key) {
+  for (const auto& [name, value] : config_entries(config))
+    if (name == key) return value;
+  return "none";
+}
+
 // A new training, or the newest checkpoint after a check that it belongs to this configuration and data.
-Started create_or_resume(const RunConfig& config, const Dataset& data, const RunFolder& folder) {
-  const auto checkpoints = folder.list();
-  if (checkpoints.empty()) return create(config, data);
-  Training training = [&] {
+Started create_or_resume(const RunConfig& config, const Dataset& data, const RunFolder& folder,
+                         Communicator* processes) {
+  const auto [newest, before] = newest_checkpoints(folder, processes);
+  if (newest.empty()) return create(config, data);
+  Training training = [&, &newest = newest, &before = before] {
     try {
-      return load_checkpoint(checkpoints.back().path);
+      return load_checkpoint(newest);
     } catch (const InputError& e) {
-      if (checkpoints.size() == 1) throw;
-      throw InputError("{}; the one before is {}: to go on from there, remove the newer file", e.what(),
-                       checkpoints[checkpoints.size() - 2].path);
+      if (before.empty()) throw;
+      throw InputError("{}; the one before is {}: to go on from there, remove the newer file", e.what(), before);
     }
   }();
   Model& model = training.model;
   for (const std::string& key : config_differences(config, model.config()))
     if (!may_change_on_resume(key))
-      throw InputError("[{}] expected the value of the run in {} on --resume, got another", key, folder.path());
+      throw InputError(
+          "[{}] expected {} on --resume, as the run in {} has it, got {} (htfm train --resume -o {} takes all as it "
+          "is)",
+          key, value_of(model.config(), key), folder.path(), value_of(config, key), folder.path());
   if (model.data_hash() != data.hash)
     throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(),
                      data.origin);
@@ -179,23 +201,74 @@ int64_t total_steps(const RunConfig& config, int64_t rows) {
 
 namespace {
 
+// Processes that train together must do the same.
+void check_processes(Communicator& processes, const RunConfig& config, const Dataset& data,
+                     const TrainOptions& options) {
+  check_equal(processes, "instruction set (HTFM_ISA)", isa_name());
+  // By name: the keys in which a process differs from rank 0. The same data may lie elsewhere.
+  const RunConfig first = parse_saved_config(broadcast_text(processes, format_config(config)), "rank 0");
+  std::string keys;
+  for (const std::string& key : config_differences(config, first))
+    if (key != "data.path") keys += (keys.empty() ? "" : ", ") + key;
+  const std::vector<std::string> differ = gather_texts(processes, keys),
+                                 hosts = gather_texts(processes, processes.host());
+  for (size_t r = 0; r < differ.size(); ++r)
+    if (!differ[r].empty())
+      throw InputError("[{}] expected the same in every process, got another on rank {} ({}) than on rank 0 ({})",
+                       differ[r], r, hosts[r], hosts[0]);
+  check_equal(processes, "data", fmt::format("{} of hash {}", data.origin, data.hash));
+  check_equal(processes, "device", options.device.is_cpu() ? "cpu" : "cuda");
+}
+
+// While it lives, processes draw the clocks of a model's batches together.
+class SharedDraws {
+ public:
+  SharedDraws(Model& model, Communicator* processes) : model_(model) { model_.share_draws(processes); }
+  ~SharedDraws() { model_.share_draws(nullptr); }
+  SharedDraws(const SharedDraws&) = delete;
+  SharedDraws& operator=(const SharedDraws&) = delete;
+
+ private:
+  Model& model_;
+};
+
+// Whether the training was asked to stop: in any of the processes. Devices are some steps behind their host, which
+// therefore need not ask at every step.
+bool stop_asked(const TrainOptions& options, int64_t step) {
+  const bool own = options.stop && options.stop();
+  Communicator* processes = options.processes.communicator;
+  if (!processes) return own;
+  constexpr int64_t kDeviceSteps = 16;
+  if (!options.device.is_cpu() && step % kDeviceSteps != 0) return false;
+  const std::vector<double> all = gather_values(*processes, own ? 1 : 0);
+  return std::ranges::any_of(all, [](double v) { return v > 0; });
+}
+
 // The training itself. The folder, where there is one, is this process's.
 Training run(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
   const RunFolder folder(options.folder);
-  const bool on_disk = !options.folder.empty();
-  auto [training, set] = on_disk ? create_or_resume(config, data, folder) : create(config, data);
+  Communicator* processes = options.processes.communicator;
+  if (processes) check_processes(*processes, config, data, options);
+  const bool has_folder = !options.folder.empty(), on_disk = has_folder && options.processes.first();
+  auto [training, set] = has_folder ? create_or_resume(config, data, folder, processes) : create(config, data);
   Model& model = training.model;
   TrainingState& state = training.state;
+  if (processes)
+    check_equal(*processes, "model", fmt::format("weights {} at step {}", model.weights_hash(), model.step));
   std::optional<RunLog> log;
   if (on_disk) {
     JsonLines::keep(folder.log(), [&](const nlohmann::json& line) {
+      if (line.contains("step") && !line["step"].is_number_integer())
+        throw InputError(
+            "[jsonl] {}: expected whole numbers for 'step', got {} (remove the line, or the file, to go on)",
+            folder.log(), line["step"].dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       return line.value("step", int64_t{0}) <= model.step && (model.step > 0 || !line.contains("explanation"));
     });
     atomic_write(folder.config(), format_config(config));
     log.emplace(folder, model.step);
     if (model.step == 0 && !model.clock_explanation().empty()) log->explain(model);
   }
-  if (options.started) options.started(model);
+  if (options.started && options.processes.first()) options.started(model);
 
   const Key key = Key(static_cast<uint64_t>(config.seed)).child("train");
   const int64_t rows = data.rows.size(0), held_back = validation_rows(config, rows);
@@ -210,7 +283,10 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   Batches batches(key.child("order"), set.rows, std::move(places), config.train.batch);
   const int64_t steps = total_steps(config, rows), first_step = model.step;
   const Optimiser optimiser(model.network().layout(), config.train);  // for the learning rate
-  const std::unique_ptr<TrainingBackend> backend = make_backend(training, set, options.device);
+  const std::unique_ptr<TrainingBackend> backend = make_backend(training, set, options.device, options.processes);
+  // The host of a device has time enough to draw alone.
+  std::optional<SharedDraws> together(std::in_place, model, options.device.is_cpu() ? processes : nullptr);
+  const double waited_before = processes ? processes->waited() : 0;
   const auto started = Stopwatch::now();
 
   while (model.step < steps && !out_of_patience(model)) {
@@ -228,9 +304,9 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
         model.trained.best = model.trained.ema.clone(), model.best_loss = *validated, model.best_step = model.step;
       }
     }
-    const bool last = model.step == steps || out_of_patience(model),
+    const bool last = model.step == steps || out_of_patience(model), stopped = stop_asked(options, model.step) && !last,
                report = last || model.step % config.train.log_steps == 0,
-               save = on_disk && (last || model.step % config.train.checkpoint_steps == 0);
+               save = on_disk && (last || stopped || model.step % config.train.checkpoint_steps == 0);
     if (report || save || options.device.is_cpu()) {
       backend->sync_counters();
       if (state.bad_in_a_row >= config.train.max_bad_steps)
@@ -238,9 +314,14 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
                     model.step, state.bad_in_a_row,
                     on_disk && !folder.list().empty() ? folder.list().back().path : "none");
     }
+    if (last && model.skipped >= model.step)
+      throw InputError(
+          "[train] expected steps with a finite loss and gradient, got none in {}: are there values in the data that "
+          "are far larger than all others? (data.normalise says how they are taken)",
+          model.step);
     if (validated || report) {
       const double seconds = std::chrono::duration<double>(Stopwatch::now() - started).count();
-      const TrainProgress progress{
+      TrainProgress progress{
           model.step,
           steps,
           state.loss_count > 0 ? state.loss_sum / static_cast<double>(state.loss_count) : std::nan(""),
@@ -250,10 +331,13 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
           seconds,
           static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
           last,
-          validated};
+          validated,
+          {}};
       backend->reset_loss();
+      if (processes)
+        progress.waiting = gather_values(*processes, (processes->waited() - waited_before) / std::max(seconds, 1e-9));
       if (log) log->write(progress);
-      if (options.report) options.report(progress);
+      if (options.report && options.processes.first()) options.report(progress);
     }
     if (last || save) backend->sync_weights();
     if (save) {
@@ -261,7 +345,11 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
       save_checkpoint(folder.checkpoint(model.step), model, state);
       folder.prune(config.train.keep, config.train.keep_every);
     }
+    if (stopped)
+      throw Interrupted("stopped after step {} of {}{}", model.step, steps,
+                        on_disk ? ": the checkpoint is " + folder.checkpoint(model.step) : "");
   }
+  together.reset();  // the model moves
   return std::move(training);
 }
 
@@ -278,18 +366,23 @@ Model train(const RunConfig& config, const Dataset& data, const TrainOptions& op
 Training run_training(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
   if (options.folder.empty()) return run(config, data, options);
   const RunFolder folder(options.folder);
-  if (!options.resume && folder.exists())
-    throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", folder.path());
-  const std::vector<std::string> made = folder.missing();
-  folder.make();
-  const FolderLock lock(folder.path());
-  folder.clean();
+  std::vector<std::string> made;
+  std::optional<FolderLock> lock;
+  on_first(options.processes.communicator, [&] {
+    if (!options.resume && folder.exists())
+      throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", folder.path());
+    made = folder.missing();
+    folder.make();
+    lock.emplace(folder.path());
+    if (options.note && !lock->warning().empty()) options.note(lock->warning());
+    folder.clean();
+  });
   try {
     return run(config, data, options);
   } catch (const InputError&) {
     // Without a checkpoint there is nothing to go on from.
     std::error_code ignored;
-    if (folder.list().empty())
+    if (options.processes.first() && folder.list().empty())
       for (const std::string& path : made) std::filesystem::remove_all(path, ignored);
     throw;
   }

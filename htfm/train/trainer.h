@@ -6,7 +6,9 @@
 #include <string>
 
 #include "htfm/base/api.h"
+#include "htfm/base/error.h"
 #include "htfm/model/run_folder.h"
+#include "htfm/train/training_processes.h"
 #include "htfm/train/training_state.h"
 
 namespace htfm HTFM_PUBLIC {
@@ -21,6 +23,7 @@ struct TrainProgress {
   double seconds = 0, steps_per_second = 0;  ///< of this process
   bool last = false;
   std::optional<double> validation = {};  ///< loss on the rows set apart, where it was just taken
+  std::vector<double> waiting = {};       ///< of several processes: the share of its time that each has waited
 };
 
 struct TrainOptions {
@@ -29,6 +32,12 @@ struct TrainOptions {
   bool resume = false;           ///< go on from the newest checkpoint in the folder, or start where there is none
   std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
   std::function<void(const Model&)> started = {};         ///< called once before the first step
+  /// Asked after each step whether to end here: the checkpoint of this step is written, where there is a folder, and
+  /// Interrupted is thrown. To go on: resume.
+  std::function<bool()> stop = {};
+  TrainingProcesses processes = {};  ///< that train together; all of them call train() alike. Rank 0 alone writes and
+                                     ///< reports
+  std::function<void(const std::string&)> note = {};  ///< called with a sentence that the user should know
 };
 
 /// Steps of the whole training on a set of so many rows: epochs times batches, the last batch of an epoch possibly

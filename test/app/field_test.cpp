@@ -84,7 +84,28 @@ TEST_F(Fields, ArePreparedTrainedSampledAndScored) {
   EXPECT_EQ(json::parse(r.out).at("n_fake"), 120);
   r = place_.run("report run -n 30 -o r.html");
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_NE(slurp(place_ / "r.html").find("data:image/png"), std::string::npos);
+  const std::string page = slurp(place_ / "r.html");
+  for (const char* part : {"data:image/png", "<title>PrecipRate (mm/h) under the clock ", "Training", "Configuration"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  // The same samples for other programs.
+  r = place_.run("sample run -n 20 --nfe 4 --solver euler -o s.nc");
+  ASSERT_EQ(r.code, 0) << r.err;
+  r = place_.run("info s.nc --json --values");
+  ASSERT_EQ(r.code, 0) << r.err;
+  j = json::parse(r.out).at("fields").at(0);
+  EXPECT_EQ(j.at("variable"), "PrecipRate");
+  EXPECT_EQ(j.at("units"), "mm/h");
+  EXPECT_EQ(j.at("fields"), 20);
+  EXPECT_EQ(j.at("highest"), samples.narrow(0, 0, 20).max().item<double>());
+  r = place_.run("export rain.fields -o set.nc --part held-out");
+  ASSERT_EQ(r.code, 0) << r.err;
+  r = place_.run("info set.nc --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(json::parse(r.out).at("fields").at(0).at("fields"), 40);
+  r = place_.run("info rain.fields");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(r.out.find("PrecipRate"), std::string::npos);
+  expect_refusal("sample run -n 300 -o s.grib2", "write NetCDF");
   EXPECT_FALSE(std::filesystem::exists(place_ / "r.html.samples.npy"));
   expect_refusal("train c.toml --set data.holdout=0.1 -o other", "[data.holdout]");
   write_npy(place_ / "small.npy", samples.narrow(2, 0, 4));
@@ -107,7 +128,7 @@ TEST_F(Fields, OptionsMayStandInAFile) {
 TEST_F(Fields, AMissingLibraryIsSaidInOneLine) {
   test::write_netcdf(place_ / "a.bin");
   for (const std::string& arguments : {prepare_, std::string("prepare a.bin --variable rain -o rain.fields")}) {
-    expect_refusal(arguments, "expected the library that reads GRIB2 and NetCDF, got no libhtfm_fields.so in ",
+    expect_refusal(arguments, "expected the library that reads GRIB and NetCDF, got no libhtfm_fields.so in ",
                    "HTFM_MODULE_PATH=none");
     expect_refusal(arguments, "none, which HTFM_MODULE_PATH names", "HTFM_MODULE_PATH=none");
     place_.write("libhtfm_fields.so", "not a library");
@@ -125,8 +146,10 @@ TEST_F(Fields, WhatIsWrongIsSaidInOneLineAndNothingIsLeft) {
   place_.write("cut.bin", bytes.substr(0, bytes.size() / 2));
   const std::string mrms = " --recipe mrms --size 8 --tiles 8 -o bad.fields";
   expect_refusal("prepare cut.bin" + mrms, "cut.bin: message 1: truncated or damaged");
-  test::write_grib(place_ / "old.bin", {.grid = "regular_ll", .width = 8, .height = 8, .edition = 1});
-  expect_refusal("prepare old.bin" + mrms, "old.bin: message 1: expected GRIB edition 2, got edition 1");
+  std::string future = bytes;
+  future[7] = 3;
+  place_.write("new.bin", future);
+  expect_refusal("prepare new.bin" + mrms, "new.bin: message 1: expected GRIB edition 1 or 2, got edition 3");
   expect_refusal("prepare frame0.grib2 --recipe hrrr-vil -o bad.fields",
                  "frame0.grib2: expected 0/15/3, level type 10, step 0, got unknown (209/6/1)");
   expect_refusal("prepare frame0.grib2 --variable tp -o bad.fields",
@@ -142,6 +165,7 @@ TEST_F(Fields, WhatIsWrongIsSaidInOneLineAndNothingIsLeft) {
   expect_refusal("prepare frame0.grib2 --train 1999" + mrms,
                  "expected fields to train on (1999), got none: times run from 2019-06-10 00:00");
   expect_refusal("prepare frame0.grib2 -o bad.fields", "[variable]");
+  EXPECT_NE(place_.run("prepare frame0.grib2 -o bad.fields").out.find("range of the first"), std::string::npos);
   expect_refusal("prepare frame0.grib2 --code 1/2 -o bad.fields", "[code] expected discipline/category/number");
   expect_refusal("prepare frame0.grib2 --recipe none -o bad.fields",
                  "[recipe] expected one of hrrr-vil, mrms; got 'none'");

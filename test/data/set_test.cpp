@@ -236,6 +236,61 @@ TEST(Dataset, LogReturns) {
             std::string::npos);
 }
 
+TEST(Dataset, RowsAtHandAreReadAsAFileIs) {
+  const Csv csv("a,b,c\n1,2,5\n3,4,5\n4,9,7\n");
+  const at::Tensor rows = file_dataset({.path = csv.path()}).rows;
+  const Dataset whole = rows_dataset(rows, {"a", "b", "c"}, {.path = "rows"});
+  EXPECT_EQ(whole.rows.const_data_ptr(), rows.const_data_ptr());  // nothing is copied
+  EXPECT_EQ(whole.hash, file_dataset({.path = csv.path()}).hash);
+  const Dataset part = rows_dataset(rows, {"a", "b", "c"}, {.path = "rows", .columns = "c,a", .log_returns = true});
+  EXPECT_TRUE(part.rows.equal(file_dataset({.path = csv.path(), .columns = "c,a", .log_returns = true}).rows));
+  EXPECT_EQ(part.names, (std::vector<std::string>{"c", "a"}));
+
+  at::Tensor holes = rows.clone();
+  holes.mutable_data_ptr<double>()[4] = std::nan("");
+  const auto refused = [](const at::Tensor& x, const FileSpec& spec) -> std::string {
+    try {
+      (void)rows_dataset(x, {"a", "b", "c"}, spec);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refused(holes, {.path = "rows"}).find("rows: row 2, b: expected a finite number, got nan"),
+            std::string::npos);
+  EXPECT_EQ(rows_dataset(holes, {"a", "b", "c"}, {.path = "rows", .missing = "drop"}).rows.size(0), 2);
+  EXPECT_TRUE(std::isnan(holes.const_data_ptr<double>()[4]));  // the caller's rows stay as they are
+  EXPECT_NE(refused(rows.to(at::kLong), {.path = "rows"}), "");
+  EXPECT_NE(refused(rows.select(0, 0), {.path = "rows"}), "");
+}
+
+// Prices from the newest to the oldest: a rise stays a rise.
+TEST(Dataset, LogReturnsOfAFileThatRunsBackwardsInTime) {
+  const Csv backwards("Date,p\n2020-01-03,4\n2020-01-02,2\n2020-01-01,1\n");
+  const Dataset d = file_dataset({.path = backwards.path(), .drop = "Date", .log_returns = true});
+  ASSERT_EQ(d.rows.size(0), 2);
+  EXPECT_DOUBLE_EQ(d.rows.const_data_ptr<double>()[0], std::log(2));
+  EXPECT_DOUBLE_EQ(d.rows.const_data_ptr<double>()[1], std::log(2));
+  ASSERT_EQ(d.notes.size(), 1u);
+  EXPECT_NE(d.notes[0].find("by Date the file runs backwards in time"), std::string::npos) << d.notes[0];
+  const Csv mixed("Date,p\n2020-01-03,4\n2020-01-02,2\n2020-01-04,1\n");
+  EXPECT_NE(refusal({.path = mixed.path(), .drop = "Date", .log_returns = true}).find("sort the file"),
+            std::string::npos);
+}
+
+TEST(TableTransform, RefusesWhatFloat32DoesNotHold) {
+  at::Tensor rows = at::empty({50, 2}, at::kDouble);
+  for (int64_t i = 0; i < 100; ++i) rows.mutable_data_ptr<double>()[i] = std::sin(static_cast<double>(i * i));
+  rows.mutable_data_ptr<double>()[15] = 1e300;
+  for (const char* kind : {"none", "robust", "zscore", "table"})
+    EXPECT_THROW(TableTransform::fit(kind, rows, Key(1)).apply(rows, Key(1)), InputError) << kind;
+  rows.mutable_data_ptr<double>()[15] = 1e40;
+  for (const char* kind : {"none", "robust", "table"})
+    EXPECT_THROW(TableTransform::fit(kind, rows, Key(1)).apply(rows, Key(1)), InputError) << kind;
+  rows.mutable_data_ptr<double>()[15] = 1e30;
+  EXPECT_NO_THROW(TableTransform::fit("none", rows, Key(1)).apply(rows, Key(1)));
+}
+
 TEST(Dataset, SplitKeepsEveryRowOnce) {
   const Dataset all = synthetic_dataset(Key(1), {"rings", 1.5}, 1000);
   const auto [train, apart] = split_rows(all, 0.3, Key(5));

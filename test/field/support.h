@@ -4,6 +4,8 @@
 #include <eccodes.h>
 #include <netcdf.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -11,9 +13,11 @@
 
 namespace htfm::test {
 
-inline void must(int error) {
-  if (error) throw std::runtime_error(codes_get_error_message(error));
+inline void must(int error, const std::string& what = "") {
+  if (error) throw std::runtime_error(what + ": " + codes_get_error_message(error));
 }
+
+constexpr double kNowhere = 1e9;
 
 /// One GRIB message. The default is HRRR's: its Lambert grid, vertically integrated liquid of the whole column, an
 /// analysis.
@@ -25,6 +29,10 @@ struct GribSpec {
   long bits = 16, decimals = 2;
   bool bitmap = false;
   double missing = 9999;
+  double north = 50, west = 250;  // regular_ll: of the first point, half a degree apart where no last one is given
+  double south = kNowhere, east = kNowhere;             // of the last point
+  long member = -1;                                     // of an ensemble
+  std::vector<std::pair<const char*, long>> more = {};  // keys set before the values
   std::function<double(long row, long column)> value = [](long j, long i) {
     return static_cast<double>((j * 7 + i * 3) % 100) / 4;
   };
@@ -41,11 +49,11 @@ inline std::vector<double> grib_values(const GribSpec& s) {
 inline void write_grib(const std::string& path, const GribSpec& s, const char* mode = "ab") {
   codes_handle* h = codes_grib_handle_new_from_samples(nullptr, s.edition == 2 ? "GRIB2" : "GRIB1");
   if (!h) throw std::runtime_error("no sample");
-  const auto whole = [&](const char* key, long v) { must(codes_set_long(h, key, v)); };
-  const auto number = [&](const char* key, double v) { must(codes_set_double(h, key, v)); };
+  const auto whole = [&](const char* key, long v) { must(codes_set_long(h, key, v), key); };
+  const auto number = [&](const char* key, double v) { must(codes_set_double(h, key, v), key); };
   const auto word = [&](const char* key, const std::string& v) {
     size_t size = v.size();
-    must(codes_set_string(h, key, v.c_str(), &size));
+    must(codes_set_string(h, key, v.c_str(), &size), key);
   };
   word("gridType", s.grid);
   whole("Ni", s.width), whole("Nj", s.height);
@@ -62,18 +70,26 @@ inline void write_grib(const std::string& path, const GribSpec& s, const char* m
     number("DxInMetres", 3000), number("DyInMetres", 3000);
     whole("jScansPositively", 1);
   } else {
-    number("latitudeOfFirstGridPointInDegrees", 50), number("longitudeOfFirstGridPointInDegrees", 250);
-    number("latitudeOfLastGridPointInDegrees", 50 - 0.5 * static_cast<double>(s.height - 1));
-    number("longitudeOfLastGridPointInDegrees", 250 + 0.5 * static_cast<double>(s.width - 1));
-    number("iDirectionIncrementInDegrees", 0.5), number("jDirectionIncrementInDegrees", 0.5);
+    const double south = s.south == kNowhere ? s.north - 0.5 * static_cast<double>(s.height - 1) : s.south,
+                 east = s.east == kNowhere ? s.west + 0.5 * static_cast<double>(s.width - 1) : s.east;
+    const auto turned = [](double x) { return x > 360 ? x - 360 : x < 0 ? x + 360 : x; };
+    number("latitudeOfFirstGridPointInDegrees", s.north), number("longitudeOfFirstGridPointInDegrees", turned(s.west));
+    number("latitudeOfLastGridPointInDegrees", south), number("longitudeOfLastGridPointInDegrees", turned(east));
+    number("iDirectionIncrementInDegrees", std::abs(east - s.west) / static_cast<double>(std::max(1L, s.width - 1)));
+    number("jDirectionIncrementInDegrees", std::abs(s.north - south) / static_cast<double>(std::max(1L, s.height - 1)));
+    if (south > s.north) whole("jScansPositively", 1);
   }
   whole("dataDate", s.date), whole("dataTime", s.time);
+  if (s.member >= 0)
+    whole("productDefinitionTemplateNumber", 1), whole("perturbationNumber", s.member),
+        whole("numberOfForecastsInEnsemble", 5);
+  for (const auto& [key, value] : s.more) whole(key, value);
   if (s.bitmap) whole("bitmapPresent", 1), number("missingValue", s.missing);
   if (s.edition == 2) word("packingType", s.packing);
   whole("bitsPerValue", s.bits);
   if (s.packing == "grid_png" || s.packing == "grid_jpeg") whole("decimalScaleFactor", s.decimals);
   const std::vector<double> v = grib_values(s);
-  must(codes_set_double_array(h, "values", v.data(), v.size()));
+  must(codes_set_double_array(h, "values", v.data(), v.size()), "values");
   must(codes_write_message(h, path.c_str(), mode[0] == 'a' ? "a" : "w"));
   codes_handle_delete(h);
 }
@@ -131,6 +147,37 @@ inline void write_netcdf(const std::string& path, size_t times = 4, size_t rows 
       for (size_t i = 0; i < columns; ++i)
         v.push_back(k == 1 && j == 0 && i == 0 ? fill : static_cast<short>(2 * k + 2 * j + i));
   ok(nc_put_var_short(id, rain, v.data()));
+  ok(nc_close(id));
+}
+
+/// A NetCDF file with v(time 2, lat, lon) of doubles on a grid of rows and columns.
+inline void write_netcdf_grid(const std::string& path, const std::vector<double>& latitude,
+                              const std::vector<double>& longitude,
+                              const std::function<double(size_t, size_t, size_t)>& value) {
+  int id = 0, dims[3], lat = 0, lon = 0, time = 0, v = 0;
+  const auto ok = [](int error) {
+    if (error) throw std::runtime_error(nc_strerror(error));
+  };
+  ok(nc_create(path.c_str(), NC_CLOBBER, &id));
+  ok(nc_def_dim(id, "time", 2, &dims[0]));
+  ok(nc_def_dim(id, "lat", latitude.size(), &dims[1]));
+  ok(nc_def_dim(id, "lon", longitude.size(), &dims[2]));
+  ok(nc_def_var(id, "time", NC_DOUBLE, 1, &dims[0], &time));
+  ok(nc_def_var(id, "lat", NC_DOUBLE, 1, &dims[1], &lat));
+  ok(nc_def_var(id, "lon", NC_DOUBLE, 1, &dims[2], &lon));
+  ok(nc_def_var(id, "v", NC_DOUBLE, 3, dims, &v));
+  const auto text = [&](int variable, const std::string& units) {
+    ok(nc_put_att_text(id, variable, "units", units.size(), units.c_str()));
+  };
+  text(time, "hours since 2020-01-01"), text(lat, "degrees_north"), text(lon, "degrees_east");
+  ok(nc_enddef(id));
+  const double times[] = {0, 1};
+  std::vector<double> values;
+  for (size_t t = 0; t < 2; ++t)
+    for (size_t j = 0; j < latitude.size(); ++j)
+      for (size_t i = 0; i < longitude.size(); ++i) values.push_back(value(t, j, i));
+  ok(nc_put_var_double(id, time, times)), ok(nc_put_var_double(id, lat, latitude.data()));
+  ok(nc_put_var_double(id, lon, longitude.data())), ok(nc_put_var_double(id, v, values.data()));
   ok(nc_close(id));
 }
 

@@ -1,6 +1,9 @@
 // Fitting a table from C++: what `htfm fit` does, without the program.
 #include "htfm/fit/fit_table.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +11,7 @@
 #include <stdexcept>
 
 #include "htfm/base/error.h"
+#include "htfm/base/random.h"
 #include "htfm/io/csv.h"
 #include "htfm/stat/student_t.h"
 #include "test/temporary_folder.h"
@@ -20,11 +24,11 @@ Dataset student_table(int64_t rows = 300) {
   return {.rows = law.sample(Key(1), rows), .names = {"a", "b"}, .hash = "table", .origin = "draws"};
 }
 
-// A training of few steps, far from what the time would allow: its length is the same on every machine.
+// A training of few steps.
 TableFitOptions quick(const std::string& folder = "") {
   TableFitOptions o;
-  o.settings = {"train.epochs=2", "train.checkpoint_steps=5", "train.log_steps=4"};
-  o.minutes = 0.3, o.samples = 500, o.folder = folder;
+  o.settings = {"train.epochs=4", "train.checkpoint_steps=5", "train.log_steps=4"};
+  o.samples = 500, o.judged = 2000, o.folder = folder;
   return o;
 }
 
@@ -58,8 +62,12 @@ TEST(FitTable, ThePlanIsTheConfigurationOfTheRun) {
   TableFitOptions o = quick(folder / "run");
   o.settings.insert(o.settings.end(), {"clock.family=stable", "clock.alpha=1.7", "net.width=32"});
   const TableFit fit = fit_table(student_table(), o);
-  EXPECT_EQ(config_differences(fit.plan.model, load_config(RunFolder(o.folder).config())), std::vector<std::string>{});
-  EXPECT_EQ(config_differences(fit.plan.model, fit.model.config()), std::vector<std::string>{});
+  EXPECT_EQ(config_differences(fit.plan.model, load_config(RunFolder(o.folder + "/judged").config())),
+            std::vector<std::string>{});
+  EXPECT_EQ(config_differences(fit.model.config(), load_config(RunFolder(o.folder).config())),
+            std::vector<std::string>{});
+  for (const std::string& key : config_differences(fit.plan.model, fit.model.config()))
+    EXPECT_TRUE(key == "data.holdout" || key == "train.validation" || key == "train.epochs") << key;
   EXPECT_EQ(fit.plan.model.clock.family, "stable") << "settings go over what is planned";
   EXPECT_EQ(fit.plan.model.coupling.kind, "pool");
   EXPECT_EQ(fit.plan.gaussian.clock.family, "deterministic");
@@ -111,7 +119,7 @@ TEST(FitTable, ComparesWithSimplerModelsOnHeldOutRows) {
 TEST(FitTable, HeldOutRowsAreNotTrainedOn) {
   Dataset table = student_table();
   TableFitOptions o = quick();
-  o.compare = false;
+  o.compare = false, o.refit = false;
   const TableFit fit = fit_table(table, o);
   EXPECT_EQ(fit.plan.held_out.rows.size(0), 90);
   at::Tensor changed = table.rows.clone();
@@ -123,6 +131,76 @@ TEST(FitTable, HeldOutRowsAreNotTrainedOn) {
   EXPECT_EQ(other.model.weights_hash(), fit.model.weights_hash());
   EXPECT_TRUE(other.samples.equal(fit.samples));
   EXPECT_GT(other.models[0].score.error, fit.models[0].score.error + 1);
+}
+
+// The model that is given has seen every row, as often as the judged one until it was best.
+TEST(FitTable, EndsWithAModelOfAllRows) {
+  const test::TemporaryFolder folder;
+  const Dataset table = student_table();
+  TableFitOptions o = quick(folder / "run");
+  o.compare = false;
+  const TableFit fit = fit_table(table, o);
+  EXPECT_TRUE(fit.refitted);
+  EXPECT_EQ(fit.model.data_hash(), table.hash);
+  EXPECT_EQ(fit.model.config().data.holdout, 0);
+  EXPECT_EQ(fit.model.best_step, 0) << "no stopping";
+  const int64_t per_epoch = total_steps(fit.model.config(), 300) / fit.model.config().train.epochs;
+  EXPECT_NEAR(static_cast<double>(fit.model.step), static_cast<double>(fit.judged_step),
+              static_cast<double>(per_epoch));
+  EXPECT_EQ(Model::load(RunFolder(o.folder).newest().path).weights_hash(), fit.model.weights_hash());
+  o.folder = {}, o.refit = false;
+  const TableFit judged = fit_table(table, o);
+  EXPECT_EQ(judged.models[0].quantiles, fit.models[0].quantiles) << "what is judged has not seen the held-out rows";
+  EXPECT_NE(judged.model.weights_hash(), fit.model.weights_hash());
+}
+
+// Steps are what is planned, however slow the machine; only --minutes takes some away, and says so.
+TEST(FitTable, OnlyMinutesShortenATraining) {
+  const Dataset table = student_table();
+  TableFitOptions o = quick();
+  o.compare = false, o.refit = false;
+  o.settings = {"train.epochs=5", "train.validation=0"};
+  std::vector<std::string> notes;
+  o.note = [&](const std::string& sentence) { notes.push_back(sentence); };
+  EXPECT_EQ(fit_table(table, o).model.step,
+            total_steps(with_settings(RunConfig(), {"train.epochs=5", "train.batch=64"}), 210));
+  for (const std::string& n : notes) EXPECT_EQ(n.find("fit into the time"), std::string::npos) << n;
+  o.minutes = 1e-4, o.settings = {"train.epochs=500"};
+  EXPECT_LT(fit_table(table, o).model.step, 1000);
+  EXPECT_NE(notes.back().find("fit into the time"), std::string::npos) << notes.back();
+}
+
+// Two columns with unlike tails and zeros inside one of them: each keeps its own law, whatever the flow makes of it.
+TEST(FitTable, ScoresKeepMarginsAtomsAndSettings) {
+  constexpr int64_t n = 1500;
+  Dataset table{.rows = at::empty({n, 2}, at::kDouble), .names = {"a", "b"}, .hash = "unlike", .origin = "draws"};
+  double* x = table.rows.mutable_data_ptr<double>();
+  fill_normal(Key(5), 0, 2 * n, x);
+  for (int64_t i = 0; i < n; ++i) {
+    x[2 * i] = std::copysign(std::expm1(1.2 * std::abs(x[2 * i])), x[2 * i]);
+    if (Key(6).uniform(static_cast<uint64_t>(i)) < 0.2) x[2 * i + 1] = 0;  // exactly, in the middle of the column
+  }
+  const test::TemporaryFolder folder;
+  TableFitOptions o = quick(folder / "run");
+  o.compare = false, o.samples = 20000, o.judged = 20000;
+  const TableFit fit = fit_table(table, o);
+  EXPECT_EQ(fit.plan.model.data.normalise, "scores");
+  EXPECT_EQ(fit.plan.model.data.scores, "normal") << fit.plan.joint.sentence;
+  EXPECT_EQ(fit.plan.model.clock.family, "deterministic");
+  EXPECT_TRUE(fit.model.transform().calibrated());
+  const auto zeros = [](const at::Tensor& rows) {
+    return rows.select(1, 1).eq(0).to(at::kDouble).mean().item<double>();
+  };
+  // The share itself is the table's; what is drawn scatters by 0.003.
+  EXPECT_NEAR(zeros(fit.samples), zeros(table.rows), 0.012);
+  const auto level = [](const at::Tensor& rows, double q) { return rows.select(1, 0).quantile(q).item<double>(); };
+  for (const double q : {0.01, 0.1, 0.5, 0.9, 0.99})
+    EXPECT_NEAR(fit.samples.select(1, 0).lt(level(table.rows, q)).to(at::kDouble).mean().item<double>(), q, 0.012) << q;
+  const Model loaded = Model::load(RunFolder(o.folder).newest().path);
+  const at::Tensor drawn = at::zeros({3, 2}, at::kDouble).add(at::ones({3, 2}, at::kDouble));
+  EXPECT_TRUE(loaded.to_data(drawn).equal(fit.model.to_data(drawn))) << "margins are part of the checkpoint";
+  o.settings.push_back("data.normalise=table"), o.folder = {};
+  EXPECT_EQ(fit_table(table, o).plan.model.coupling.kind, "pool") << "one clock for all, where it is asked for";
 }
 
 TEST(FitTable, RefusesWhatCannotBeFitted) {

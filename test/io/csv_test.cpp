@@ -252,14 +252,72 @@ TEST(Table, IsReadByExtension) {
                   "expected a column (a number from 1 to 2)");
 }
 
-TEST(Table, LenientReadingTakesVectorsAndWholeNumbers) {
-  const ReadRules rules{.lenient = true};
-  EXPECT_EQ(read_table(golden("vector.npy"), {}, rules).values.size(1), 1);
-  EXPECT_EQ(read_table(golden("i8.npy"), {}, rules).values.scalar_type(), at::kDouble);
+TEST(Table, TakesVectorsAndNumbersOfAnyWidthAndOrder) {
+  EXPECT_EQ(read_table(golden("vector.npy")).values.size(1), 1);
+  EXPECT_EQ(read_table(golden("i8.npy")).values.scalar_type(), at::kDouble);
+  EXPECT_TRUE(read_table(golden("i8.npy"))
+                  .values.equal(read_npy(golden("i8.npy"), NpyNumbers::integer).to(at::kDouble).view({-1, 1})));
+  EXPECT_EQ(read_table(golden("half.npy")).values.scalar_type(), at::kFloat);
   // Its nan passes, its inf does not.
-  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy"), {}, rules); }),
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy"), {}, {.lenient = true}); }),
                   "row 3, column 0 (counted from 0): expected a finite number, got inf");
-  EXPECT_MENTIONS(input_error([&] { read_table(golden("fortran.npy"), {}, rules); }), "expected C order");
+  const TemporaryFolder folder;
+  // 2 x 3 by columns: 1 4 2 5 3 6, in whole numbers of two bytes.
+  std::string bytes = "\x93NUMPY";
+  bytes += std::string("\x01\x00\x76\x00", 4);
+  std::string header = "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3)}";
+  header.resize(0x75, ' ');
+  header += '\n';
+  bytes += header;
+  for (const char v : {'\1', '\4', '\2', '\5', '\3', '\6'}) bytes += std::string{v, '\0'};
+  test::spill(folder / "f.npy", bytes);
+  const at::Tensor expected = at::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, at::kDouble).view({2, 3});
+  EXPECT_TRUE(read_table(folder / "f.npy").values.equal(expected));
+  // A whole number that float64 does not hold.
+  write_npy(folder / "large.npy", at::tensor({int64_t{1}, (int64_t{1} << 53) + 1}, at::kLong).view({2, 1}));
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "large.npy"); }), "up to 2^53, got 9007199254740993");
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("big_endian.npy")); }), "little-endian");
+}
+
+// Read in parts of 4 MiB: rows, quoted cells and line ends lie across their borders.
+TEST(Csv, PartsOfAFileMakeTheWholeTable) {
+  const TemporaryFolder folder;
+  std::string text = "name,x,y\r\n";
+  std::vector<double> expected;
+  while (text.size() < (size_t{9} << 20)) {
+    const auto i = static_cast<double>(expected.size() / 2);
+    text += (expected.size() % 14 == 0 ? "\"a, \"\"b\"\"\nc\"," : "plain,") + std::to_string(i) + "," +
+            std::to_string(-i) + "\r\n";
+    expected.push_back(i), expected.push_back(-i);
+  }
+  text += " \r\n\r\n";
+  test::spill(folder / "t.csv", text);
+  const Table table = read_csv(folder / "t.csv", {.columns = {}, .drop = {"name"}});
+  ASSERT_EQ(table.values.numel(), static_cast<int64_t>(expected.size()));
+  EXPECT_EQ(std::vector<double>(table.values.const_data_ptr<double>(),
+                                table.values.const_data_ptr<double>() + expected.size()),
+            expected);
+  EXPECT_TRUE(table.values.equal(parse_csv(text, "t.csv", {.columns = {}, .drop = {"name"}}).values));
+}
+
+TEST(Csv, DaysTellTheOrderOfRows) {
+  const auto order = [](const std::string& days) {
+    std::string text = "day,x\n";
+    for (size_t at = 0; at < days.size();) {
+      const size_t end = std::min(days.find(' ', at), days.size());
+      text += days.substr(at, end - at) + ",1\n";
+      at = end + 1;
+    }
+    return parse_csv(text, "t.csv", {.columns = {}, .drop = {"day"}}, {.find_order = true}).order;
+  };
+  EXPECT_EQ(order("2020-01-31 2020-02-03 2020-02-03"), RowOrder::forwards);
+  EXPECT_EQ(order("2020-02-03 2020-01-31 2019-12-31"), RowOrder::backwards);
+  EXPECT_EQ(order("31.12.2019 1.1.2020 2.1.2020"), RowOrder::forwards);
+  EXPECT_EQ(order("01/13/2020 01/14/2020 02/01/2020"), RowOrder::forwards) << "months first";
+  EXPECT_EQ(order("02/01/2020 14/01/2020 13/02/2020"), RowOrder::forwards) << "days first";
+  EXPECT_EQ(order("2020-01-31T10:00 2020-01-31T09:30"), RowOrder::backwards);
+  EXPECT_EQ(order("2020-01-31 2020-02-03 2020-02-01"), RowOrder::mixed);
+  EXPECT_EQ(order("anna bert"), RowOrder::unknown);
 }
 
 // A stand-in for Python: the table comes as CSV with a header, whatever the names are.
@@ -307,7 +365,7 @@ TEST(Table, RefusesEverythingElse) {
                   "expected a file named .npy, .csv, .tsv or .parquet, got '.xlsx'");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "a.b/table"); }), "got a name without an extension");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.csv"); }), "No such file");
-  EXPECT_MENTIONS(input_error([&] { read_table(golden("vector.npy")); }), "expected a matrix n x d");
+  EXPECT_MENTIONS(input_error([&] { read_table(golden("cube.npy")); }), "expected a matrix n x d");
   EXPECT_MENTIONS(input_error([&] { read_table(golden("no_rows.npy")); }), "got shape (0, 3)");
   EXPECT_MENTIONS(input_error([&] { read_table(golden("nan.npy")); }),
                   "row 2, column 1 (counted from 0): expected a finite number");

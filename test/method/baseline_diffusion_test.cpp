@@ -135,12 +135,11 @@ TEST(ClockDiffusion, SamplersReturnGaussianData) {
         o.dynamics = dynamics;
         const auto method = diffusion(clock, o, 1.0);
         std::vector<double> error;
-        for (const int64_t nfe : {8, 32, 128, 512})
-          error.push_back(law_error(gaussian_samples(*method, sampler, nfe, 1.0)));
+        for (const int64_t nfe : {8, 32, 256}) error.push_back(law_error(gaussian_samples(*method, sampler, nfe, 1.0)));
         RecordProperty(fmt::format("{}_{}_{}", dynamics, clock.family, sampler),
                        fmt::format("{:.4f}", fmt::join(error, " ")));
-        EXPECT_LT(error[3], kFloor) << dynamics << " " << clock.family << " " << sampler;
-        for (size_t k = 1; k < 4; ++k)
+        EXPECT_LT(error[2], kFloor) << dynamics << " " << clock.family << " " << sampler;
+        for (size_t k = 1; k < 3; ++k)
           EXPECT_TRUE(error[k] < error[k - 1] || error[k] < kFloor) << clock.family << " " << sampler << " " << k;
       }
 }

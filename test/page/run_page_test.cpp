@@ -1,7 +1,10 @@
 // Pages about runs, fields and images.
 #include "htfm/page/run_page.h"
 
+#include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "htfm/base/error.h"
 #include "htfm/page/class_grid.h"
@@ -30,6 +33,30 @@ TEST(RunPage, ShowsEveryRunAndWhereItComesFrom) {
        {std::string("HTFM-α 1.7"), std::string("HTFM-G"), std::string("none at all"), reference.data.hash,
         runs[0].model.weights_hash(), runs[1].model.weights_hash(), std::string("HTFM-G: what differs")})
     EXPECT_NE(html.find(part), std::string::npos) << part;
+}
+
+TEST(RunPage, ShowsWhatLiesBeyondTheData) {
+  const RunConfig config = test::small_run();
+  const RunReference reference = make_run_reference(config, 300, false);
+  std::vector<ScoredRun> runs;
+  runs.push_back(score_run(train(config), sample_options(config), reference));
+  const std::vector<double> origin{0, 0};
+  FarQuantiles far = far_quantiles_of_law(config, origin, {10, 100, 20'000}, 100'000);
+  add_far_quantiles(far, runs[0], origin, 2'000);
+  EXPECT_TRUE(std::isnan(far.training[2])) << "too few points to know";
+  EXPECT_TRUE(std::isnan(far.models[0].quantile[2]));
+  // The law's own quantiles, of other draws.
+  const Dataset fresh = held_out(config, 200'000, 7);
+  for (const size_t k : {0, 1}) {
+    const double share = (fresh.rows.square().sum(1).sqrt() > far.law[k]).to(at::kDouble).mean().item<double>();
+    EXPECT_NEAR(share * far.one_in[k], 1, k == 0 ? 0.05 : 0.2);
+  }
+  const std::string html = run_page({"Title", "Lead"}, runs, reference, &far);
+  EXPECT_EQ(XmlChecker::problem(html), "");
+  EXPECT_NE(html.find("1 in 20,000"), std::string::npos);
+  RunConfig table = config;
+  table.data.path = "x.csv";
+  EXPECT_THROW(far_quantiles_of_law(table, origin, {10}, 100), InputError);
 }
 
 TEST(FieldPage, ShowsMapsScoresAndCurves) {

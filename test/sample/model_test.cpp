@@ -197,11 +197,11 @@ TEST(Train, KeepsCheckpointsByPolicy) {
   EXPECT_EQ(steps, (std::vector<int64_t>{8, 16, 20, 22, 24}));
 }
 
-// Points beyond the range of float32 make the loss of every batch infinite.
+// Points at the end of the range of float32 make the loss of every batch infinite.
 TEST(Train, StopsAfterTooManyBadStepsAndNamesTheCheckpoint) {
   const TemporaryFolder folder;
   at::Tensor rows = draw_synthetic(Key(1), {"rings", 1.5}, 2000);
-  for (int64_t i = 0; i < 800; ++i) rows.mutable_data_ptr<double>()[5 * i] = 1e39;
+  for (int64_t i = 0; i < 800; ++i) rows.mutable_data_ptr<double>()[5 * i] = 3e38;
   write_npy(folder / "x.npy", rows);
   const RunConfig config = small({"data.path=" + (folder / "x.npy"), "train.max_bad_steps=4"});
   try {

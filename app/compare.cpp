@@ -1,0 +1,109 @@
+// htfm compare: several runs on one data set, side by side.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/commands.h"
+#include "app/progress.h"
+#include "app/stop_signals.h"
+#include "htfm/base/error.h"
+#include "htfm/device/choose_device.h"
+#include "htfm/io/file.h"
+#include "htfm/model/run_folder.h"
+#include "htfm/page/run_page.h"
+
+namespace htfm::app {
+
+namespace {
+
+struct CompareOptions {
+  Common common;
+  std::vector<std::string> runs;
+  std::string output;
+  int64_t n = 0;
+};
+
+// Scores compare only where all were drawn against the same points.
+void check_same_data(const Model& first, const Model& other, const std::string& first_run, const std::string& run) {
+  if (other.field())
+    throw InputError("[compare] {}: expected a run of points or a table, got one of fields: htfm report makes its page",
+                     run);
+  for (const std::string& key : config_differences(first.config(), other.config()))
+    if (key.starts_with("data.") && key != "data.normalise" && key != "data.whiten" && key != "data.tail" &&
+        key != "data.tail_index")
+      throw InputError("[compare] expected runs on the same data; {} and {} differ in {}", first_run, run, key);
+  if (first.data_hash() != other.data_hash() && !first.config().data.path.empty())
+    throw InputError("[compare] expected runs on the same data; {} was trained on {}, {} on {}", first_run,
+                     first.data_origin(), run, other.data_origin());
+}
+
+void print_table(const std::vector<ScoredRun>& runs, const std::vector<std::string>& names) {
+  size_t width = 5;
+  for (const MetricValue& v : runs.front().scores.values) width = std::max(width, v.name.size());
+  std::vector<size_t> columns;
+  for (const std::string& name : names) columns.push_back(std::max<size_t>(10, name.size()));
+  fmt::print("{:<{}}", "score", width);
+  for (size_t k = 0; k < names.size(); ++k) fmt::print("  {:>{}}", names[k], columns[k]);
+  fmt::print("\n");
+  for (const MetricValue& v : runs.front().scores.values) {
+    fmt::print("{:<{}}", v.name, width);
+    for (size_t k = 0; k < runs.size(); ++k) fmt::print("  {:>{}.5g}", runs[k].scores[v.name], columns[k]);
+    fmt::print("\n");
+  }
+}
+
+void run_compare(CompareOptions& o) {
+  o.common.apply();
+  std::vector<Model> models;
+  for (const std::string& run : o.runs) {
+    models.push_back(Model::load(resolve_checkpoint(run)));
+    check_same_data(models.front(), models.back(), o.runs.front(), run);
+  }
+  const StopSignals signals;
+  const RunConfig config = models.front().config();
+  const RunReference reference = make_run_reference(config, o.n > 0 ? o.n : config.sample.n, true);
+  std::vector<ScoredRun> runs;
+  for (size_t k = 0; k < models.size(); ++k) {
+    SampleOptions options = sample_options(models[k].config());
+    options.n = o.n > 0 ? o.n : config.sample.n;
+    if (o.common.seed_given) options.seed = static_cast<uint64_t>(o.common.seed);
+    options.device = choose_device(o.common.device, models[k].config().net.kind);
+    options.report = sample_status(o.runs[k]);
+    runs.push_back(score_run(std::move(models[k]), options, reference, o.runs[k]));
+    runs.back().name = o.runs[k];
+  }
+  if (!o.output.empty()) {
+    const RunPageText text{fmt::format("{} runs on {}", runs.size(), runs.front().model.data_origin()),
+                           "The same data, the same number of samples, each run with the solver of its configuration.",
+                           page_origin(fmt::format("htfm compare {} -o {}", fmt::join(o.runs, " "), o.output))};
+    atomic_write(o.output, run_page(text, runs, reference));
+  }
+  if (!o.common.json) {
+    print_table(runs, o.runs);
+    if (!o.output.empty()) fmt::print("page: {}\n", o.output);
+    return;
+  }
+  Json j = Json::object();
+  for (const ScoredRun& r : runs) {
+    Json own{{"clock", r.model.clock().describe()}, {"step", r.model.step}, {"nfe", r.sampled.evaluations}};
+    add_values(own, r.scores.values, true);
+    j["runs"][r.name] = own;
+  }
+  if (!o.output.empty()) j["report"] = o.output;
+  print_figures(o.common, j);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  auto o = std::make_shared<CompareOptions>();
+  CLI::App* c = app.add_subcommand("compare", "Score several runs on one data set side by side");
+  c->footer("Example: htfm compare gaussian stable student -o compare.html");
+  c->add_option("runs", o->runs, "Folders of runs, or checkpoint files")->required();
+  c->add_option("-o,--output", o->output, "Page to write (.html)")->check(output_file({".html"}));
+  add_count(*c, "-n,--count", o->n, "Samples of each; the first run's own number where not given");
+  o->common.add(*c);
+  add_trust(*c);
+  c->callback([o] { run_compare(*o); });
+}
+
+}  // namespace htfm::app

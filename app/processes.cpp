@@ -1,0 +1,64 @@
+#include "app/processes.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "htfm/base/error.h"
+#include "htfm/version.h"
+
+namespace htfm::app {
+
+namespace {
+
+Communicator* running = nullptr;
+
+}  // namespace
+
+CommChoice start_processes(const std::string& asked) {
+  const CommChoice choice = start_communicator(asked);
+  running = choice.communicator;
+  if (running) check_equal(*running, "program", "htfm " HTFM_VERSION);
+  return choice;
+}
+
+Communicator* processes() { return running; }
+
+bool speaks() { return !running || running->rank() == 0; }
+
+void expect_one_process() {
+  if (const Launch launch = find_launch(); launch.size > 1)
+    throw InputError("[{}] expected one process for this command, got {}", launch.launcher, launch.size);
+}
+
+int default_threads() {
+  const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  cpu_set_t usable;
+  const int own = ::sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : all;
+  // A launcher that binds processes to cores has cut the machine already.
+  if (own < all) return std::max(1, own);
+  return std::max(1, all / (running ? running->local_size() : 1));
+}
+
+int end_with(int code, const std::string& reason) {
+  if (!running) {
+    fmt::print(stderr, "htfm: {}\n", reason);
+    return code;
+  }
+  // What fails in all of them is said once, by the first, which ends the others.
+  std::this_thread::sleep_for(std::chrono::seconds(1) * std::min(running->rank(), 5));
+  fmt::print(stderr, "htfm: rank {} of {} on {}: {}\n", running->rank(), running->size(), running->host(), reason);
+  std::fflush(stderr);
+  running->abort(code);
+  return code;
+}
+
+void end_processes() {
+  if (running) running->finish();
+}
+
+}  // namespace htfm::app

@@ -1,0 +1,182 @@
+// htfm sweep: a grid of settings, a run for each, several processes at a time.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "app/commands.h"
+#include "app/stop_signals.h"
+#include "htfm/base/error.h"
+#include "htfm/io/file.h"
+#include "htfm/model/config.h"
+#include "htfm/model/loss_record.h"
+#include "htfm/model/run_folder.h"
+
+namespace htfm::app {
+
+namespace {
+
+struct SweepOptions {
+  Common common;
+  std::string config, folder;
+  std::vector<std::string> settings;
+  int64_t jobs = 1;
+  bool resume = false;
+};
+
+// One point of the grid.
+struct SweepRun {
+  std::string name;                   // of its folder: clock.alpha=1.5,train.lr=0.001
+  std::vector<std::string> settings;  // key=value, of all keys
+};
+
+// key=a,b,c varies a key, key=a sets it. A value with commas of its own cannot vary.
+std::vector<SweepRun> grid_of(const std::vector<std::string>& settings) {
+  std::vector<SweepRun> runs(1);
+  for (const std::string& setting : settings) {
+    const size_t at = setting.find('=');
+    if (at == std::string::npos || at == 0)
+      throw InputError("[--set] expected key=value or key=a,b,c, got '{}'", setting);
+    const std::string key = setting.substr(0, at);
+    std::vector<std::string> values;
+    for (size_t from = at + 1;;) {
+      const size_t comma = std::min(setting.find(',', from), setting.size());
+      values.push_back(setting.substr(from, comma - from));
+      if (values.back().empty()) throw InputError("[--set] expected values with commas between, got '{}'", setting);
+      if (comma == setting.size()) break;
+      from = comma + 1;
+    }
+    std::vector<SweepRun> wider;
+    for (const SweepRun& run : runs)
+      for (const std::string& value : values) {
+        SweepRun next = run;
+        next.settings.push_back(key + "=" + value);
+        if (values.size() > 1) next.name += (next.name.empty() ? "" : ",") + key + "=" + value;
+        wider.push_back(std::move(next));
+      }
+    runs = std::move(wider);
+    if (runs.size() > 10000) throw InputError("[--set] expected at most 10000 runs, got more");
+  }
+  for (SweepRun& run : runs) {
+    if (run.name.empty()) run.name = "run";
+    std::replace(run.name.begin(), run.name.end(), '/', '_');
+  }
+  return runs;
+}
+
+// `htfm train` of one run; what it prints goes into its folder's train.txt.
+pid_t start(const SweepOptions& o, const SweepRun& run, const std::string& folder) {
+  make_folder(folder);
+  std::vector<std::string> words{"htfm", "train"};
+  if (!o.config.empty()) words.push_back(o.config);
+  for (const std::string& setting : run.settings) words.insert(words.end(), {"--set", setting});
+  words.insert(words.end(), {"-o", folder, "--resume", "--device", o.common.device});
+  const int threads =
+      std::max(1, static_cast<int>(std::thread::hardware_concurrency() / static_cast<unsigned>(o.jobs)));
+  words.insert(words.end(), {"--threads", std::to_string(o.common.threads > 0 ? o.common.threads : threads)});
+  if (o.common.seed_given) words.insert(words.end(), {"--seed", std::to_string(o.common.seed)});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, (folder + "/train.txt").c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int failed = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) throw Error("[sweep] cannot start a training: {}", std::strerror(failed));
+  return child;
+}
+
+std::string last_line(const std::string& path) {
+  std::string text = read_file(path);
+  text.erase(text.find_last_not_of("\n") + 1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+void run_sweep(SweepOptions& o) {
+  o.common.apply(true);
+  const std::vector<SweepRun> runs = grid_of(o.settings);
+  for (const SweepRun& run : runs)  // a wrong setting is told of before the first training
+    o.config.empty() ? parse_config("", "--set", run.settings) : load_config(o.config, run.settings);
+  if (!o.resume)
+    for (const SweepRun& run : runs)
+      if (RunFolder(o.folder + "/" + run.name).exists())
+        throw InputError("[sweep] {}/{}: expected no run there, or --resume, got one", o.folder, run.name);
+  const StopSignals signals;
+  StatusLine status;
+  std::map<pid_t, size_t> working;
+  std::vector<std::string> failed;
+  size_t next = 0, done = 0;
+  while (next < runs.size() || !working.empty()) {
+    while (next < runs.size() && static_cast<int64_t>(working.size()) < o.jobs && !StopSignals::came()) {
+      working[start(o, runs[next], o.folder + "/" + runs[next].name)] = next;
+      ++next;
+    }
+    if (StopSignals::came()) {
+      for (const auto& [child, run] : working) ::kill(child, SIGTERM);
+      for (const auto& [child, run] : working)
+        while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+        }
+      throw Interrupted("stopped after {} of {} runs; the same command with --resume goes on", done, runs.size());
+    }
+    int code = 0;
+    const pid_t child = ::waitpid(-1, &code, WNOHANG);
+    const auto found = working.find(child);
+    if (found == working.end()) {
+      status.show(fmt::format("{}/{} runs done, {} at work", done, runs.size(), working.size()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      continue;
+    }
+    if (!WIFEXITED(code) || WEXITSTATUS(code) != 0) failed.push_back(runs[found->second].name);
+    working.erase(found);
+    ++done;
+  }
+  status.show(fmt::format("{}/{} runs done", done, runs.size()), true);
+  Json figures = Json::object();
+  for (const SweepRun& run : runs) {
+    const LossRecord losses = read_losses(o.folder + "/" + run.name);
+    Json own{{"steps", losses.step.empty() ? 0 : static_cast<int64_t>(losses.step.back())}};
+    if (!losses.loss.empty()) own["loss"] = losses.loss.back();
+    if (!losses.validation.empty())
+      own["validation"] = *std::min_element(losses.validation.begin(), losses.validation.end());
+    if (std::find(failed.begin(), failed.end(), run.name) != failed.end())
+      own["failed"] = last_line(o.folder + "/" + run.name + "/train.txt");
+    figures[run.name] = own;
+  }
+  print_figures(o.common, figures);
+  if (!failed.empty())
+    throw Error("[sweep] {} of {} runs failed: {}", failed.size(), runs.size(), fmt::join(failed, " "));
+  say(fmt::format("htfm compare {}/* -o compare.html puts their scores side by side.", o.folder));
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app) {
+  auto o = std::make_shared<SweepOptions>();
+  CLI::App* c = app.add_subcommand("sweep", "Train a grid of settings, each run in a process of its own");
+  c->footer("Example: htfm sweep config/2d.toml --set clock.family=stable --set clock.alpha=1.3,1.5,1.7 -o sweep");
+  c->add_option("config", o->config, "Configuration (TOML); the defaults where none");
+  c->add_option("--set", o->settings, "key=value, or key=a,b,c for a run with each; may be repeated")
+      ->allow_extra_args(false)
+      ->required();
+  c->add_option("-o,--output", o->folder, "Folder for the runs, one folder each")->required()->check(output_folder());
+  c->add_option("--jobs", o->jobs, "Runs at a time")->check(between(1, 256))->capture_default_str();
+  c->add_flag("--resume", o->resume, "Go on with a sweep that was stopped");
+  o->common.add(*c);
+  c->callback([o] { run_sweep(*o); });
+}
+
+}  // namespace htfm::app

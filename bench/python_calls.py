@@ -1,0 +1,205 @@
+"""Speed of the Python package: what a call costs over the C++ one, and the same work in PyTorch, POT and pysiglib.
+
+    PYTHONPATH=build/python $(script/venv python)/bin/python bench/python_calls.py [--threads 1 2] [--cuda]
+
+Prints one JSON line for each case with the median seconds of ours and of the peer, and their ratio; "skipped" where a
+package is missing. Run it on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+
+def seconds(call, rounds=7, round_seconds=0.3):
+    """The median over rounds of the mean of a call."""
+    call()
+    means = []
+    for _ in range(rounds):
+        calls, start = 0, time.perf_counter()
+        while (spent := time.perf_counter() - start) < round_seconds:
+            call()
+            calls += 1
+        means.append(spent / calls)
+    return statistics.median(means)
+
+
+def line(name, ours, peer=None, **more):
+    out = {"bench": "python", "case": name, "seconds": ours, **more}
+    if peer is not None:
+        out |= {"peer_seconds": peer, "times_as_fast": peer / ours}
+    print(json.dumps(out), flush=True)
+
+
+def call_overhead(htfm, torch):
+    """The package's function against the bound C++ one on arrays so small that the work is nothing."""
+    x = torch.zeros(1, 2, 2, dtype=torch.float64)
+    array = x.numpy()
+    bare = seconds(lambda: htfm._core.signature(x, 1, "linear", False, None, False))
+    line("call of signature, over the bound function", seconds(lambda: htfm.signature(array, 1)) - bare, bound_seconds=bare,
+         bar_seconds=20e-6)
+    points = torch.zeros(1, 1, dtype=torch.float64)
+    bare = seconds(lambda: htfm._core.assign(points, points, 2.0))
+    line("call of assignment, over the bound function", seconds(lambda: htfm.couplings.assignment(points, points)) - bare,
+         bound_seconds=bare, bar_seconds=20e-6)
+    matcher = htfm.FlowMatcher(torch.randn(64, 2))
+    batch = torch.randn(1, 2)
+    bare = seconds(lambda: matcher._matcher.sample(batch, []))
+    line("call of FlowMatcher.sample, over the bound function", seconds(lambda: matcher.sample(batch)) - bare, bound_seconds=bare,
+         bar_seconds=20e-6)
+
+
+class TorchPool:
+    """What FlowMatcher does, in PyTorch's own operations: a stable clock of 200 steps is a positive stable end (its area is
+    drawn as an end of the same law), a pool of sources ranked by radius, the data's level by its rank, order 1 of the
+    feature with running statistics, preconditioning with one data scale."""
+
+    def __init__(self, torch, x, alpha=1.7, pool=1 << 18):
+        self.torch, self.rho, self.pool = torch, alpha / 2, pool
+        self.sorted = torch.linalg.norm(x - x.median(0).values, dim=1).sort().values
+        self.centre = x.median(0).values
+        self.data_scale = float(self.sorted[len(x) // 2]) / 1.1774
+        self.mean, self.square, self.count, self.left = 0.0, 0.0, 0, 0
+
+    def positive_stable(self, n):
+        torch, rho = self.torch, self.rho
+        u = torch.rand(n, dtype=torch.float64) * torch.pi
+        e = -torch.log(torch.rand(n, dtype=torch.float64))
+        a = torch.sin(rho * u) / torch.sin(u) ** (1 / rho)
+        return a * (torch.sin((1 - rho) * u) / e) ** ((1 - rho) / rho)
+
+    def refill(self, dim):
+        torch = self.torch
+        end = self.positive_stable(self.pool)
+        area = end * (1 / (1 + self.rho)) ** (1 / self.rho)
+        radius = (2 * area).sqrt() * torch.randn(self.pool, dim, dtype=torch.float64).norm(dim=1)
+        self.radius, order = radius.sort()
+        self.area, self.end, self.left = area[order], end[order], self.pool
+
+    def sample(self, x1):
+        torch = self.torch
+        n, dim = x1.shape
+        if self.left < n:
+            self.refill(dim)
+        self.left -= n
+        size = torch.linalg.norm(x1 - self.centre, dim=1)
+        rank = torch.searchsorted(self.sorted, size)
+        level = ((rank + torch.rand(n)) / (len(self.sorted) + 1)).clamp_(0, 1 - 1e-7)
+        place = (level * self.pool).long()
+        area, radius = self.area[place], self.radius[place]
+        z = torch.randn(n, dim, dtype=torch.float64)
+        x0 = z * (radius / z.norm(dim=1)).unsqueeze(1)
+        raw = torch.log1p(self.end[place])
+        self.count += n
+        self.mean += float((raw - self.mean).sum()) / self.count
+        self.square += float(((raw - self.mean) ** 2).sum())
+        feature = ((raw - self.mean) / (self.square / self.count) ** 0.5).float().unsqueeze(1)
+        t = torch.rand(n, dtype=torch.float64)
+        s0, sd = (2 * area).sqrt(), self.data_scale
+        variance = (t * sd) ** 2 + ((1 - t) * s0) ** 2
+        skip = (t * sd**2 - (1 - t) * s0**2) / variance
+        c_in, c_out = variance.rsqrt(), sd * s0 * variance.rsqrt()
+        x_t = t.unsqueeze(1) * x1 + (1 - t).unsqueeze(1) * x0
+        u_t = ((x1 - x0) - skip.unsqueeze(1) * x_t) / c_out.unsqueeze(1)
+        return t.float(), (c_in.unsqueeze(1) * x_t).float(), u_t.float(), feature
+
+
+def matcher_case(htfm, torch, threads):
+    x = torch.from_numpy(htfm.data.synthetic("mixture2d", 32000, seed=1)).float()
+    ours = htfm.FlowMatcher(x, htfm.clocks.stable(1.7), "pool", settings={"feature.order": 1})
+    peer = TorchPool(torch, x)
+    batch = x[:1024].contiguous()
+    line("FlowMatcher.sample, batch 1024, 2D, stable 1.7, pool", seconds(lambda: ours.sample(batch)), seconds(lambda: peer.sample(batch)),
+         threads=threads, bar="at least 5 times as fast")
+
+
+def assignment_case(htfm, torch):
+    import numpy as np
+
+    try:
+        import ot
+    except ImportError as missing:
+        line("assignment, 1024 points, 2D", None, skipped=f"{missing.name} is not installed")
+        return
+    rng = np.random.default_rng(0)
+    x0, x1 = rng.normal(size=(1024, 2)), rng.standard_t(2, size=(1024, 2))
+    weight = np.full(1024, 1 / 1024)
+
+    def peer():
+        return ot.emd(weight, weight, ot.dist(x1, x0), numItermax=10**7, numThreads=1).argmax(1)
+
+    cost = ot.dist(x1, x0)
+    a, b = htfm.couplings.assignment(x0, x1), peer()
+    rows = np.arange(1024)
+    assert abs(cost[rows, a].sum() - cost[rows, b].sum()) < 1e-6 * cost[rows, b].sum()
+    line("assignment, 1024 points, 2D", seconds(lambda: htfm.couplings.assignment(x0, x1)), seconds(peer, 5), bar="at least 5 times as fast")
+
+
+def signature_case(htfm, torch, threads):
+    import numpy as np
+
+    try:
+        import pysiglib
+    except ImportError as missing:
+        line("signature", None, skipped=f"{missing.name} is not installed")
+        return
+    jumps = np.random.default_rng(0).pareto(1.0, size=(1024, 200)) / 200
+    paths = np.zeros((1024, 201, 2), dtype=np.float32)
+    paths[:, :, 0] = np.linspace(0, 1, 201)
+    paths[:, 1:, 1] = np.cumsum(jumps, axis=1)
+    for depth in (3, 5):
+        ours, theirs = htfm.signature(paths, depth), pysiglib.sig(paths, depth, n_jobs=threads)
+        theirs = np.asarray(theirs)[:, -ours.shape[1] :]
+        assert np.allclose(ours, theirs, rtol=1e-2, atol=1e-3)
+        line(f"signature of 1024 clocks of 200 steps, depth {depth}", seconds(lambda: htfm.signature(paths, depth)),
+             seconds(lambda: pysiglib.sig(paths, depth, n_jobs=threads)), threads=threads, bar="at least 4 times as fast")
+
+
+def cuda_case(htfm, torch):
+    if not torch.cuda.is_available():
+        line("FlowMatcher.sample of 100 CIFAR images on CUDA", None, skipped="no CUDA device")
+        return
+    x = torch.rand(1000, 3, 32, 32, device="cuda") * 2 - 1
+    for coupling in ("independent", "pool"):
+        matcher = htfm.FlowMatcher(x, htfm.clocks.stable(1.7), coupling)
+        batch = x[:100].contiguous()
+
+        def call():
+            matcher.sample(batch)
+            torch.cuda.synchronize()
+
+        line(f"FlowMatcher.sample of 100 CIFAR images on CUDA, {coupling}", seconds(call), bar_seconds=1e-3)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--cuda", action="store_true", help="also the case of a CUDA device")
+    args = parser.parse_args()
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, str(max(args.threads)))
+    import torch
+
+    import htfm
+
+    for threads in args.threads:
+        torch.set_num_threads(threads)
+        htfm.set_thread_count(threads)
+        matcher_case(htfm, torch, threads)
+        signature_case(htfm, torch, threads)
+    torch.set_num_threads(1)
+    htfm.set_thread_count(1)
+    assignment_case(htfm, torch)
+    call_overhead(htfm, torch)
+    if args.cuda:
+        cuda_case(htfm, torch)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+# Several processes: htfm_mpi (MPI) and htfm_nccl (NCCL, and c10d's store for torchrun), shared libraries beside the program that are loaded when
+# they are asked for. Each is left out where what it needs is not installed.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+message(STATUS "MPI: ${MPI_CXX_FOUND}")
+
+# What a module uses of the core has no state, and is compiled into it again.
+function(htfm_comm_library name)
+  add_library(${name} SHARED ${ARGN} ${CMAKE_SOURCE_DIR}/htfm/comm/communicator.cpp)
+  target_link_libraries(${name} PRIVATE htfm_options -Wl,--no-undefined -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/module.map)
+  target_include_directories(${name} SYSTEM PRIVATE $<TARGET_PROPERTY:torch::cpu,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:torch::cpu,INTERFACE_COMPILE_DEFINITIONS>)
+  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/module.map)
+endfunction()
+
+if(MPI_CXX_FOUND)
+  htfm_comm_library(htfm_mpi ${CMAKE_SOURCE_DIR}/htfm/comm/mpi_module.cpp)
+  target_link_libraries(htfm_mpi PRIVATE MPI::MPI_CXX)
+  set_target_properties(htfm_mpi PROPERTIES BUILD_RPATH "")
+endif()
+
+# NCCL comes with torch's wheel.
+set(HTFM_WITH_NCCL OFF)
+get_filename_component(torch_site ${HTFM_TORCH_DIR} DIRECTORY)
+find_path(NCCL_INCLUDE nccl.h HINTS ${torch_site}/nvidia/nccl/include NO_DEFAULT_PATH)
+find_file(NCCL_LIBRARY libnccl.so.2 HINTS ${torch_site}/nvidia/nccl/lib NO_DEFAULT_PATH)
+mark_as_advanced(NCCL_INCLUDE NCCL_LIBRARY)
+if(HTFM_WITH_CUDA AND NCCL_INCLUDE AND NCCL_LIBRARY)
+  set(HTFM_WITH_NCCL ON)
+  htfm_comm_library(htfm_nccl ${CMAKE_SOURCE_DIR}/htfm/comm/nccl_module.cpp ${CMAKE_SOURCE_DIR}/htfm/comm/store_module.cpp)
+  target_include_directories(htfm_nccl SYSTEM PRIVATE ${NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(htfm_nccl PRIVATE ${NCCL_LIBRARY} CUDA::cudart ${HTFM_TORCH_DIR}/lib/libtorch_cuda.so ${HTFM_TORCH_DIR}/lib/libc10_cuda.so
+                                          torch::cpu)
+  set_target_properties(htfm_nccl PROPERTIES BUILD_RPATH "${HTFM_TORCH_DIR}/lib;${torch_site}/nvidia/nccl/lib")
+endif()
+message(STATUS "NCCL: ${HTFM_WITH_NCCL}")

@@ -1,0 +1,77 @@
+#include "htfm/comm/processes.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "htfm/base/error.h"
+#include "htfm/base/module_library.h"
+
+namespace htfm {
+
+namespace {
+
+int number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  int value = 0;
+  if (!text) return 0;
+  const std::string_view view(text);
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
+  return error == std::errc{} && end == view.data() + view.size() ? value : 0;
+}
+
+Communicator* load(const std::string& asked, const char* library_name, const char* entry, const char* install) {
+  static std::string loaded_entry;
+  static Communicator* loaded = nullptr;
+  if (loaded && loaded_entry == entry) return loaded;
+  // Parts of MPI and of NCCL load further parts of themselves.
+  const ModuleLibrary library(library_name, ModuleLibrary::Symbols::kShared);
+  if (!library.loaded())
+    throw InputError("[--comm] expected none: {} is not there ({}); {}", asked, library.reason(), install);
+  const ModuleLibrary::Object found = library.object(entry);
+  if (!found.address) throw InputError("[--comm] expected none: {} does not start ({})", asked, found.reason);
+  loaded_entry = entry;
+  return loaded = static_cast<Communicator*>(const_cast<void*>(found.address));
+}
+
+Communicator* load_mpi() {
+  return load("mpi", "htfm_mpi", "htfm_mpi_communicator",
+              "install MPI (Debian: libopenmpi-dev openmpi-bin) and build again");
+}
+Communicator* load_store() {
+  return load("nccl", "htfm_nccl", "htfm_store_communicator", "build where nvcc is and torch's wheel brings NCCL");
+}
+
+}  // namespace
+
+Launch find_launch() {
+  // Sizes that the launchers themselves set; a variable of a batch job alone (SLURM_NTASKS) says nothing of this
+  // process.
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"})
+    if (const int size = number_in(variable); size > 0) return {"mpirun", size};
+  if (std::getenv("TORCHELASTIC_RUN_ID") || (std::getenv("MASTER_ADDR") && std::getenv("RANK")))
+    if (const int size = number_in("WORLD_SIZE"); size > 0) return {"torchrun", size};
+  if (const int size = number_in("SLURM_STEP_NUM_TASKS"); size > 0 && std::getenv("SLURM_PROCID"))
+    return {"srun", size};
+  return {};
+}
+
+CommChoice start_communicator(const std::string& asked) {
+  const Launch launch = find_launch();
+  if (asked == "none") return {};
+  if (asked == "auto" && launch.size < 2) return {};
+  if (asked == "auto" && launch.launcher == "torchrun") return start_communicator("nccl");
+  if (asked == "auto") return start_communicator("mpi");
+  if (asked != "mpi" && asked != "nccl") throw InputError("[--comm] expected auto, none, mpi or nccl; got '{}'", asked);
+  CommChoice out;
+  out.nccl = asked == "nccl";
+  out.communicator = out.nccl && launch.launcher == "torchrun" ? load_store() : load_mpi();
+  if (launch.size > 1 && out.communicator->size() != launch.size)
+    throw InputError("[--comm] expected {} processes, which {} has started, got {} that {} knows of{}", launch.size,
+                     launch.launcher, out.communicator->size(), out.communicator->engine(),
+                     launch.launcher == "srun" ? "; srun --mpi=list names what srun can do, as --mpi=pmix" : "");
+  return out;
+}
+
+}  // namespace htfm

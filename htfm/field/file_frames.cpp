@@ -1,0 +1,93 @@
+#include "htfm/field/file_frames.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "htfm/base/error.h"
+#include "htfm/field/windows.h"
+
+namespace htfm {
+namespace {
+
+std::vector<float> read_windows(const FieldMessage& m, const PrepareSpec& spec, const std::vector<Window>& windows) {
+  const Window all = hull(windows);
+  const int64_t size = windows.front().size();
+  std::vector<float> out(windows.size() * static_cast<size_t>(size));
+  m.visit_window(all, [&](int64_t j, const double* row) {
+    for (size_t k = 0; k < windows.size(); ++k) {
+      const Window& w = windows[k];
+      const int64_t at = all.row + j - w.row;
+      if (at < 0 || at >= w.height) continue;
+      float* to = out.data() + static_cast<int64_t>(k) * size + at * w.width;
+      const double* from = row + (w.column - all.column);
+      for (int64_t i = 0; i < w.width; ++i)
+        to[i] = spec.mask_below && from[i] < *spec.mask_below ? std::numeric_limits<float>::quiet_NaN()
+                                                              : static_cast<float>(from[i]);
+    }
+  });
+  return out;
+}
+
+struct FirstIsEnough {};  // ends a visit
+
+}  // namespace
+
+FrameLayout look_at_first(const std::string& file, const PrepareSpec& spec) {
+  FrameLayout out{.file = file};
+  for (size_t c = 0; c < spec.channels.size(); ++c) {
+    try {
+      visit_fields(file, spec.channels[c], [&](const FieldMessage& m) {
+        out.names.push_back(c < spec.names.size() ? spec.names[c]
+                            : m.name == "unknown" ? spec.channels[c].text()
+                                                  : m.name);
+        out.units.push_back(c < spec.units.size()                    ? spec.units[c]
+                            : m.units == "unknown" || m.units == "~" ? ""
+                                                                     : m.units);
+        out.texts.push_back(m.text);
+        if (c > 0) throw FirstIsEnough{};
+        out.grid = m.grid, out.calendar = m.calendar;
+        out.windows = choose_windows(spec, *m.grid, file);
+        out.asked = static_cast<int64_t>(out.windows.size());
+        if (spec.tiles > 0) {  // those inside the coverage of the first frame
+          const std::vector<float> values = read_windows(m, spec, out.windows);
+          const int64_t size = out.windows.front().size();
+          std::vector<Window> inside;
+          for (size_t k = 0; k < out.windows.size(); ++k) {
+            const float* own = values.data() + static_cast<int64_t>(k) * size;
+            if (std::none_of(own, own + size, [](float v) { return std::isnan(v); })) inside.push_back(out.windows[k]);
+          }
+          if (inside.empty())
+            throw InputError("[prepare] {}: expected windows of {} x {} inside the coverage, got none of {}", file,
+                             spec.height, spec.width, out.windows.size());
+          out.windows = std::move(inside);
+        }
+        throw FirstIsEnough{};
+      });
+    } catch (const FirstIsEnough&) {
+    }
+  }
+  return out;
+}
+
+FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const FrameLayout& layout) {
+  FileFrames out;
+  for (size_t c = 0; c < spec.channels.size(); ++c)
+    visit_fields(file, spec.channels[c], [&](const FieldMessage& m) {
+      if (m.grid->key != layout.grid->key)
+        throw InputError("[prepare] {}: expected the grid of {} ({}), got {}{}", file, layout.file, layout.grid->text(),
+                         m.grid->text() == layout.grid->text() ? "another " : "", m.grid->text());
+      if (m.calendar != layout.calendar)
+        throw InputError("[prepare] {}: expected the calendar of {} ({}), got {}", file, layout.file,
+                         calendar_name(layout.calendar), calendar_name(m.calendar));
+      Frame& frame = out[{m.time, m.member.value_or(-1)}];
+      frame.channels.resize(spec.channels.size());
+      if (!frame.channels[c].empty())
+        throw InputError("[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step)",
+                         file, spec.channels[c].text(), moment_text(m.time, m.calendar), m.text);
+      frame.channels[c] = read_windows(m, spec, layout.windows);
+    });
+  return out;
+}
+
+}  // namespace htfm

@@ -1,0 +1,35 @@
+// The windows of all frames of one file, before anything is kept of them. Files can be read in several threads.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "htfm/field/prepare.h"
+
+namespace htfm {
+
+/// What the first field decides for all files.
+struct FrameLayout {
+  std::shared_ptr<const Grid> grid = {};
+  Calendar calendar = Calendar::gregorian;
+  std::vector<Window> windows = {};
+  std::string file = {};                                        ///< the first one
+  int64_t asked = 0;                                            ///< windows before those outside the coverage went
+  std::vector<std::string> names = {}, units = {}, texts = {};  ///< of the channels
+};
+
+/// A time, or a member of an ensemble at a time: the windows of each channel one after another, NaN where missing;
+/// empty: the channel is not there.
+struct Frame {
+  std::vector<std::vector<float>> channels = {};
+};
+using FileFrames = std::map<std::pair<int64_t, int64_t>, Frame>;  ///< by time and member (-1: none)
+
+/// Looks at the first field of each channel of a file. InputError as visit_fields, and where no window fits.
+FrameLayout look_at_first(const std::string& file, const PrepareSpec& spec);
+/// Reads a file. InputError where a field has another grid or calendar, or two are the same.
+FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const FrameLayout& layout);
+
+}  // namespace htfm

@@ -1,0 +1,91 @@
+#include "htfm/field/frame_store.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "htfm/base/error.h"
+
+namespace htfm {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+}  // namespace
+
+FrameStore::FrameStore(const std::string& output) : scratch_(fs::path(output).parent_path().string()) {}
+
+FrameStore::FrameStore(const std::string& output, const json& settings) : folder_(output + ".partial") {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) throw Error("{}: cannot make the folder: {}", folder_, error.message());
+  const std::string log = folder_ + "/log.jsonl", data = folder_ + "/data";
+  log_.emplace(log);
+  const std::vector<json> before = JsonLines::read(log);
+  uint64_t bytes = 0;
+  if (before.empty()) {
+    log_->append({{"settings", settings}});
+  } else {
+    if (before.front().value("settings", json()) != settings)
+      throw InputError(
+          "[resume] {}: expected what was read with the same options, got others: remove this folder to begin anew",
+          folder_);
+    for (size_t k = 1; k < before.size(); ++k) {
+      for (const json& f : before[k].at("kept")) fields_.push_back({f.at(0), f.at(1), f.at(2)});
+      done_.insert(before[k].at("key").get<std::string>());
+      bytes = before[k].at("bytes_so_far");
+      lines_.push_back(before[k]);
+    }
+  }
+  Descriptor file(::open(data.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0666), data);
+  if (!file.is_open()) throw Error("{}: {}", data, system_reason(errno));
+  if (fs::file_size(data) < bytes)
+    throw InputError("[resume] {}: expected {} bytes, got {}: remove the folder to begin anew", data, bytes,
+                     fs::file_size(data));
+  file.truncate(bytes);
+  data_.emplace(std::move(file), bytes);
+}
+
+std::string FrameStore::file_key(const std::string& file) {
+  std::error_code none;
+  const auto changed = fs::last_write_time(file, none).time_since_epoch().count();
+  const auto size = fs::file_size(file, none);
+  return fmt::format("{} {} {}", file, none ? 0 : size, static_cast<int64_t>(changed));
+}
+
+void FrameStore::append(const StoredField& field, const float* values, size_t count) {
+  if (scratch_)
+    scratch_->append(values, count * sizeof(float));
+  else
+    data_->append({reinterpret_cast<const char*>(values), count * sizeof(float)});
+  fields_.push_back(field), fresh_.push_back(field);
+}
+
+void FrameStore::finish_file(const std::string& file, json line) {
+  if (log_) {
+    json kept = json::array();
+    for (const StoredField& f : fresh_) kept.push_back({f.time, f.window, f.member});
+    line["kept"] = std::move(kept), line["key"] = file_key(file);
+    line["bytes_so_far"] = fs::file_size(folder_ + "/data");
+    data_->sync();
+    log_->append(line);
+    line.erase("kept");
+  }
+  fresh_.clear();
+  done_.insert(file_key(file));
+  lines_.push_back(std::move(line));
+}
+
+std::shared_ptr<const MappedFile> FrameStore::map() const {
+  return scratch_ ? scratch_->map() : std::make_shared<const MappedFile>(folder_ + "/data");
+}
+
+void FrameStore::remove() {
+  if (folder_.empty()) return;
+  std::error_code none;
+  fs::remove_all(folder_, none);
+}
+
+}  // namespace htfm

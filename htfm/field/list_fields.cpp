@@ -1,0 +1,71 @@
+#include "htfm/field/list_fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "htfm/base/nan.h"
+
+namespace htfm {
+namespace {
+
+std::string grid_text(const Grid& grid) {
+  std::string out = grid.text();
+  if (!grid.has_places()) return out + ", places not known";
+  const Place first = grid.at(0, 0), last = grid.at(grid.height - 1, grid.width - 1);
+  out += fmt::format(", latitude {:.6g} to {:.6g}, longitude {:.6g} to {:.6g}", first.latitude, last.latitude,
+                     first.longitude, last.longitude);
+  return grid.period() > 0 ? out + ", around the globe" : out;
+}
+
+void look_at_values(const FieldMessage& m, ListedFields& list) {
+  m.visit_rows(m.grid->whole(), [&](int64_t, const double* row) {
+    for (int64_t i = 0; i < m.grid->width; ++i) {
+      if (std::isnan(row[i])) {
+        ++list.missing;
+        continue;
+      }
+      list.lowest = std::isnan(list.lowest) ? row[i] : std::min(list.lowest, row[i]);
+      list.highest = std::isnan(list.highest) ? row[i] : std::max(list.highest, row[i]);
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<ListedFields> list_fields(const std::string& path, int64_t values) {
+  std::vector<ListedFields> out;
+  std::string grid_key, grid;
+  visit_fields(path, {.everything = true}, [&](const FieldMessage& m) {
+    if (m.grid && (grid_key != m.grid->key || grid.empty())) grid_key = m.grid->key, grid = grid_text(*m.grid);
+    const std::string own = m.grid ? grid : "";
+    auto found = std::find_if(out.rbegin(), out.rend(), [&](const ListedFields& l) {
+      return l.name == m.name && l.level == m.level && l.step == m.step && l.grid == own && l.calendar == m.calendar &&
+             l.text.substr(0, l.text.find(", member")) == m.text.substr(0, m.text.find(", member"));
+    });
+    if (found == out.rend()) {
+      out.push_back({.name = m.name,
+                     .title = m.title,
+                     .units = m.units,
+                     .level = m.level,
+                     .step = m.step,
+                     .text = m.text,
+                     .grid = own,
+                     .problem = m.problem,
+                     .first_time = m.time,
+                     .last_time = m.time,
+                     .calendar = m.calendar,
+                     .lowest = kNan,
+                     .highest = kNan});
+      found = out.rbegin();
+    }
+    ListedFields& list = *found;
+    ++list.count;
+    list.first_time = std::min(list.first_time, m.time), list.last_time = std::max(list.last_time, m.time);
+    if (m.member) list.members.insert(*m.member);
+    if (m.problem.empty() && (values < 0 || list.count <= values)) look_at_values(m, list);
+  });
+  return out;
+}
+
+}  // namespace htfm

@@ -1,0 +1,52 @@
+#include "htfm/field/windows.h"
+
+#include <algorithm>
+
+#include "htfm/base/error.h"
+
+namespace htfm {
+
+std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, const std::string& file) {
+  const int ways = spec.offset.has_value() + spec.centre.has_value() + spec.box.has_value() + (spec.tiles > 0);
+  if (ways > 1) throw InputError("[window] expected one of offset, centre, box and tiles, got {}", ways);
+  if ((spec.height > 0) != (spec.width > 0))
+    throw InputError("[size] expected rows and columns, got {} x {}", spec.height, spec.width);
+  if (spec.box && spec.height > 0) throw InputError("[size] expected none with box, which has its own");
+  if ((spec.offset || spec.centre || spec.tiles > 0) && spec.height < 1)
+    throw InputError("[size] expected the size of a window");
+  if (spec.height > 0 && ways == 0 && (spec.height != grid.height || spec.width != grid.width))
+    throw InputError(
+        "[size] expected where the window of {} x {} lies in {}, got nothing: --centre LATITUDE,LONGITUDE, --offset "
+        "ROW,COLUMN, or --tiles {} for many side by side",
+        spec.height, spec.width, grid.text(), std::max(spec.height, spec.width));
+  std::vector<Window> out;
+  if (spec.tiles > 0) {
+    for (int64_t j = 0; j + spec.height <= grid.height; j += spec.tiles)
+      for (int64_t i = 0; i + spec.width <= grid.width; i += spec.tiles) out.push_back({j, i, spec.height, spec.width});
+    if (out.empty()) grid.check({0, 0, spec.height, spec.width}, file);
+  } else if (spec.box) {
+    out.push_back(grid.between(spec.box->first, spec.box->second, file));
+  } else if (spec.centre) {
+    out.push_back(grid.around(*spec.centre, spec.height, spec.width, file));
+  } else if (spec.height > 0) {
+    const auto [row, column] = spec.offset.value_or(std::pair<int64_t, int64_t>{0, 0});
+    out.push_back({row, column, spec.height, spec.width});
+  } else {
+    out.push_back(grid.whole());
+  }
+  grid.check(out.back(), file);
+  return out;
+}
+
+Window hull(const std::vector<Window>& windows) {
+  Window out = windows.front();
+  for (const Window& w : windows) {
+    const int64_t bottom = std::max(out.row + out.height, w.row + w.height),
+                  right = std::max(out.column + out.width, w.column + w.width);
+    out.row = std::min(out.row, w.row), out.column = std::min(out.column, w.column);
+    out.height = bottom - out.row, out.width = right - out.column;
+  }
+  return out;
+}
+
+}  // namespace htfm

@@ -1,0 +1,16 @@
+// The windows of a grid that a set is made of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "htfm/field/prepare.h"
+
+namespace htfm {
+
+/// The windows that a specification asks for on a grid. InputError, which names `file`, where one leaves the grid.
+std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, const std::string& file);
+/// The smallest window that holds them all.
+Window hull(const std::vector<Window>& windows);
+
+}  // namespace htfm

@@ -1,0 +1,140 @@
+#include "htfm/model/flow_matcher.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "htfm/base/error.h"
+
+namespace htfm {
+
+namespace {
+
+void check_floats(const at::Tensor& x, const char* what) {
+  if (!x.defined() || x.dim() < 2 || x.numel() < 1 || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kDouble))
+    throw InputError(
+        "[FlowMatcher] expected {} of float32 or float64, rows x the shape of a row; got {}", what,
+        x.defined() ? fmt::format("{} dimensions of {}", x.dim(), c10::toString(x.scalar_type())) : "none");
+}
+
+// The rows as the core takes them: n x dim float32 on the host.
+at::Tensor host_rows(const at::Tensor& x) {
+  return x.detach().reshape({x.size(0), -1}).to(at::kCPU, at::kFloat).contiguous();
+}
+
+// x = a x_1 + b x_0 and target = c x_1 + d x_0, row by row.
+template <class T>
+void mix_rows(const PairPlan& plan, const T* x1, const double* x0, int64_t dim, FlowMatcher::Pairs& out) {
+  T *t = out.t.mutable_data_ptr<T>(), *x = out.x.mutable_data_ptr<T>(), *target = out.target.mutable_data_ptr<T>();
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    const PairCoefficients& r = plan.rows[i];
+    t[i] = static_cast<T>(r.time);
+    const auto first = static_cast<int64_t>(i) * dim;
+    for (int64_t k = first; k < first + dim; ++k) {
+      x[k] = static_cast<T>(r.data_in * x1[k] + r.source_in * x0[k]);
+      target[k] = static_cast<T>(r.data_target * x1[k] + r.source_target * x0[k]);
+    }
+  }
+}
+
+FlowMatcher::Pairs mix_on_host(const PairPlan& plan, const at::Tensor& x1, int64_t dim) {
+  FlowMatcher::Pairs out{at::empty({x1.size(0)}, x1.options()), at::empty_like(x1), at::empty_like(x1), {}};
+  const at::Tensor points = plan.points();
+  if (x1.scalar_type() == at::kFloat)
+    mix_rows<float>(plan, x1.const_data_ptr<float>(), points.const_data_ptr<double>(), dim, out);
+  else
+    mix_rows<double>(plan, x1.const_data_ptr<double>(), points.const_data_ptr<double>(), dim, out);
+  if (plan.feature.defined()) out.feature = plan.feature.to(x1.scalar_type());
+  return out;
+}
+
+// The host sends five numbers a row and the feature; noise that the coupling did not look at is drawn on the device.
+FlowMatcher::Pairs mix_on_device(const PairPlan& plan, const at::Tensor& x1, int64_t dim) {
+  const at::Device device = x1.device();
+  const auto n = static_cast<int64_t>(plan.rows.size());
+  static_assert(sizeof(PairCoefficients) == 5 * sizeof(double));
+  const at::Tensor coefficients =
+      at::from_blob(const_cast<PairCoefficients*>(plan.rows.data()), {n, 5}, at::kDouble).to(device);
+  const auto column = [&](int64_t k) { return coefficients.narrow(1, k, 1); };
+  const bool drawn_there = !plan.source.source.defined() && !std::isfinite(plan.bound);
+  const at::Tensor x0 = drawn_there ? sample_source(plan.noise, plan.source.area.to(device), dim)
+                                    : plan.points().to(device),
+                   data = x1.reshape({n, dim});
+  const auto mixed = [&](int64_t k) {
+    return (data * column(k) + x0 * column(k + 1)).to(x1.scalar_type()).reshape(x1.sizes());
+  };
+  FlowMatcher::Pairs out{column(0).reshape({n}).to(x1.scalar_type()), mixed(1), mixed(3), {}};
+  if (plan.feature.defined()) out.feature = plan.feature.to(device, x1.scalar_type());
+  return out;
+}
+
+}  // namespace
+
+FlowMatcher::FlowMatcher(const RunConfig& config, const at::Tensor& rows)
+    : config_(config), type_(rows.defined() ? rows.scalar_type() : at::kFloat) {
+  check_floats(rows, "training rows");
+  if (config.method != "htfm") throw InputError("[method] expected htfm for a FlowMatcher, got {}", config.method);
+  if (config.path.learn) throw InputError("[path.learn] expected false for a FlowMatcher, got true");
+  shape_.assign(rows.sizes().begin() + 1, rows.sizes().end());
+  dim_ = std::accumulate(shape_.begin(), shape_.end(), int64_t{1}, std::multiplies<>());
+  const Key key(static_cast<uint64_t>(config.seed));
+  const TrainingData set{host_rows(rows), {}, key.child("coupling")};
+  if (const float* x = set.rows.const_data_ptr<float>();
+      !std::all_of(x, x + set.rows.numel(), [](float v) { return std::isfinite(v); }))
+    throw InputError("[FlowMatcher] expected finite training rows, got a value that is not finite");
+  clock_ = choose_clock(config.clock, set.rows);
+  method_ =
+      config.make_method(clock_.spec, DataScale(config.data_scale > 0 ? config.data_scale : robust_scale(set.rows)));
+  method_->fit_to_data(set);
+  if (config.scale == "clock") method_->fit_data_scale(set);
+  standardiser_ = RunningStandardiser(method_->feature().size());
+}
+
+FlowMatcher::Pairs FlowMatcher::sample(const at::Tensor& x1, const std::vector<int64_t>& index) {
+  check_floats(x1, "data");
+  if (!std::equal(shape_.begin(), shape_.end(), x1.sizes().begin() + 1, x1.sizes().end()))
+    throw InputError("[FlowMatcher] expected rows of the shape [{}] that it was made for, got [{}]",
+                     fmt::join(shape_, ", "),
+                     fmt::join(std::vector<int64_t>(x1.sizes().begin() + 1, x1.sizes().end()), ", "));
+  const int64_t n = x1.size(0);
+  if (!index.empty() && static_cast<int64_t>(index.size()) != n)
+    throw InputError("[FlowMatcher] expected a place for each of {} rows, got {}", n, index.size());
+  if (index.empty() && config_.coupling.size.kind == "file")
+    throw InputError("[FlowMatcher] expected the rows' places in the training set, since coupling.size = file");
+  const at::Tensor own = x1.detach().contiguous();
+  const Key key = Key(static_cast<uint64_t>(config_.seed)).child("train").child(static_cast<uint64_t>(step_));
+  // Where neither coupling nor tail look at the data, they stay on their device.
+  const bool looked_at = config_.coupling.kind != "independent" || config_.data.tail == "pareto";
+  const DataBatch batch{looked_at || own.device().is_cpu() ? host_rows(own) : own.reshape({n, dim_}), index, position_};
+  const PairPlan plan = method_->plan_pairs(key, batch, standardiser_);
+  ++step_, position_ += n;
+  const at::Tensor data = plan.data_changed ? plan.data.to(own.device(), own.scalar_type()).reshape(own.sizes()) : own;
+  return own.device().is_cpu() ? mix_on_host(plan, data, dim_) : mix_on_device(plan, data, dim_);
+}
+
+std::map<std::string, at::Tensor> FlowMatcher::state() const {
+  const RunningStandardiser::State s = standardiser_.state();
+  return {{"step", at::scalar_tensor(step_, at::kLong)},
+          {"position", at::scalar_tensor(position_, at::kLong)},
+          {"feature.count", s.count},
+          {"feature.mean", s.mean},
+          {"feature.m2", s.m2}};
+}
+
+void FlowMatcher::load_state(const std::map<std::string, at::Tensor>& state) {
+  for (const char* name : {"step", "position", "feature.count", "feature.mean", "feature.m2"})
+    if (!state.contains(name)) throw InputError("[FlowMatcher] expected a state with '{}', got none", name);
+  if (state.at("feature.mean").numel() != feature_size())
+    throw InputError("[FlowMatcher] expected a state of {} coordinates of the feature, got {}", feature_size(),
+                     state.at("feature.mean").numel());
+  standardiser_.load({state.at("feature.count"), state.at("feature.mean"), state.at("feature.m2")});
+  step_ = state.at("step").item<int64_t>(), position_ = state.at("position").item<int64_t>();
+}
+
+}  // namespace htfm

@@ -1,0 +1,63 @@
+// The law of one column, as a quantile function: linear between order statistics, with a generalised Pareto law beyond
+// a threshold on each side that has a tail. Values that occur often keep their share.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "htfm/base/api.h"
+#include "htfm/stat/score_law.h"
+
+namespace htfm HTFM_PUBLIC {
+
+/// The law beyond a threshold: P(distance from it > y) = share (1 + shape y / scale)^(-1/shape).
+struct MarginTail {
+  double share = 0;  ///< beyond the threshold; 0: the side has no tail, and ends where the data do
+  double from = 0, scale = 1, shape = 0;
+  int64_t exceedances = 0;
+
+  bool there() const { return share > 0; }
+  /// The distance from the threshold that is exceeded with probability p < share, and back.
+  double excess(double p) const;
+  double probability(double excess) const;
+};
+
+/// Between the outermost value and a bound: the distance from the bound falls like a power of the level.
+struct MarginEnd {
+  double bound = 0, power = 0;  ///< 0: there is none, and the law ends with the data
+
+  bool there() const { return power > 0; }
+};
+
+struct MarginOptions {
+  bool tail_below = true, tail_above = true;  ///< whether a side may have a tail
+  double least = -1e308, most = 1e308;        ///< where the law ends, if a side has none
+};
+
+class Margin {
+ public:
+  /// Of ascending values, two of which differ. Each tail begins where a generalised Pareto law fits (choose_threshold);
+  /// both sides share one shape unless the data tell the two apart: that takes a third of the error out of far
+  /// quantiles of symmetric laws (doc/joint-extremes.md).
+  static Margin fit(std::span<const double> sorted, const MarginOptions& options = {});
+
+  /// The value at a place.
+  double value(const TailPlace& place) const;
+  /// The place of a value; among those of a value that is an atom, where `v` in (0,1) says.
+  TailPlace place(double value, double v) const;
+
+  const MarginTail& below() const { return below_; }
+  const MarginTail& above() const { return above_; }
+
+  /// As numbers of a checkpoint, and back.
+  std::vector<double> numbers() const;
+  static Margin from_numbers(std::span<const double> numbers);
+
+ private:
+  std::vector<double> level_, value_;  // knots, both ascending, levels strictly
+  MarginTail below_, above_;
+  MarginEnd least_, most_;  // of sides without a tail
+};
+
+}  // namespace htfm

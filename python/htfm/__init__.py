@@ -1,0 +1,48 @@
+"""Generative models of data with rare extremes: heavy-tailed flow matching under random clocks.
+
+>>> import htfm, numpy as np
+>>> x = htfm.data.synthetic("student", 500, nu=3.0, seed=1)
+>>> model = htfm.fit(x, settings={"train.epochs": 2, "sample.solver": "euler", "sample.nfe": 2}, compare=False)
+>>> model.sample(3, seed=1).shape
+(3, 2)
+"""
+
+from htfm._torch import check_torch as _check_torch
+
+_check_torch()
+
+from htfm import baselines, clocks, config, couplings, data, fields, metrics  # noqa: E402
+from htfm._core import Error, InputError, Interrupted, set_thread_count, thread_count  # noqa: E402
+from htfm._core import version as __version__  # noqa: E402
+from htfm._matcher import FlowMatcher, solve  # noqa: E402
+from htfm._model import Model, fit, load, train  # noqa: E402
+from htfm._signature import chen, logsignature, signature  # noqa: E402
+from htfm._tails import Tail, Tails, tails  # noqa: E402
+
+__all__ = [
+    "Error",
+    "FlowMatcher",
+    "InputError",
+    "Interrupted",
+    "Model",
+    "Tail",
+    "Tails",
+    "__version__",
+    "baselines",
+    "chen",
+    "clocks",
+    "config",
+    "couplings",
+    "data",
+    "fields",
+    "fit",
+    "load",
+    "logsignature",
+    "metrics",
+    "set_thread_count",
+    "signature",
+    "solve",
+    "tails",
+    "thread_count",
+    "train",
+]

@@ -1,0 +1,90 @@
+"""Arrays in and out without a copy: numpy, torch, and whatever speaks DLPack."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, overload
+
+import numpy as np
+import torch
+import torch.utils.dlpack
+
+from htfm._core import InputError
+
+ArrayLike = Any  # numpy.ndarray, torch.Tensor, anything with __dlpack__, nested lists of numbers
+Restore = Callable[[torch.Tensor], Any]
+
+
+def _as_numpy(x: torch.Tensor) -> np.ndarray:
+    return x.detach().cpu().numpy()
+
+
+def _as_torch(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def share(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Restore]:
+    """A tensor on the memory of x, and what turns a result into x's own kind."""
+    if isinstance(x, torch.Tensor):
+        return x, _as_torch
+    if isinstance(x, np.ndarray):
+        if x.dtype == object:
+            raise InputError(f"[{what}] expected numbers, got objects")
+        if not x.dtype.isnative:
+            x = x.astype(x.dtype.newbyteorder("="))
+        if any(stride < 0 for stride in x.strides):
+            x = np.ascontiguousarray(x)
+        if x.flags.writeable:
+            return torch.from_numpy(x), _as_numpy
+        with warnings.catch_warnings():  # nothing here writes to it
+            warnings.simplefilter("ignore", UserWarning)
+            return torch.from_numpy(x), _as_numpy
+    if hasattr(x, "__dlpack__"):
+        return torch.utils.dlpack.from_dlpack(x), _as_torch
+    try:
+        values = np.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"[{what}] expected an array of numbers, got {type(x).__name__}") from error
+    if values.dtype == object or not (np.issubdtype(values.dtype, np.number) or values.dtype == bool):
+        raise InputError(f"[{what}] expected an array of numbers, got {type(x).__name__}")
+    return torch.from_numpy(np.ascontiguousarray(values)), _as_numpy
+
+
+def share_floats(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Restore]:
+    """The same of float32 or float64; whole numbers become float64."""
+    tensor, restore = share(x, what)
+    if tensor.dtype in (torch.float32, torch.float64):
+        return tensor, restore
+    if tensor.is_complex():
+        raise InputError(f"[{what}] expected real numbers, got complex ones")
+    return tensor.to(torch.float64), restore
+
+
+def points(x: ArrayLike, what: str) -> torch.Tensor:
+    """Rows x dimensions on the CPU; one dimension where x has one."""
+    if hasattr(x, "to_numpy") and not isinstance(x, np.ndarray):
+        x = x.to_numpy()
+    tensor, _ = share_floats(x, what)
+    tensor = tensor.detach().cpu()
+    return tensor.reshape(-1, 1) if tensor.dim() == 1 else tensor.reshape(tensor.shape[0], -1)
+
+
+@overload
+def seed_of(seed: Any, random_state: Any, default: int) -> int: ...
+@overload
+def seed_of(seed: Any, random_state: Any, default: None = None) -> int | None: ...
+def seed_of(seed: Any, random_state: Any, default: int | None = None) -> int | None:
+    """The seed out of ``seed`` or scikit-learn's ``random_state``; not both."""
+    if seed is not None and random_state is not None:
+        raise InputError("[seed] expected seed or random_state, got both")
+    given = seed if seed is not None else random_state
+    if given is None:
+        return default
+    if isinstance(given, (np.random.RandomState, np.random.Generator)):
+        draw = given.integers if isinstance(given, np.random.Generator) else given.randint
+        return int(draw(0, 2**31 - 1))
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        raise InputError(f"[seed] expected a whole number, got {given!r}")
+    if not 0 <= int(given) < 2**63:
+        raise InputError(f"[seed] expected a whole number from 0 to 2^63 - 1, got {given}")
+    return int(given)

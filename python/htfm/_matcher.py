@@ -1,0 +1,194 @@
+"""Training pairs for a loop of one's own, and samples with a network of one's own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence
+
+import torch
+
+from htfm import _core, clocks
+from htfm import config as _config
+from htfm._arrays import ArrayLike, seed_of, share_floats
+from htfm._core import InputError
+from htfm._progress import Progress, Reporter
+
+Velocity = Callable[..., torch.Tensor]
+
+
+class FlowMatcher:
+    """Flow matching under a clock: says what a network of yours sees and what it should give.
+
+    ``x_train``: the training set, n x (any shape), to which scales and coupling are fitted. ``clock``: of
+    :mod:`htfm.clocks`, or a family's name; None is Gaussian flow matching. ``coupling``: how clocks and noise meet the
+    data (:func:`htfm.couplings.kinds`). ``precondition``: the network works in units in which every clock is of order
+    one; :func:`solve` knows. ``feature``: whether the network is told of the clock. ``settings``: any other key of a
+    configuration.
+
+    The batch is used as it is: pairs have the type and the device of ``x1``. They are a function of the seed and of the
+    number of the call.
+
+    >>> import torch
+    >>> x = torch.randn(256, 2, generator=torch.Generator().manual_seed(0))
+    >>> matcher = FlowMatcher(x, clock=clocks.stable(1.7), coupling="pool")
+    >>> t, x_t, u_t, feature = matcher.sample(x[:64])
+    >>> t.shape, x_t.shape, u_t.shape, feature.shape[0]
+    (torch.Size([64]), torch.Size([64, 2]), torch.Size([64, 2]), 64)
+    """
+
+    def __init__(
+        self,
+        x_train: ArrayLike,
+        clock: clocks.Clock | str | None = None,
+        coupling: str = "independent",
+        precondition: bool = True,
+        *,
+        feature: bool = True,
+        seed: int | None = None,
+        random_state: Any = None,
+        settings: Mapping[str, Any] | None = None,
+    ):
+        rows, _ = share_floats(x_train, "x_train")
+        law = clocks.of(clock)
+        base = _core.RunConfig()
+        base.clock = law.spec
+        own: dict[str, Any] = {
+            "coupling.kind": coupling,
+            "precondition.enabled": precondition,
+            "seed": seed_of(seed, random_state, 0),
+        }
+        if not feature:
+            own |= {"feature.order": 0, "feature.area": "off"}
+        lines = _config.settings_of(own) + _config.settings_of(settings)
+        self._matcher = _core.FlowMatcher(_core.with_settings(base, lines), rows)
+
+    def sample(self, x1: ArrayLike, index: Sequence[int] | torch.Tensor | None = None) -> tuple[Any, Any, Any, Any]:
+        """Times, states, velocities and features for a batch: what the network sees is ``t``, ``x_t`` and ``feature``,
+        what it should give is ``u_t``: torch tensors, or numpy arrays where ``x1`` is one. ``feature`` is None where the
+        network is told nothing of the clock. ``index``: the rows' places in the training set.
+
+        >>> import torch
+        >>> matcher = FlowMatcher(torch.randn(100, 2), precondition=False)
+        >>> t, x_t, u_t, feature = matcher.sample(torch.randn(8, 2))
+        >>> feature is None
+        True
+        """
+        batch, restore = share_floats(x1, "x1")
+        places = [] if index is None else index.tolist() if isinstance(index, torch.Tensor) else index
+        t, x, target, feature = self._matcher.sample(batch, places)
+        if batch is x1:
+            return t, x, target, feature
+        return restore(t), restore(x), restore(target), None if feature is None else restore(feature)
+
+    @property
+    def clock(self) -> clocks.Clock:
+        """The clock; where the data chose it, the chosen one.
+
+        >>> import torch
+        >>> FlowMatcher(torch.randn(100, 2), "deterministic").clock.family
+        'deterministic'
+        """
+        return clocks.Clock(self._matcher.clock)
+
+    @property
+    def feature_size(self) -> int:
+        """Columns of the feature; 0: there is none.
+
+        >>> import torch
+        >>> FlowMatcher(torch.randn(100, 2)).feature_size
+        0
+        """
+        return self._matcher.feature_size
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of a row.
+
+        >>> import torch
+        >>> FlowMatcher(torch.randn(100, 3, 4, 4)).row_shape
+        (3, 4, 4)
+        """
+        return tuple(self._matcher.row_shape)
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """What training has changed, for a checkpoint: with it a run goes on with the same pairs.
+
+        >>> import torch
+        >>> matcher = FlowMatcher(torch.randn(100, 2))
+        >>> _ = matcher.sample(torch.randn(8, 2))
+        >>> int(matcher.state_dict()["step"])
+        1
+        """
+        return dict(self._matcher.state())
+
+    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Takes up such a state.
+
+        >>> import torch
+        >>> matcher = FlowMatcher(torch.randn(100, 2))
+        >>> matcher.load_state_dict(matcher.state_dict())
+        """
+        self._matcher.load_state(dict(state))
+
+
+def solve(
+    velocity: Velocity,
+    matcher: FlowMatcher,
+    n: int = 1000,
+    nfe: int = 20,
+    solver: str | None = None,
+    *,
+    seed: int | None = None,
+    random_state: Any = None,
+    device: str | torch.device | None = None,
+    time_grid: str | None = None,
+    time_power: float = 1.0,
+    rtol: float = 1e-5,
+    atol: float = 1e-5,
+    batch: int | None = None,
+    first: int = 0,
+    progress: Progress = False,
+) -> torch.Tensor:
+    """n samples by a velocity that was trained on the matcher's pairs, n x (the shape of a row).
+
+    ``velocity``: any function of (t, x, feature), or of (t, x) where the matcher has no feature; a torch module is one,
+    and runs where its parameters are unless ``device`` says otherwise. ``nfe``: evaluations a sample. ``solver``: one of
+    :func:`solvers`; where not given, ab2. ``batch``: samples at a time; where not given, all. ``time_grid``: angle, clock
+    or uniform (doc/configuration.md, sample.time_grid).
+
+    >>> import torch
+    >>> matcher = FlowMatcher(torch.randn(200, 2))
+    >>> solve(lambda t, x: torch.zeros_like(x), matcher, n=5, nfe=4).shape
+    torch.Size([5, 2])
+    """
+    if not callable(velocity):
+        raise InputError(f"[velocity] expected a function or a torch module, got {type(velocity).__name__}")
+    if device is None and isinstance(velocity, torch.nn.Module):
+        device = next((p.device for p in velocity.parameters()), torch.device("cpu"))
+    core = matcher._matcher
+    options = _core.sample_options(core.config)
+    options.n, options.first, options.nfe = n, first, nfe
+    options.solver = "ab2" if solver is None else solver
+    options.seed = seed_of(seed, random_state, 0)
+    options.device_rows = n if batch is None else batch
+    options.time_power, options.rtol, options.atol = time_power, rtol, atol
+    if time_grid is not None:
+        options.set_time_grid(time_grid)
+    options.set_device(str(device if device is not None else "cpu"))
+    told = matcher.feature_size > 0
+
+    def network(t: torch.Tensor, x: torch.Tensor, feature: torch.Tensor | None) -> torch.Tensor:
+        with torch.no_grad():
+            return velocity(t, x, feature) if told else velocity(t, x)
+
+    with Reporter(progress) as reporter:
+        options.set_report((lambda done, total: reporter.sampling("sampling", done, total)) if reporter.active else None)
+        return _core.solve(core, network, options).samples
+
+
+def solvers() -> dict[str, str]:
+    """The solvers by name, with a line each.
+
+    >>> "ab2" in solvers()
+    True
+    """
+    return dict(_core.solvers())

@@ -1,0 +1,386 @@
+"""From data to a model, samples and a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import tempfile
+from typing import Any, Mapping, Sequence
+
+import torch
+
+from htfm import _core
+from htfm import config as _config
+from htfm._arrays import seed_of
+from htfm._core import InputError
+from htfm._frames import Frame, back, dataset, is_path
+from htfm._progress import Progress, Reporter
+
+_FRAME_FILE = "frame.json"  # in a run folder: what the table was
+
+
+def _origin(call: str) -> list[tuple[str, str]]:
+    return [("call", call), ("program", f"htfm {_core.version} (Python)")]
+
+
+class Model:
+    """A trained model. Made by :func:`fit`, :func:`train` or :func:`load`.
+
+    >>> import htfm
+    >>> model = htfm.train({"data.n": 500, "train.epochs": 1, "clock.family": "stable", "clock.alpha": 1.7})
+    >>> model.clock
+    'stable(alpha=1.7), grid 200'
+    """
+
+    def __init__(
+        self, core: _core.Model, frame: Frame, fit: _core.TableFit | None = None, folder: str = ""
+    ):
+        self._core = core
+        self._frame = frame
+        self._fit = fit
+        self._folder = folder
+        #: The last call of sample(): evaluations a sample, diverged rows, seconds, areas of the clocks.
+        self.last: _core.SampleResult | None = None
+
+    # What it is
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns; empty where they have none."""
+        return list(self._core.column_names)
+
+    @property
+    def dim(self) -> int:
+        """Values of a row as the network sees it."""
+        return self._core.dim
+
+    @property
+    def clock(self) -> str:
+        """The clock, which the data may have chosen."""
+        return self._core.clock.describe()
+
+    @property
+    def clock_explanation(self) -> str:
+        """Why the data chose it; empty where the configuration names it."""
+        return self._core.clock_explanation
+
+    @property
+    def step(self) -> int:
+        """Steps that it was trained."""
+        return self._core.step
+
+    @property
+    def config(self) -> dict[str, str]:
+        """Every key of its configuration."""
+        return _config.entries(self._core.config)
+
+    @property
+    def weights(self) -> torch.Tensor:
+        """The weights that samples are drawn with, as one vector that shares the model's memory."""
+        return self._core.weights
+
+    @property
+    def weights_hash(self) -> str:
+        """Names the weights: the same number as ``htfm info`` prints."""
+        return self._core.weights_hash()
+
+    @property
+    def column_kinds(self) -> list[str]:
+        """What each column was taken for, in words."""
+        return list(self._core.column_kinds)
+
+    def describe(self) -> dict[str, Any]:
+        """What the model is, as ``htfm info`` says it.
+
+        >>> import htfm
+        >>> htfm.train({"data.n": 200, "train.epochs": 1}).describe()["method"]
+        'htfm'
+        """
+        return dict(self._core.describe())
+
+    # What fit() found
+
+    @property
+    def scores(self) -> dict[str, Any]:
+        """The result of fit() in numbers: what fit.json holds; empty for other models."""
+        return json.loads(_core.fit_json(self._fit)) if self._fit is not None else {}
+
+    @property
+    def comparison(self) -> list[str]:
+        """How it compares with simpler models on rows that none has seen, a sentence each."""
+        return list(_core.comparison_sentences(self._fit)) if self._fit is not None else []
+
+    @property
+    def notes(self) -> list[str]:
+        """How fit() read the table and which clock it chose, a sentence each."""
+        return list(self._fit.notes) if self._fit is not None else []
+
+    @property
+    def losses(self) -> tuple[list[float], list[float]]:
+        """Steps and losses of the training of fit()."""
+        return self._fit.losses if self._fit is not None else ([], [])
+
+    # Samples
+
+    def sample(
+        self,
+        n: int | None = None,
+        nfe: int | None = None,
+        seed: int | None = None,
+        *,
+        random_state: Any = None,
+        device: str = "auto",
+        solver: str | None = None,
+        time_grid: str | None = None,
+        time_power: float | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        eta: float | None = None,
+        weights: str = "ema",
+        first: int = 0,
+        output: str | None = None,
+        as_xarray: bool = False,
+        progress: Progress = False,
+    ) -> Any:
+        """n rows as the data were: a data frame with the same columns and dtypes, an array, fields n x c x h x w.
+
+        ``output``: pandas, polars, numpy or torch instead. What is not given is the run's own: evaluations (``nfe``),
+        seed, solver. The same seed gives the bits of ``htfm sample``. A column of whole numbers whose samples do not fit
+        its dtype stays float64.
+
+        >>> import htfm
+        >>> model = htfm.train({"data.n": 300, "train.epochs": 1})
+        >>> model.sample(4, seed=7).shape
+        (4, 2)
+        """
+        core = self._core
+        options = _core.sample_options(core.config)
+        if n is not None:
+            options.n = int(n)
+        own_seed = seed_of(seed, random_state)
+        if own_seed is not None:
+            options.seed = own_seed
+        if solver is not None:
+            options.solver = solver
+        if nfe is not None:
+            options.nfe = nfe
+        elif options.solver == "dopri5":
+            options.nfe = max(options.nfe, 2000)
+        if time_grid is not None:
+            options.set_time_grid(time_grid)
+        if time_power is not None:
+            options.time_power = time_power
+        if rtol is not None:
+            options.rtol = rtol
+        if atol is not None:
+            options.atol = atol
+        if eta is not None:
+            options.eta = eta
+        if weights not in ("ema", "raw"):
+            raise InputError(f"[weights] expected ema or raw; got '{weights}'")
+        options.averaged = weights == "ema"
+        options.first = first
+        options.set_device(_core.choose_device(device, core.config.network))
+        with Reporter(progress) as reporter:
+            options.set_report(
+                (lambda done, total: reporter.sampling("sampling", done, total)) if reporter.active else None
+            )
+            self.last = _core.sample(core, options)
+        rows = self.last.samples
+        shape = core.image_shape
+        if shape is not None:
+            images = rows.reshape(-1, *shape)
+            if as_xarray:
+                from htfm.fields import to_xarray
+
+                return to_xarray(images, core.config.data_path if core.is_field else None)
+            return images if output == "torch" or self._frame.kind == "torch" else images.numpy()
+        if as_xarray:
+            raise InputError("[as_xarray] expected a model of fields or images, got one of a table")
+        if output not in (None, "pandas", "polars", "numpy", "torch"):
+            raise InputError(f"[output] expected pandas, polars, numpy or torch; got '{output}'")
+        if output in ("numpy", "torch"):
+            return rows if output == "torch" else rows.numpy()
+        frame = self._frame if output is None else Frame(output, self._frame.columns, self._frame.dtypes)
+        return back(rows, frame, core.column_names)
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Writes the model into a new run folder, or into one checkpoint file where the path ends in .safetensors; to be
+        read by :func:`load` and by the program. Returns the checkpoint's path.
+
+        >>> import htfm, tempfile
+        >>> model = htfm.train({"data.n": 200, "train.epochs": 1})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = model.save(folder + "/run")
+        ...     htfm.load(folder + "/run").weights_hash == model.weights_hash
+        True
+        """
+        target = os.fspath(path)
+        if target.endswith(".safetensors"):
+            self._core.save(target)
+            return target
+        checkpoint = _core.checkpoint_name(target, self._core.step)
+        self._core.save(checkpoint)
+        _core.atomic_write(os.path.join(target, "config.toml"), _core.format_config(self._core.config))
+        _core.atomic_write(os.path.join(target, _FRAME_FILE), json.dumps(self._frame.to_dict()) + "\n")
+        if self._fit is not None:
+            _core.atomic_write(os.path.join(target, "fit.json"), _core.fit_json(self._fit) + "\n")
+        return checkpoint
+
+    def report(
+        self, path: str | os.PathLike[str] | None = None, *, n: int | None = None, seed: int | None = None
+    ) -> str:
+        """The report as one self-contained HTML page: of fit(), the model beside held-out rows and simpler models; of
+        other models what ``htfm report`` makes. Written to ``path`` where one is given; returns the HTML."""
+        if self._fit is not None:
+            page = _core.fit_page(self._fit, _origin("htfm.fit(...)"))
+        elif self._core.is_field:
+            raise InputError("[report] expected a table or points; for fields: htfm report run -o report.html")
+        elif self._core.config.data_path.startswith("("):
+            raise InputError("[report] expected a model whose data are a file or a synthetic set, got rows in memory")
+        else:
+            with tempfile.TemporaryDirectory() as scratch:
+                checkpoint = os.path.join(scratch, "model.safetensors")
+                self._core.save(checkpoint)
+                page = _core.run_page(checkpoint, n or 0, seed, "auto", self._folder, _origin("Model.report(...)"))
+        if path is not None:
+            _core.atomic_write(os.fspath(path), page)
+        return page
+
+    def __repr__(self) -> str:
+        what = self.describe()
+        return f"Model({what['method']}, {what['clock']}, {what['dimension']} dimensions, step {what['step']})"
+
+
+def fit(
+    data: Any,
+    minutes: float | None = None,
+    *,
+    seed: int | None = None,
+    random_state: Any = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    missing: str = "refuse",
+    log_returns: bool = False,
+    holdout: float = 0.3,
+    samples: int = 10000,
+    compare: bool = True,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress = None,
+) -> Model:
+    """From a table to a model: what ``htfm fit`` does, with the same bits for the same rows and seed.
+
+    ``data``: a pandas or polars data frame, an array, or the path of a .csv, .tsv, .npy or .parquet file. ``minutes``:
+    time to spend; where not given, two at the most. ``folder``: keeps the run, samples.csv and report.html there;
+    Ctrl-C then leaves a checkpoint that ``resume=True`` goes on from.
+
+    >>> import htfm, numpy as np
+    >>> x = np.random.default_rng(0).standard_t(3, size=(400, 2))
+    >>> model = htfm.fit(x, compare=False, settings={"train.epochs": 2, "sample.solver": "euler", "sample.nfe": 2})
+    >>> model.sample(2, seed=1).dtype
+    dtype('float64')
+    """
+    options = _core.TableFitOptions()
+    options.settings = _config.settings_of(settings)
+    options.seed = seed_of(seed, random_state, 0)
+    if not 0 <= holdout <= 0.9:
+        raise InputError(f"[holdout] expected a share from 0 to 0.9, got {holdout}")
+    if minutes is not None and not minutes > 0:
+        raise InputError(f"[minutes] expected a positive number, got {minutes}")
+    options.holdout, options.minutes = holdout, 0.0 if minutes is None else float(minutes)
+    options.samples, options.compare = int(samples), compare
+    options.folder = "" if folder is None else os.fspath(folder)
+    options.resume = resume
+    with Reporter(progress) as reporter:
+        options.set_callbacks(
+            None,
+            reporter.training if reporter.active else None,
+            reporter.sampling if reporter.active else None,
+            _origin("htfm.fit(...)"),
+        )
+        if is_path(data):
+            from htfm._frames import joined
+
+            frame = Frame(kind="auto")
+            options.file = _core.FileSpec(
+                os.fspath(data), joined(columns, "columns"), joined(drop, "drop"), missing, log_returns
+            )
+            result = _core.fit_table(options)
+        else:
+            table, frame, name = dataset(data, columns, drop, missing, log_returns)
+            options.file = _core.FileSpec(name)
+            result = _core.fit_rows(table, options)
+    if options.folder:
+        _core.atomic_write(os.path.join(options.folder, _FRAME_FILE), json.dumps(frame.to_dict()) + "\n")
+    return Model(result.model, frame, result, options.folder)
+
+
+def train(
+    config: Any = None,
+    data: Any = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    random_state: Any = None,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Model:
+    """Trains as a configuration says: a dictionary, or the path of a TOML file; what ``htfm train`` does, with the same
+    bits. ``data``: rows at hand (data frame or array) instead of those that the configuration names.
+
+    Ctrl-C ends it at the next step; with ``folder`` the checkpoint of that step is written, and ``resume=True`` goes on
+    from it to the same bits.
+
+    >>> import htfm
+    >>> htfm.train({"data": {"n": 300}, "train": {"epochs": 1}, "clock": {"family": "stable", "alpha": 1.7}}).step
+    1
+    """
+    own_seed = seed_of(seed, random_state)
+    extra = dict(settings or {})
+    if own_seed is not None:
+        extra["seed"] = own_seed
+    frame = Frame(kind="numpy")
+    table = None
+    if data is not None:
+        if is_path(data):
+            extra["data.path"] = os.fspath(data)
+            frame = Frame(kind="auto")
+        else:
+            table, frame, name = dataset(data)
+            extra["data.path"], extra["data.kind"] = name, "table"
+    run = _config.make(config, extra)
+    place = "" if folder is None else os.fspath(folder)
+    with Reporter(progress) as reporter:
+        report = (lambda p: reporter.training("training", p)) if reporter.active else None
+        if table is None:
+            core = _core.train(run, place, device, resume, report)
+        else:
+            core = _core.train_rows(run, table, place, device, resume, report)
+    if place:
+        _core.atomic_write(os.path.join(place, _FRAME_FILE), json.dumps(frame.to_dict()) + "\n")
+    return Model(core, frame, folder=place)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """The model of a run folder, its newest checkpoint, or of a checkpoint file; of the program or of Python.
+
+    >>> import htfm
+    >>> htfm.load("no such run")
+    Traceback (most recent call last):
+    ...
+    _core.InputError: [run] no such run: expected a run folder or a checkpoint file, got nothing
+    """
+    place = os.fspath(path)
+    core = _core.Model.load(_core.resolve_checkpoint(place))
+    stored = pathlib.Path(place) / _FRAME_FILE
+    frame = Frame(kind="auto")
+    if stored.is_file():
+        frame = Frame.from_dict(json.loads(stored.read_text()))
+    return Model(core, frame, folder=place if os.path.isdir(place) else "")

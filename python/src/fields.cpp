@@ -1,0 +1,109 @@
+// Prepared sets of fields and their scores; scores of images.
+#include "python/src/bind.h"
+
+namespace htfm::python {
+
+namespace {
+
+nb::dict field_dict(const FieldEvaluation& e) {
+  nb::dict out;
+  for (const MetricValue& v : field_values(e.scores))
+    out[v.name.c_str()] = v.interval ? nb::object(nb::make_tuple(v.value, v.low, v.high)) : nb::cast(v.value);
+  return out;
+}
+
+}  // namespace
+
+void bind_fields(nb::module_& m) {
+  nb::class_<FieldTransform>(m, "FieldTransform", "How a network sees fields.")
+      .def(
+          "__init__",
+          [](FieldTransform* self, const std::string& kind, double unit, std::optional<double> threshold,
+             double quantum, double depth) {
+            new (self)
+                FieldTransform{.kind = kind, .unit = unit, .threshold = threshold, .quantum = quantum, .depth = depth};
+          },
+          "kind"_a = "none", "unit"_a = 1.0, "threshold"_a.none() = nb::none(), "quantum"_a = 0.0, "depth"_a = 0.0)
+      .def_ro("kind", &FieldTransform::kind)
+      .def_ro("mean", &FieldTransform::mean)
+      .def_ro("deviation", &FieldTransform::deviation)
+      .def("text", &FieldTransform::text)
+      .def("apply", &FieldTransform::apply, "fields"_a, "key"_a, "first"_a = 0, Unlocked())
+      .def("invert", &FieldTransform::invert, "rows"_a, Unlocked());
+  nb::class_<FieldSet>(m, "FieldSet", "A prepared set of fields.")
+      .def(nb::init<>())
+      .def_rw("fields", &FieldSet::fields)
+      .def_rw("time", &FieldSet::time)
+      .def_rw("held_out", &FieldSet::held_out)
+      .def_rw("place", &FieldSet::place)
+      .def_rw("corners", &FieldSet::corners)
+      .def_rw("transform", &FieldSet::transform)
+      .def_rw("channels", &FieldSet::channels)
+      .def_rw("units", &FieldSet::units)
+      .def_rw("south_first", &FieldSet::south_first)
+      .def_rw("provenance", &FieldSet::provenance)
+      .def_ro("hash", &FieldSet::hash)
+      .def("__len__", &FieldSet::size)
+      .def("part", &FieldSet::part, "held_out"_a)
+      .def("take", &FieldSet::take, "index"_a);
+  m.def("fit_field_transform", &fit_field_transform, "transform"_a, "fields"_a, "held_out"_a,
+        "channels"_a = std::vector<std::string>(), "where"_a = "fields", Unlocked());
+  m.def("write_field_set", &write_field_set, "path"_a, "set"_a, Unlocked());
+  m.def("open_field_set", &open_field_set, "path"_a, Unlocked());
+  m.def("is_field_set", &is_field_set, "path"_a);
+  m.def("recipes", [] {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const Recipe& r : recipes()) out.emplace_back(r.name, r.summary);
+    return out;
+  });
+  m.def(
+      "prepare_fields",
+      [](const std::vector<std::string>& files, const std::string& recipe, const std::string& output) {
+        for (const Recipe& r : recipes()) {
+          if (r.name != recipe) continue;
+          const PrepareSummary s = prepare_fields(files, r.make(), output);
+          return std::make_pair(s.train, s.test);
+        }
+        throw InputError("[recipe] expected one of htfm prepare --recipes, got '{}'", recipe);
+      },
+      "files"_a, "recipe"_a, "output"_a, Unlocked());
+  m.def(
+      "evaluate_fields",
+      [](const std::string& real, const std::string& fake, const std::string& part, int64_t channel, double wet) {
+        FieldEvaluationOptions o{.part = part, .channel = channel, .wet = wet};
+        FieldEvaluation e = [&] {
+          const nb::gil_scoped_release unlocked;
+          return evaluate_fields(real, fake, o);
+        }();
+        return field_dict(e);
+      },
+      "real"_a, "fake"_a, "part"_a = "held-out", "channel"_a = 0, "wet"_a = -1.0);
+  m.def(
+      "field_page",
+      [](const std::string& title, const std::string& real, const std::string& fake, const report::KeyValues& origin) {
+        return field_page(title, evaluate_fields(real, fake, {.shown = 8}), origin);
+      },
+      "title"_a, "real"_a, "fake"_a, "origin"_a, Unlocked());
+}
+
+void bind_images(nb::module_& m) {
+  m.def(
+      "evaluate_images",
+      [](const std::string& real, const std::string& kind, const std::string& subset, const std::string& network,
+         const at::Tensor& samples, int64_t batch, int k, const std::string& cache, const std::string& device) {
+        const ImageReference reference =
+            make_image_reference(read_images({real, kind, subset}),
+                                 {.network = network, .cache = cache, .batch = batch, .device = at::Device(device)});
+        const ImageEvaluation e = evaluate_images(reference, sampled_images(samples, "samples"), k);
+        const nb::gil_scoped_acquire lock;
+        nb::dict out;
+        out["n_real"] = e.scores.real, out["n_fake"] = e.scores.fake, out["nonfinite"] = e.nonfinite;
+        out["frechet"] = e.scores.distance.value, out["frechet_mean"] = e.scores.distance.mean;
+        out["frechet_covariance"] = e.scores.distance.covariance, out["clipped_share"] = e.clipped_share;
+        return out;
+      },
+      "real"_a, "kind"_a, "subset"_a, "network"_a, "samples"_a, "batch"_a = 500, "k"_a = 3, "cache"_a = "",
+      "device"_a = "cpu", Unlocked());
+}
+
+}  // namespace htfm::python

@@ -1,0 +1,44 @@
+// The extension module htfm._core: the library's public functions, one to one. What users call is in python/htfm.
+#include "python/src/bind.h"
+
+namespace htfm::python {
+
+bool interrupted() {
+  const nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() == 0) return false;
+  PyErr_Clear();
+  return true;
+}
+
+void check_interrupted() {
+  if (interrupted()) throw Interrupted("[sample] ended by a signal");
+}
+
+}  // namespace htfm::python
+
+NB_MODULE(_core, m) {
+  using namespace htfm;
+  using namespace htfm::python;
+  m.doc() = "The C++ library of htfm, one to one.";
+  m.attr("version") = HTFM_VERSION;
+  m.attr("torch_version") = HTFM_TORCH_VERSION;
+  nb::exception<Error>(m, "Error", PyExc_RuntimeError).attr("__doc__") = "A failure that the user did not cause.";
+  nb::exception<InputError>(m, "InputError", PyExc_ValueError).attr("__doc__") =
+      "Bad input, in one line: what was expected, what was found.";
+  nb::exception<Interrupted>(m, "Interrupted", PyExc_KeyboardInterrupt).attr("__doc__") =
+      "Ended on request (Ctrl-C); what was done so far is kept where the text says.";
+
+  m.def("thread_count", &thread_count, "Threads that the library may use.");
+  m.def("set_thread_count", &set_thread_count, "count"_a, "Sets them; 0 means one for each core.");
+  bind_clocks(m);
+  bind_signatures(m);
+  bind_config(m);
+  bind_data(m);
+  bind_model(m);
+  bind_matcher(m);
+  bind_fit(m);
+  bind_tails(m);
+  bind_metrics(m);
+  bind_fields(m);
+  bind_images(m);
+}

@@ -1,0 +1,47 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import htfm
+
+htfm.set_thread_count(2)
+SMALL = {"data.n": 600, "train.epochs": 2, "train.batch": 200, "clock.family": "stable", "clock.alpha": 1.7}
+
+
+@pytest.fixture(scope="session")
+def source() -> pathlib.Path:
+    """The repository."""
+    return pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    """Runs the package's program."""
+
+    def run(*arguments: object, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        out = subprocess.run([sys.executable, "-m", "htfm", *map(str, arguments)], capture_output=True, text=True, check=False,
+                             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
+        assert out.returncode == expect, out.stderr
+        return out
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def table() -> np.ndarray:
+    """Heavy tails in three columns."""
+    return np.random.default_rng(5).standard_t(3, size=(400, 3))
+
+
+@pytest.fixture(scope="session")
+def model() -> htfm.Model:
+    """A small trained model."""
+    return htfm.train(SMALL, seed=3)

@@ -1,0 +1,121 @@
+"""Signatures, couplings, clocks, scores on arrays of every kind; nothing is copied that need not be."""
+
+from __future__ import annotations
+
+import resource
+
+import numpy as np
+import pytest
+import torch
+
+import htfm
+from htfm._arrays import share
+
+
+def test_arrays_share_memory():
+    x = np.arange(6.0).reshape(2, 3)
+    tensor, restore = share(x)
+    assert tensor.data_ptr() == x.ctypes.data
+    assert restore(tensor).ctypes.data == x.ctypes.data
+
+    class Other:  # anything that speaks DLPack
+        def __dlpack__(self, *args, **kwargs):
+            return x.__dlpack__(*args, **kwargs)
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+    assert share(Other())[0].data_ptr() == x.ctypes.data
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    assert share(frozen)[0].data_ptr() == frozen.ctypes.data
+
+
+def test_large_arrays_are_not_copied():
+    """10^8 values go in and come out: less than a tenth of their 800 MB is taken beside them."""
+    x = np.zeros((25_000_000, 4))
+    x[:, 0] = 1.0
+    tensor, restore = share(x)  # pages are touched before the measurement
+    assert float(tensor.sum()) == 25_000_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sizes = htfm.signature(x.reshape(25_000_000 // 1000, 1000, 4)[:2], 1)
+    assert sizes.shape == (2, 4)
+    assert restore(share(x)[0]).ctypes.data == x.ctypes.data
+    set_ = htfm._core.rows_dataset(tensor, [], htfm._core.FileSpec("x"))
+    assert set_.rows.data_ptr() == x.ctypes.data
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert grown < 0.1 * x.nbytes
+
+
+def test_samples_come_out_without_a_copy(model):
+    drawn = model.sample(1000, seed=1)
+    assert drawn.ctypes.data == model.last.samples.data_ptr()
+
+
+@pytest.mark.parametrize("convention", ["linear", "jump", "leadlag", "constant"])
+@pytest.mark.parametrize("basis", [None, "words", "brackets"])
+def test_gradients_are_finite_differences(convention, basis):
+    paths = torch.randn(2, 5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    call = htfm.signature if basis is None else htfm.logsignature
+    more = {} if basis is None else {"basis": basis}
+    assert torch.autograd.gradcheck(lambda p: call(p, 3, convention=convention, augment_time=True, **more), (paths,))
+
+
+def test_signature_keeps_kind_and_type():
+    x = np.random.default_rng(0).normal(size=(3, 7, 2))
+    a, b = htfm.signature(x, 3), htfm.signature(torch.from_numpy(x).float(), 3)
+    assert isinstance(a, np.ndarray) and a.dtype == np.float64
+    assert isinstance(b, torch.Tensor) and b.dtype == torch.float32
+    assert np.allclose(a, b.numpy(), atol=1e-4)
+    with pytest.raises(ValueError, match="depth"):
+        htfm.signature(x, 99)
+
+
+def test_assignment_is_the_cheapest():
+    scipy = pytest.importorskip("scipy.optimize")
+    rng = np.random.default_rng(0)
+    x0, x1 = rng.normal(size=(60, 3)), rng.normal(size=(60, 3))
+    for p in (1.0, 1.5, 2.0):
+        cost = np.linalg.norm(x1[:, None] - x0[None], axis=2) ** p
+        rows, columns = scipy.linear_sum_assignment(cost)
+        ours = htfm.couplings.assignment(x0, x1, p)
+        assert cost[rows, ours].sum() == pytest.approx(cost[rows, columns].sum(), rel=1e-12)
+        assert np.array_equal(htfm.couplings.linear_sum_assignment(cost)[1], ours)
+    assert htfm.couplings.assignment(torch.from_numpy(x0).float(), torch.from_numpy(x1).float()).dtype == torch.int64
+    with pytest.raises(ValueError, match="as many points"):
+        htfm.couplings.assignment(x0[:5], x1)
+
+
+def test_every_family_has_its_function():
+    for family, (_, parameters) in htfm.clocks.families().items():
+        function = getattr(htfm.clocks, family.replace("-", "_"))
+        clock = function(**{name: {"alpha": 1.5, "jump_tail": 0.7}.get(name, 1.0) for name in parameters})
+        assert clock.family == family
+        if family not in ("auto", "fitted"):
+            assert clock.sample(3).paths.shape == (3, 201)
+    with pytest.raises(ValueError, match="alpha"):
+        htfm.clocks.stable(2.5)
+    with pytest.raises(ValueError, match="none until"):
+        htfm.clocks.auto().sample(1)
+
+
+def test_scores_take_every_kind(table):
+    pd = pytest.importorskip("pandas")
+    other = table + 0.1
+    want = htfm.metrics.w1(table, other)
+    assert htfm.metrics.w1(pd.DataFrame(table), torch.from_numpy(other)) == want
+    assert htfm.metrics.f1_knn(table, other).precision <= 1
+    scores = htfm.metrics.compute(table, other, ["tails"])
+    assert scores and all(isinstance(v, float) for v in scores.values())
+    with pytest.raises(ValueError, match="expected one of"):
+        htfm.metrics.compute(table, other, ["nothing"])
+    assert htfm.metrics.tails(table, other)["hill_real"] > 0
+
+
+def test_baselines_train():
+    for method in htfm.baselines.methods():
+        clock = {"clock.family": "inverse-gamma", "clock.nu": 3} if method.startswith("t") else {"clock.family": "stable", "clock.alpha": 1.7}
+        model = htfm.baselines.train(method, config={"data.n": 200, "train.epochs": 1, **clock})
+        assert model.sample(4, seed=1, nfe=6).shape == (4, 2), method
+    with pytest.raises(ValueError, match="expected one of"):
+        htfm.baselines.train("htfm")

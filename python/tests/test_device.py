@@ -1,0 +1,35 @@
+"""What a CUDA device does; left out where there is none."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import htfm
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.mark.parametrize("coupling", ["independent", "pool"])
+def test_pairs_on_the_device_are_those_of_the_host(coupling):
+    x = torch.randn(500, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    host, device = (htfm.FlowMatcher(rows, htfm.clocks.stable(1.7), coupling) for rows in (x, x.cuda()))
+    for a, b in zip(host.sample(x[:64]), device.sample(x[:64].cuda())):
+        assert b.is_cuda
+        assert torch.allclose(a, b.cpu(), rtol=1e-4, atol=1e-5)
+
+
+def test_samples_on_the_device_are_those_of_the_host():
+    x = torch.randn(500, 2, generator=torch.Generator().manual_seed(0))
+    matcher = htfm.FlowMatcher(x, htfm.clocks.stable(1.7))
+    net = torch.nn.Linear(2, 2)
+    velocity = lambda t, state, feature: net(state)  # noqa: E731
+    host = htfm.solve(velocity, matcher, n=50, nfe=10, seed=1)
+    net.cuda()
+    device = htfm.solve(velocity, matcher, n=50, nfe=10, seed=1, device="cuda")
+    assert device.is_cuda and torch.allclose(host, device.cpu(), rtol=1e-3, atol=1e-3)
+
+
+def test_clocks_on_the_device():
+    clock = htfm.clocks.stable(1.7)
+    assert torch.allclose(clock.sample(100, seed=1, device="cuda").area.cpu(), clock.sample(100, seed=1).area, rtol=1e-9)

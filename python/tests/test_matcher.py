@@ -1,0 +1,121 @@
+"""FlowMatcher and solve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import htfm
+
+
+def rows(n: int = 500, seed: int = 0) -> torch.Tensor:
+    return torch.from_numpy(htfm.data.synthetic("student", n, nu=3.0, seed=seed)).float()
+
+
+class Mlp(torch.nn.Module):
+    """A user's own network."""
+
+    def __init__(self, dim: int, feature: int):
+        super().__init__()
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(dim + 1 + feature, 64), torch.nn.SiLU(), torch.nn.Linear(64, 64), torch.nn.SiLU(), torch.nn.Linear(64, dim))
+
+    def forward(self, t, x, feature=None):
+        parts = [x, t[:, None]] + ([] if feature is None else [feature])
+        return self.net(torch.cat(parts, 1))
+
+
+@pytest.mark.parametrize("coupling", list(htfm.couplings.kinds()))
+def test_every_coupling_gives_pairs(coupling):
+    x = rows()
+    t, x_t, u_t, feature = htfm.FlowMatcher(x, htfm.clocks.stable(1.7), coupling).sample(x[:128])
+    assert x_t.shape == u_t.shape == (128, 2) and t.shape == (128,) and feature.shape[0] == 128
+    assert torch.isfinite(x_t).all() and torch.isfinite(u_t).all()
+
+
+def test_plain_pairs_are_those_of_the_straight_path():
+    """Without a clock, coupling and preconditioning: x_t = t x_1 + (1 - t) x_0, u_t = x_1 - x_0, x_0 normal."""
+    x = rows(20000)
+    matcher = htfm.FlowMatcher(x, precondition=False, seed=3)
+    t, x_t, u_t, feature = matcher.sample(x)
+    assert feature is None
+    x0 = x - u_t
+    assert torch.allclose(x_t, t[:, None] * x + (1 - t[:, None]) * x0, atol=1e-4)
+    bound = 5 / np.sqrt(x0.numel())
+    assert abs(float(x0.mean())) < bound and abs(float(x0.std()) - 1) < bound
+    assert abs(float(t.mean()) - 0.5) < 5 / np.sqrt(12 * 20000)
+
+
+def test_type_shape_and_seed():
+    images = torch.randn(64, 3, 4, 4, dtype=torch.float64)
+    make = lambda seed: htfm.FlowMatcher(images, "deterministic", seed=seed)  # noqa: E731
+    t, x_t, u_t, _ = make(1).sample(images[:8])
+    assert x_t.shape == (8, 3, 4, 4) and x_t.dtype == t.dtype == u_t.dtype == torch.float64
+    assert torch.equal(x_t, make(1).sample(images[:8])[1])
+    assert not torch.equal(x_t, make(2).sample(images[:8])[1])
+    with pytest.raises(ValueError, match="shape"):
+        make(1).sample(images[:8, :1])
+    with pytest.raises(ValueError):
+        make(1).sample(torch.zeros(3, dtype=torch.int64))
+
+
+def test_state_goes_on_with_the_same_pairs():
+    x = rows()
+    one, other = (htfm.FlowMatcher(x, htfm.clocks.stable(1.7), "pool") for _ in range(2))
+    one.sample(x[:50])
+    other.load_state_dict(one.state_dict())
+    for a, b in zip(one.sample(x[:50]), other.sample(x[:50])):
+        assert torch.equal(a, b)
+
+
+def test_a_users_loop_learns_heavy_tails():
+    """Network, loss and loop are the user's; only the matcher and the sampling are ours."""
+    torch.manual_seed(0)
+    x = rows(4000)
+    matcher = htfm.FlowMatcher(x, clock=htfm.clocks.inverse_gamma(3.0), coupling="pool")
+    net = Mlp(2, matcher.feature_size)
+    optimiser = torch.optim.Adam(net.parameters(), 3e-3)
+    losses = []
+    for _ in range(300):
+        x1 = x[torch.randint(len(x), (512,))]
+        t, x_t, u_t, feature = matcher.sample(x1)
+        loss = ((net(t, x_t, feature) - u_t) ** 2).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert np.mean(losses[-50:]) < 0.8 * np.mean(losses[:10])
+    drawn = htfm.solve(net, matcher, n=4000, nfe=20, solver="ab2", seed=1)
+    assert drawn.shape == (4000, 2) and torch.isfinite(drawn).all()
+    real, fake = (torch.linalg.norm(v.double(), dim=1).quantile(0.99) for v in (x, drawn))
+    assert 0.6 < float(fake / real) < 1.7
+    for solver in ("euler", "fitted"):
+        assert htfm.solve(net, matcher, n=50, nfe=10, solver=solver).shape == (50, 2)
+    # torch's matrix products round differently by batch
+    assert torch.allclose(htfm.solve(net, matcher, n=20, seed=1), htfm.solve(net, matcher, n=20, seed=1, batch=7), rtol=1e-3)
+
+
+def test_solve_of_a_known_velocity():
+    """The velocity of Gaussian data of deviation 2 carries the source to deviation 2."""
+    x = 2 * torch.randn(1000, 1, generator=torch.Generator().manual_seed(0))
+    matcher = htfm.FlowMatcher(x, precondition=False)
+
+    def velocity(t, state):
+        a, b = t[:, None], 1 - t[:, None]
+        return (4 * a - b) / (4 * a**2 + b**2) * state
+
+    drawn = htfm.solve(velocity, matcher, n=4000, nfe=40, solver="ab2", time_grid="uniform")
+    assert abs(float(drawn.std()) / 2 - 1) < 0.06
+
+
+def test_bad_velocities_are_refused():
+    matcher = htfm.FlowMatcher(rows())
+    with pytest.raises(ValueError, match="shape"):
+        htfm.solve(lambda t, x: t, matcher, n=4)
+    with pytest.raises(ValueError, match="function or a torch module"):
+        htfm.solve(3, matcher, n=4)
+    with pytest.raises(ZeroDivisionError):
+        htfm.solve(lambda t, x: 1 / 0, matcher, n=4)
+    with pytest.raises(ValueError, match="solver"):
+        htfm.solve(lambda t, x: x, matcher, n=4, solver="magic")

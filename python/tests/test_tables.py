@@ -1,0 +1,95 @@
+"""Data frames, arrays and files in; the same out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import htfm
+
+# a tiny network and solver: what is tested is what goes in and comes out
+TINY = {"train.epochs": 1, "net.width": 16, "net.blocks": 1, "sample.solver": "euler", "sample.nfe": 2}
+QUICK = {"settings": TINY, "compare": False, "samples": 50}
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def mixed(table):
+    rng = np.random.default_rng(1)
+    return pd.DataFrame({"loss": table[:, 0], "count": rng.poisson(3, size=400), "flag": rng.random(400) < 0.3,
+                         "size": table[:, 1].astype(np.float32)})
+
+
+def test_pandas_keeps_columns_and_dtypes(mixed):
+    drawn = htfm.fit(mixed, **QUICK).sample(500, seed=1)
+    assert list(drawn.columns) == list(mixed.columns)
+    assert list(drawn.dtypes) == list(mixed.dtypes)
+    assert drawn["count"].min() >= 0
+
+
+def test_polars_keeps_columns_and_dtypes(mixed):
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({name: mixed[name].to_numpy() for name in mixed.columns})
+    drawn = htfm.fit(frame, **QUICK).sample(100, seed=1)
+    assert drawn.schema == frame.schema
+    # the same rows give the same model, whatever held them
+    ours = htfm.fit(mixed, **QUICK).sample(100, seed=1)
+    assert np.array_equal(drawn["loss"].to_numpy(), ours["loss"].to_numpy())
+
+
+def test_save_and_load_keep_the_frame(mixed, tmp_path):
+    model = htfm.fit(mixed, **QUICK)
+    model.save(tmp_path / "run")
+    again = htfm.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(again.sample(20, seed=4), model.sample(20, seed=4))
+    assert "<html" in model.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert model.scores["rows"] if "rows" in model.scores else model.scores
+    with pytest.raises(ValueError, match="rows in memory"):
+        again.report()
+
+
+def test_arrays_keep_their_kind(table):
+    assert htfm.fit(table, **QUICK).sample(5, seed=1).dtype == np.float64
+    assert htfm.fit(table.astype(np.float32), **QUICK).sample(5, seed=1).dtype == np.float32
+    drawn = htfm.fit(torch.from_numpy(table), **QUICK).sample(5, seed=1)
+    assert isinstance(drawn, torch.Tensor) and drawn.dtype == torch.float64
+
+
+def test_bad_tables_are_refused_in_one_line(mixed, table):
+    bad = mixed.assign(name="x")
+    with pytest.raises(ValueError, match=r"column 'name': expected numbers.*drop=\['name'\]") as error:
+        htfm.fit(bad, **QUICK)
+    assert "\n" not in str(error.value)
+    assert list(htfm.fit(bad, drop=["name"], **QUICK).sample(3).columns) == list(mixed.columns)
+    holes = table.copy()
+    holes[7, 1] = np.nan
+    with pytest.raises(ValueError, match="row 8, column 2: expected a finite number, got nan"):
+        htfm.fit(holes, **QUICK)
+    assert "1 of 400 rows left out" in " ".join(htfm.fit(holes, missing="drop", **QUICK).notes)
+    assert np.isnan(holes[7, 1])  # and the caller's array is as it was
+    holes[7, 1] = np.inf
+    with pytest.raises(ValueError, match="got inf"):
+        htfm.fit(holes, missing="drop", **QUICK)
+    for wrong in (np.zeros((2, 2, 2)), np.zeros((0, 2)), [["a", "b"]], np.array([[1 + 2j]])):
+        with pytest.raises(ValueError):
+            htfm.fit(wrong, **QUICK)
+    with pytest.raises(ValueError, match="both"):
+        htfm.fit(table, seed=1, random_state=1, **QUICK)
+    with pytest.raises(ValueError, match="columns"):
+        htfm.fit(mixed, columns=["nothing"], **QUICK)
+
+
+def test_tails(table):
+    found = htfm.tails(pd.DataFrame(table, columns=["a", "b", "c"]))
+    assert found.verdict in ("heavy", "unclear")
+    assert found.interval[0] < found.index < found.interval[1]
+    assert [t.name for t in found.columns[:2]] == ["a, above", "a, below"]
+    assert "<html" in found.to_html() and found._repr_html_().startswith("<iframe")
+    assert "radius" in str(found)
+    value, low, high = found.quantile(1e-3, column=1)
+    assert low <= value <= high
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    assert found.plot().get_xlabel()

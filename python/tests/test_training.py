@@ -1,0 +1,107 @@
+"""Interrupted and watched trainings."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import SMALL
+
+import htfm
+
+LONG = {**SMALL, "train.epochs": 4000, "train.log_steps": 5}
+
+
+def test_ctrl_c_ends_at_a_step_with_its_checkpoint(tmp_path):
+    seen = []
+
+    def watch(state):
+        seen.append(state["step"])
+        if len(seen) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match="the checkpoint is") as error:
+        htfm.train(LONG, folder=tmp_path / "run", progress=watch)
+    assert isinstance(error.value, htfm.Interrupted)
+    model = htfm.load(tmp_path / "run")
+    assert seen[-1] <= model.step <= seen[-1] + 1
+    # going on gives the bits of a run that was never stopped
+    steps = model.step // 3 + 2
+    whole = htfm.train({**LONG, "train.epochs": steps})
+    # train.epochs may not change on resume, so the same is done with a short run
+    short = {**SMALL, "train.epochs": steps, "train.log_steps": 1}
+
+    def once(state):
+        if state["step"] == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        htfm.train(short, folder=tmp_path / "short", progress=once)
+    again = htfm.train(short, folder=tmp_path / "short", resume=True)
+    assert again.weights_hash == whole.weights_hash
+
+
+def test_other_threads_run_meanwhile():
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.perf_counter()
+    htfm.train({**SMALL, "train.epochs": 200})
+    spent = time.perf_counter() - start
+    done.set()
+    thread.join()
+    assert sum(t >= start for t in ticks) > min(20, spent / 0.02)
+
+
+def test_a_callback_that_fails_ends_the_training():
+    def fail(state):
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        htfm.train({**SMALL, "train.log_steps": 1}, progress=fail)
+
+
+def test_tqdm(capsys):
+    pytest.importorskip("tqdm")
+    htfm.train({**SMALL, "train.log_steps": 1}, progress=True)
+    assert "training" in capsys.readouterr().err
+
+
+def test_rows_at_hand(table):
+    model = htfm.train({"train.epochs": 1}, data=table)
+    assert model.sample(5, seed=0).shape == (5, 3)
+
+
+def test_threads_do_not_change_bits(model):
+    first = model.sample(300, seed=1)
+    htfm.set_thread_count(1)
+    try:
+        assert np.array_equal(first, model.sample(300, seed=1))
+    finally:
+        htfm.set_thread_count(2)
+
+
+def test_another_torch_is_refused_in_one_line(tmp_path):
+    fake = tmp_path / "torch"
+    fake.mkdir()
+    (fake / "__init__.py").write_text("")
+    (fake / "version.py").write_text("__version__ = '2.10.0+cpu'\n")
+    package = os.path.dirname(os.path.dirname(htfm.__file__))
+    out = subprocess.run([sys.executable, "-c", "import htfm"], capture_output=True, text=True, check=False,
+                         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{package}"})
+    assert out.returncode == 1
+    assert out.stderr.strip().splitlines()[-1] == (
+        f"ImportError: htfm needs torch 2.11, found 2.10.0+cpu in {fake}: pip install 'torch==2.11.*'")
