@@ -73,7 +73,7 @@ TEST(Faults, ValuesBeyondFloat32AreRefused) {
 TEST(Faults, ATrainingOfSkippedStepsFails) {
   const Workplace w;
   w.write("t.csv", table_with("1e30"));
-  const Outcome o = w.run("train --set data.path=t.csv --set train.epochs=3 --set train.batch=60 -o run");
+  const Outcome o = w.run("train --set data.path=t.csv --set train.epochs=3 --set train.batch=120 -o run");
   EXPECT_EQ(o.code, 2) << o.err;
   EXPECT_NE(last_line(o.err).find("got none in 3"), std::string::npos) << o.err;
   EXPECT_FALSE(fs::exists(w / "run"));
