@@ -11,16 +11,16 @@ namespace htfm::app {
 
 namespace {
 
-constexpr int64_t kDraws = 50, kRows = 32000;
+constexpr int64_t kDraws = 50, kDiagnosedRows = 32000;
 
-struct Law {
+struct DiagnosedLaw {
   std::string name;
   ClockSpec clock;
   int64_t dim;
 };
 
-std::vector<Law> laws() {
-  std::vector<Law> list;
+std::vector<DiagnosedLaw> diagnosed_laws() {
+  std::vector<DiagnosedLaw> list;
   for (const int64_t dim : {1, 2, 8}) {
     list.push_back({fmt::format("Gaussian, {}D", dim), {}, dim});
     for (const double nu : {1.5, 2.0, 3.0, 4.0})
@@ -37,20 +37,20 @@ std::vector<Law> laws() {
 }  // namespace
 
 Json reproduce_auto(const ReproduceOptions& o) {
-  std::vector<Law> wanted = laws();
-  std::erase_if(wanted, [&](const Law& law) { return !o.wants(law.name); });
+  std::vector<DiagnosedLaw> wanted = diagnosed_laws();
+  std::erase_if(wanted, [&](const DiagnosedLaw& law) { return !o.wants(law.name); });
   if (wanted.empty()) throw InputError("[--only] expected a part of a law's name, got '{}'", o.only);
   Json out = Json::array();
   if (!o.common.json)
     fmt::print("{:<26} {:>6} {:>6} {:>8} {:>7} {:>16}\n", "law", "light", "heavy", "unclear", "inside",
                "median interval");
-  for (const Law& law : wanted) {
+  for (const DiagnosedLaw& law : wanted) {
     const auto clock = make_clock(law.clock);
     const double truth = clock->tail_exponent();
     std::vector<Diagnosis> seen(kDraws);
     parallel_for(kDraws, [&](int64_t i) {
       const Key key = Key(static_cast<uint64_t>(o.common.seed + i)).child("source");
-      const ClockSample s = clock->sample(key.child("clock"), {.count = kRows, .paths = false});
+      const ClockSample s = clock->sample(key.child("clock"), {.count = kDiagnosedRows, .paths = false});
       DiagnosisOptions options;
       options.directions = 0;
       seen[static_cast<size_t>(i)] = diagnose(sample_source(key.child("source"), s.area, law.dim), {}, options);
@@ -79,7 +79,7 @@ Json reproduce_auto(const ReproduceOptions& o) {
                  std::isinf(truth) ? "" : std::to_string(inside),
                  std::isinf(truth) ? "" : fmt::format("{:.2f} to {:.2f}", low, high));
   }
-  Json result{{"experiment", "auto"}, {"rows", kRows}, {"laws", out}};
+  Json result{{"experiment", "auto"}, {"rows", kDiagnosedRows}, {"laws", out}};
   atomic_write(o.folder + "/auto.json", result.dump(1) + "\n");
   return result;
 }

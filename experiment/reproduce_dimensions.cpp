@@ -11,13 +11,13 @@ namespace htfm::app {
 
 namespace {
 
-struct Variant {
+struct DimensionVariant {
   const char* name;
   std::vector<std::string> settings;
 };
 
-const std::vector<Variant>& variants() {
-  static const std::vector<Variant> list{{"G", {"clock.family=deterministic"}},
+const std::vector<DimensionVariant>& dimension_variants() {
+  static const std::vector<DimensionVariant> list{{"G", {"clock.family=deterministic"}},
                                          {"t",
                                           {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool",
                                            "precondition.scale=clock", "data.tail=pareto"}}};
@@ -26,7 +26,7 @@ const std::vector<Variant>& variants() {
 
 MetricReport score(const at::Tensor& real, const at::Tensor& fake) { return compute_metrics({"tails"}, real, fake); }
 
-Json score_cell(const Cell& cell) {
+Json score_dimension(const Cell& cell) {
   const int64_t n = cell.config.sample.n;
   const Dataset reference = held_out(cell.config, 2 * n);
   const Model model = train(cell.config);
@@ -45,7 +45,7 @@ Json reproduce_dimensions(const ReproduceOptions& o) {
   std::vector<Cell> cells;
   for (const char* set : {"student", "clusters"})
     for (const int64_t dim : {8, 32, 128})
-      for (const Variant& v : variants())
+      for (const DimensionVariant& v : dimension_variants())
         for (int64_t k = 0; k < o.seeds; ++k) {
           std::vector<std::string> settings = v.settings;
           settings.insert(settings.end(),
@@ -56,7 +56,7 @@ Json reproduce_dimensions(const ReproduceOptions& o) {
           const std::string name = fmt::format("{}-{}-{}-seed{}", set, dim, v.name, o.common.seed + k);
           if (o.wants(name)) cells.push_back({name, config_2d(settings, o)});
         }
-  const std::vector<Json> results = run_cells(cells, o.folder, score_cell);
+  const std::vector<Json> results = run_cells(cells, o.folder, score_dimension);
   Json out{{"experiment", "dimensions"}, {"seeds", o.seeds}, {"cells", results}};
   fmt::print(stderr, "{:<26} {:>24} {:>24}\n", "mean |log q| at", "0.99  0.999  0.9999", "of the training set");
   for (size_t at = 0; at + static_cast<size_t>(o.seeds) <= results.size(); at += static_cast<size_t>(o.seeds)) {

@@ -13,17 +13,17 @@ namespace htfm::app {
 
 namespace {
 
-struct Variant {
+struct PanelVariant {
   const char *name, *file;
   std::vector<std::string> settings;
 };
 
 // Stable noise has the middle index of the paper's three; t-Flow needs a variance.
-const std::vector<Variant>& variants() {
+const std::vector<PanelVariant>& panel_variants() {
   const auto stable = [](const char* method) {
     return std::vector<std::string>{fmt::format("method={}", method), "clock.family=stable", "clock.alpha=1.7"};
   };
-  static const std::vector<Variant> list{
+  static const std::vector<PanelVariant> list{
       {"HTFM", "htfm", {"clock.family=stable", "clock.alpha=1.7", "sample.solver=fitted", "sample.time_grid=angle"}},
       {"DLPM", "dlpm", stable("dlpm")},
       {"DLIM", "dlim", stable("dlim")},
@@ -32,8 +32,8 @@ const std::vector<Variant>& variants() {
   return list;
 }
 
-constexpr double kDataAlpha[2] = {1.5, 1.8};
-constexpr int64_t kBudgets[2] = {20, 100};
+constexpr double kPanelAlpha[2] = {1.5, 1.8};
+constexpr int64_t kPanelBudgets[2] = {20, 100};
 constexpr const char* kScores[] = {"f1_prd",      "w1_pooled",    "w1_sliced", "log_q_0.99",
                                    "log_q_0.999", "log_q_0.9999", "hill_fake", "hill_real"};
 
@@ -45,14 +45,14 @@ Json reproduce_panels(const ReproduceOptions& o) {
     return fmt::format("{}/samples/{}-nfe{}.npy", o.folder, cell, nfe);
   };
   struct Group {
-    Variant variant;
+    PanelVariant variant;
     double alpha;
     size_t first;  // of its cells, one a seed
   };
   std::vector<Cell> cells;
   std::vector<Group> groups;
-  for (const double alpha : kDataAlpha)
-    for (const Variant& v : variants()) {
+  for (const double alpha : kPanelAlpha)
+    for (const PanelVariant& v : panel_variants()) {
       const std::string name = fmt::format("{}-alphaD{}", v.file, alpha);
       if (!o.wants(name)) continue;
       groups.push_back({v, alpha, cells.size()});
@@ -71,7 +71,7 @@ Json reproduce_panels(const ReproduceOptions& o) {
            {"skipped_steps", model.skipped},
            {"method", model.method().describe()},
            {"runs", Json::array()}};
-    for (const int64_t nfe : kBudgets) {
+    for (const int64_t nfe : kPanelBudgets) {
       options.solve.nfe = nfe;
       const SampleResult s = sample(model, options);
       write_npy(file(cell.name, nfe), s.samples);
@@ -110,7 +110,7 @@ Json reproduce_panels(const ReproduceOptions& o) {
       "diverged |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const Group& g : groups)
-    for (size_t b = 0; b < std::size(kBudgets); ++b) {
+    for (size_t b = 0; b < std::size(kPanelBudgets); ++b) {
       std::map<std::string, std::vector<double>> values;
       double diverged = 0;
       for (size_t k = g.first; k < g.first + static_cast<size_t>(o.seeds); ++k) {
@@ -121,14 +121,14 @@ Json reproduce_panels(const ReproduceOptions& o) {
           values[s].push_back(std::string_view(s).starts_with("log_q") ? std::abs(v) : v);
         }
       }
-      Json row{{"alpha_D", g.alpha}, {"method", g.variant.name}, {"nfe", kBudgets[b]}, {"diverged", diverged}};
+      Json row{{"alpha_D", g.alpha}, {"method", g.variant.name}, {"nfe", kPanelBudgets[b]}, {"diverged", diverged}};
       for (const auto& [name, v] : values)
         row[name] = mean_spread(v).mean, row[name + "_sd"] = mean_spread(v).deviation;
       const auto at = [&](const char* s) { return row[s].get<double>(); };
       fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} ({:.2f}) | {} |\n",
-                 g.alpha, g.variant.name, kBudgets[b], at("f1_prd"), at("w1_pooled"), at("w1_sliced"), at("log_q_0.99"),
+                 g.alpha, g.variant.name, kPanelBudgets[b], at("f1_prd"), at("w1_pooled"), at("w1_sliced"), at("log_q_0.99"),
                  at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), diverged);
-      table.add({fmt::format("{}", g.alpha), g.variant.name, static_cast<double>(kBudgets[b]), at("f1_prd"),
+      table.add({fmt::format("{}", g.alpha), g.variant.name, static_cast<double>(kPanelBudgets[b]), at("f1_prd"),
                  at("w1_pooled"), at("w1_sliced"), at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"),
                  at("hill_fake"), at("hill_real"), diverged});
       out["rows"].push_back(row);
@@ -137,16 +137,16 @@ Json reproduce_panels(const ReproduceOptions& o) {
   // One panel for each method, law and budget, of the first seed; the data above.
   std::vector<std::string> rows{"data"}, columns;
   std::vector<std::vector<at::Tensor>> panels(1);
-  for (const double alpha : kDataAlpha)
-    for (const int64_t nfe : kBudgets) {
+  for (const double alpha : kPanelAlpha)
+    for (const int64_t nfe : kPanelBudgets) {
       columns.push_back(fmt::format("α_D = {}, NFE {}", alpha, nfe));
       panels[0].push_back(held_out(config_2d({fmt::format("data.alpha={}", alpha)}, o), 4000).rows);
     }
-  for (const Variant& v : variants()) {
+  for (const PanelVariant& v : panel_variants()) {
     rows.emplace_back(v.name);
     panels.emplace_back();
-    for (const double alpha : kDataAlpha)
-      for (const int64_t nfe : kBudgets) {
+    for (const double alpha : kPanelAlpha)
+      for (const int64_t nfe : kPanelBudgets) {
         const auto own = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
           return g.alpha == alpha && std::string_view(g.variant.name) == v.name;
         });

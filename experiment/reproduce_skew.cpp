@@ -20,7 +20,7 @@ namespace htfm::app {
 
 namespace {
 
-constexpr int64_t kRows = 3500, kDim = 3, kJudge = 1'000'000;
+constexpr int64_t kRows = 3500, kDim = 3, kSkewJudge = 1'000'000;
 const std::vector<double> kFar{0.99, 0.999};
 
 struct TableLaw {
@@ -70,8 +70,8 @@ std::vector<double> figure_levels() {
 struct Judge {
   std::vector<double> median, far, curve;
   explicit Judge(const TableLaw& law) {
-    const at::Tensor rows = draw(law, Key(0).child("judge"), kJudge);
-    const at::Tensor middle = std::get<0>(rows.sort(0)).select(0, kJudge / 2).contiguous();
+    const at::Tensor rows = draw(law, Key(0).child("judge"), kSkewJudge);
+    const at::Tensor middle = std::get<0>(rows.sort(0)).select(0, kSkewJudge / 2).contiguous();
     median.assign(middle.const_data_ptr<double>(), middle.const_data_ptr<double>() + kDim);
     far = side_quantiles(rows, median, kFar), curve = side_quantiles(rows, median, figure_levels());
   }
@@ -146,7 +146,7 @@ Json reproduce_skew(const ReproduceOptions& o) {
         user.insert(user.end(), o.settings.begin(), o.settings.end());
         if (!skewed) user.emplace_back("source.law=");
         RunConfig base;
-        base.seed = k, base.sample.n = kJudge, base.data.path = path;
+        base.seed = k, base.sample.n = kSkewJudge, base.data.path = path;
         const TablePlan plan = plan_table(base, user);
         cells.push_back({name + (skewed ? "-fit" : "-symmetric"), plan.model});
         entries[cells.back().name] = {l, skewed, plan.model.source_law.empty() ? "symmetric" : plan.model.source_law};
@@ -171,7 +171,7 @@ Json reproduce_skew(const ReproduceOptions& o) {
       "Mean absolute error of the logarithm of the quantiles' distances from the median, over {} columns and the "
       "tables of a law ({} rows "
       "each), with the deviation over tables; against {} draws of the law.",
-      kDim, kRows, kJudge);
+      kDim, kRows, kSkewJudge);
   table.columns = {{"law"},
                    {"source"},
                    {"0.99 above"},

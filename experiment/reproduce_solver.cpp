@@ -21,7 +21,7 @@ struct Row {
   double eta_from;
   double paper[3];  // FID of the paper on CIFAR10-LT at NFE 20, 50, 100; another data set and score, for the order only
 };
-constexpr Row kRows[] = {{"Euler", "euler", false, 0, {20.80, 17.92, 16.31}},
+constexpr Row kSolverRows[] = {{"Euler", "euler", false, 0, {20.80, 17.92, 16.31}},
                          {"Heun", "heun", false, 0, {18.55, 17.44, 15.87}},
                          {"midpoint", "midpoint", false, 0, {17.82, 16.51, 15.81}},
                          {"AB2, two charged a step (paper)", "ab2", true, 0, {18.02, 16.47, 15.82}},
@@ -29,7 +29,7 @@ constexpr Row kRows[] = {{"Euler", "euler", false, 0, {20.80, 17.92, 16.31}},
                          {"stochastic", "stochastic", false, 0, {0, 0, 0}},
                          {"stochastic from 0.8 on", "stochastic", false, 0.8, {0, 0, 0}}};
 constexpr const char* kTail = "log_q_0.999_columns";
-constexpr int64_t kBudgets[3] = {20, 50, 100};
+constexpr int64_t kSolverBudgets[3] = {20, 50, 100};
 
 }  // namespace
 
@@ -62,8 +62,8 @@ Json reproduce_solver(const ReproduceOptions& o) {
                       {"tail", m[kTail]},
                       {"diverged", r.diverged}});
     };
-    for (const Row& row : kRows)
-      for (const int64_t budget : kBudgets) score(row.solver, budget, row.paper_count, row.eta_from);
+    for (const Row& row : kSolverRows)
+      for (const int64_t budget : kSolverBudgets) score(row.solver, budget, row.paper_count, row.eta_from);
     score("dopri5", 5000, false, 0);
     return Json{{"cell", cell.name}, {"rows", rows}};
   });
@@ -115,8 +115,8 @@ Json reproduce_solver(const ReproduceOptions& o) {
       series.back().y.push_back(f1.mean);
     }
   };
-  for (const Row& row : kRows)
-    for (int b = 0; b < 3; ++b) add(row.title, kBudgets[b], row.paper[b], b == 0);
+  for (const Row& row : kSolverRows)
+    for (int b = 0; b < 3; ++b) add(row.title, kSolverBudgets[b], row.paper[b], b == 0);
   add("Dormand-Prince 5(4), rtol 1e-5", 5000, 0, true);
   report::Page page("Solvers at matched budgets",
                     "HTFM-α 1.7 on the 2D mixture. The paper's solver table is on images; its values stand beside ours "

@@ -14,7 +14,7 @@ namespace htfm::app {
 
 namespace {
 
-struct Variant {
+struct TailVariant {
   const char* name;
   std::vector<std::string> settings;
   bool far;  // its first seed is also drawn 10^7 times
@@ -25,7 +25,7 @@ struct Budget {
   const char* solver;
 };
 
-std::vector<Variant> variants(double alpha) {
+std::vector<TailVariant> tail_variants(double alpha) {
   const std::string nu = fmt::format("clock.nu={}", alpha), stable = fmt::format("clock.alpha={}", alpha);
   const std::vector<std::string> coupled{"coupling.kind=pool", "precondition.scale=clock", "data.tail=pareto"};
   const auto with = [](std::vector<std::string> a, const std::vector<std::string>& b) {
@@ -52,7 +52,7 @@ const std::vector<Budget>& budgets() {
 
 constexpr int64_t kBulk = 24000;    // points of f1_prd
 constexpr int64_t kChunk = 500000;  // samples drawn at a time
-constexpr const char* kFigures[] = {"log_q_0.99", "log_q_0.999", "log_q_0.9999", "hill_fake", "hill_real", "f1_prd"};
+constexpr const char* kTailFigures[] = {"log_q_0.99", "log_q_0.999", "log_q_0.9999", "hill_fake", "hill_real", "f1_prd"};
 
 // The radius at 1 - share of n points, drawn in chunks: only what is needed of the largest is kept.
 double far_radius(int64_t n, double share, const std::function<at::Tensor(int64_t count, uint64_t chunk)>& draw) {
@@ -68,7 +68,7 @@ double far_radius(int64_t n, double share, const std::function<at::Tensor(int64_
   return largest.back();
 }
 
-Json score_cell(const Cell& cell, bool far) {
+Json score_tails(const Cell& cell, bool far) {
   const int64_t n = cell.config.sample.n;
   const Dataset reference = held_out(cell.config, 2 * n);
   const Model model = train(cell.config);
@@ -126,7 +126,7 @@ Json reproduce_tails(const ReproduceOptions& o) {
   };
   std::vector<Group> groups;
   for (const double alpha : {1.5, 1.8})
-    for (const Variant& v : variants(alpha)) {
+    for (const TailVariant& v : tail_variants(alpha)) {
       std::string name = fmt::format("{}-{}", v.name, alpha);
       std::erase(name, ' ');
       std::replace(name.begin(), name.end(), ',', '-');  // --only takes several names with commas between
@@ -143,7 +143,7 @@ Json reproduce_tails(const ReproduceOptions& o) {
       }
     }
   const std::vector<Json> results = run_cells(cells, o.folder, [&](const Cell& c) {
-    return score_cell(c, std::find(far.begin(), far.end(), c.name) != far.end());
+    return score_tails(c, std::find(far.begin(), far.end(), c.name) != far.end());
   });
 
   Json out{{"experiment", "tails"}, {"seeds", o.seeds}, {"rows", Json::array()}};
@@ -171,7 +171,7 @@ Json reproduce_tails(const ReproduceOptions& o) {
     for (size_t b = 0; b < budgets().size(); ++b) {
       std::map<std::string, std::vector<double>> values;
       for (size_t k = g.first; k < g.first + static_cast<size_t>(o.seeds); ++k) {
-        for (const char* f : kFigures) {
+        for (const char* f : kTailFigures) {
           const double v = results[k]["runs"][b][f];
           values[f].push_back(std::string_view(f).starts_with("log_q") ? std::abs(v) : v);
         }

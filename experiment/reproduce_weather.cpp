@@ -17,12 +17,12 @@ namespace htfm::app {
 
 namespace {
 
-struct Variant {
+struct WeatherVariant {
   const char* name;
   std::vector<std::string> settings;
 };
 
-std::vector<Variant> variants() {
+std::vector<WeatherVariant> weather_variants() {
   const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma",
                     nu = "clock.nu=3";
   const std::string by_clock = "precondition.time=clock";
@@ -37,7 +37,7 @@ std::vector<Variant> variants() {
           {"coupled-t-3.0", {student, nu, coupled, size, scale}}};
 }
 
-RunConfig cell_config(const Variant& v, uint64_t seed, const ReproduceOptions& o) {
+RunConfig cell_config(const WeatherVariant& v, uint64_t seed, const ReproduceOptions& o) {
   // The paper's network and training for fields; 70 epochs of the twelve frames are 4,200 steps.
   std::vector<std::string> settings{"net.kind=ncsnpp",
                                     "unet.base=32",
@@ -115,7 +115,7 @@ Json reproduce_weather(const ReproduceOptions& o) {
   if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   std::vector<Cell> cells;
-  for (const Variant& v : variants())
+  for (const WeatherVariant& v : weather_variants())
     if (o.wants(v.name))
       for (int64_t k = 0; k < o.seeds; ++k) {
         const auto seed = static_cast<uint64_t>(o.common.seed + k);

@@ -24,14 +24,14 @@ Outcome run(const Workplace& w, int processes, const std::string& arguments) {
   return w.run(arguments + " --threads 1", mpirun() + " -n " + std::to_string(processes));
 }
 
-constexpr const char* kConfig =
+constexpr const char* kSmallRun =
     "[data]\nn = 1200\n[clock]\nfamily = \"stable\"\nalpha = 1.7\n[coupling]\nkind = \"pool\"\npool = 4096\n[train]\n"
     "batch = 600\nepochs = 4\nlog_steps = 1\n[sample]\nsolver = \"ab2\"\n";
 
 TEST(UnderMpirun, TrainsAndSamplesToTheSameBytes) {
   NEED_MPI();
   const Workplace w;
-  w.write("c.toml", kConfig);
+  w.write("c.toml", kSmallRun);
   ASSERT_EQ(w.run("train c.toml -o one").code, 0);
   ASSERT_EQ(w.run("sample one -n 5000 -o one.npy --area one-area.npy").code, 0);
   const Outcome two = run(w, 2, "train c.toml -o two");
@@ -52,7 +52,7 @@ TEST(UnderMpirun, TrainsAndSamplesToTheSameBytes) {
 TEST(UnderMpirun, AFailureIsNamedAndEndsAll) {
   NEED_MPI();
   const Workplace w;
-  w.write("c.toml", kConfig);
+  w.write("c.toml", kSmallRun);
   const auto started = std::chrono::steady_clock::now();
   // A file that one process alone cannot read: the second process starts in another folder.
   std::filesystem::create_directory(w / "other");

@@ -12,7 +12,7 @@
 namespace htfm {
 namespace {
 
-constexpr int64_t kDraws = 100'000;
+constexpr int64_t kMixingDraws = 100'000;
 
 std::vector<double> areas(const ClockSpec& spec, int64_t n, uint64_t seed) {
   const at::Tensor a = make_clock(spec)->sample(Key(seed), {.count = n, .paths = false}).area;
@@ -22,18 +22,18 @@ std::vector<double> areas(const ClockSpec& spec, int64_t n, uint64_t seed) {
 // E exp(-s A) = transform(s), so the variance of exp(-s A) is transform(2 s) - transform(s)^2. The source has E cos(xi
 // X) = transform(xi^2).
 void expect_transform(const ClockSpec& spec, const std::function<double(double)>& transform) {
-  const at::Tensor area = make_clock(spec)->sample(Key(21), {.count = kDraws, .paths = false}).area,
+  const at::Tensor area = make_clock(spec)->sample(Key(21), {.count = kMixingDraws, .paths = false}).area,
                    x = sample_source(Key(22), area, 1);
   for (const double s : {0.1, 1.0, 10.0}) {
     double mean = 0, source = 0;
-    for (int64_t i = 0; i < kDraws; ++i) {
-      mean += std::exp(-s * area.const_data_ptr<double>()[i]) / kDraws;
-      source += std::cos(std::sqrt(s) * x.const_data_ptr<double>()[i]) / kDraws;
+    for (int64_t i = 0; i < kMixingDraws; ++i) {
+      mean += std::exp(-s * area.const_data_ptr<double>()[i]) / kMixingDraws;
+      source += std::cos(std::sqrt(s) * x.const_data_ptr<double>()[i]) / kMixingDraws;
     }
     const double expected = transform(s);
-    EXPECT_NEAR(mean, expected, 4 * std::sqrt((transform(2 * s) - expected * expected) / kDraws))
+    EXPECT_NEAR(mean, expected, 4 * std::sqrt((transform(2 * s) - expected * expected) / kMixingDraws))
         << spec.describe() << " s=" << s;
-    EXPECT_NEAR(source, expected, 4 * std::sqrt((0.5 + 0.5 * transform(4 * s) - expected * expected) / kDraws))
+    EXPECT_NEAR(source, expected, 4 * std::sqrt((0.5 + 0.5 * transform(4 * s) - expected * expected) / kMixingDraws))
         << spec.describe() << " s=" << s;
   }
 }
@@ -85,7 +85,7 @@ TEST(Gamma, LawOfTheSlope) {
   for (const double k : {0.3, 1.0, 4.0}) {
     for (const int grid : {1, 7})
       expect_transform({"gamma", {{"shape", k}}, grid}, [k](double s) { return std::pow(1 + s / (2 * k), -k); });
-    std::vector<double> a = areas({"gamma", {{"shape", k}}, 1}, kDraws, 23);
+    std::vector<double> a = areas({"gamma", {{"shape", k}}, 1}, kMixingDraws, 23);
     EXPECT_LT(test::kolmogorov_smirnov(a, [k](double x) { return test::incomplete_gamma(k, std::log(2 * x * k)); }),
               test::kKolmogorovBound);
   }
@@ -95,7 +95,7 @@ TEST(InverseGaussian, LawOfTheSlope) {
   for (const double shape : {0.05, 1.0, 20.0}) {
     expect_transform({"inverse-gaussian", {{"shape", shape}}, 7},
                      [shape](double s) { return std::exp(shape * (1 - std::sqrt(1 + s / shape))); });
-    std::vector<double> a = areas({"inverse-gaussian", {{"shape", shape}}, 1}, kDraws, 24);
+    std::vector<double> a = areas({"inverse-gaussian", {{"shape", shape}}, 1}, kMixingDraws, 24);
     EXPECT_LT(test::kolmogorov_smirnov(a, [shape](double x) { return inverse_gaussian_cdf(1, shape, 2 * x); }),
               test::kKolmogorovBound);
   }
@@ -115,10 +115,10 @@ TEST(GeneralisedInverseGaussian, LawForAnyOrderAndConcentration) {
 
 TEST(GeneralisedInverseGaussian, HoldsTheInverseGaussianAndTheGammaClock) {
   std::vector<double> a =
-      areas({"generalised-inverse-gaussian", {{"order", -0.5}, {"concentration", 1.3}}, 1}, kDraws, 26);
+      areas({"generalised-inverse-gaussian", {{"order", -0.5}, {"concentration", 1.3}}, 1}, kMixingDraws, 26);
   EXPECT_LT(test::kolmogorov_smirnov(a, [](double x) { return inverse_gaussian_cdf(1, 1.3, 2 * x); }),
             test::kKolmogorovBound);
-  a = areas({"generalised-inverse-gaussian", {{"order", 2.5}, {"concentration", 1e-5}}, 1}, kDraws, 27);
+  a = areas({"generalised-inverse-gaussian", {{"order", 2.5}, {"concentration", 1e-5}}, 1}, kMixingDraws, 27);
   EXPECT_LT(test::kolmogorov_smirnov(a, [](double x) { return test::incomplete_gamma(2.5, std::log(2 * x * 2.5)); }),
             test::kKolmogorovBound);
   expect_transform({"generalised-inverse-gaussian", {{"order", -0.5}, {"concentration", 0.7}}, 200},
@@ -138,7 +138,7 @@ TEST(TemperedStable, LaplaceTransform) {
 // A tempered 1/2-stable variable is inverse Gaussian, here with mean 1/(4 sqrt(theta)) and shape 1/8.
 TEST(TemperedStable, InverseGaussianAtAlphaOne) {
   for (const double theta : {0.5, 40.0}) {
-    std::vector<double> a = areas({"tempered-stable", {{"alpha", 1}, {"tempering", theta}}, 1}, kDraws, 28);
+    std::vector<double> a = areas({"tempered-stable", {{"alpha", 1}, {"tempering", theta}}, 1}, kMixingDraws, 28);
     EXPECT_LT(
         test::kolmogorov_smirnov(a, [=](double x) { return inverse_gaussian_cdf(0.25 / std::sqrt(theta), 0.125, x); }),
         test::kKolmogorovBound);
@@ -178,20 +178,20 @@ TEST(CompoundPoisson, LaplaceTransformsOnAnyGrid) {
       const auto middle = [&, d = drift, q = rate, c = tail](double s) {
         return std::exp(-d * t * s - q * t * (1 - jump_transform(c, s)));
       };
-      const ClockSample sample = clock->sample(Key(29), {.count = kDraws});
+      const ClockSample sample = clock->sample(Key(29), {.count = kMixingDraws});
       const double *area = sample.area.const_data_ptr<double>(), *end = sample.end.const_data_ptr<double>(),
                    *paths = sample.paths.const_data_ptr<double>();
       for (const auto& [s, r] : {std::pair{0.0, 1.0}, {0.5, 0.0}, {0.3, 4.0}}) {
         double both = 0, at_half = 0;
-        for (int64_t i = 0; i < kDraws; ++i) {
-          both += std::exp(-s * end[i] - r * area[i]) / kDraws;
-          at_half += std::exp(-(s + r) * paths[i * (grid + 1) + half]) / kDraws;
+        for (int64_t i = 0; i < kMixingDraws; ++i) {
+          both += std::exp(-s * end[i] - r * area[i]) / kMixingDraws;
+          at_half += std::exp(-(s + r) * paths[i * (grid + 1) + half]) / kMixingDraws;
         }
         const double expected = joint(s, r), half_expected = middle(s + r);
-        EXPECT_NEAR(both, expected, 4 * std::sqrt((joint(2 * s, 2 * r) - expected * expected) / kDraws) + 1e-5)
+        EXPECT_NEAR(both, expected, 4 * std::sqrt((joint(2 * s, 2 * r) - expected * expected) / kMixingDraws) + 1e-5)
             << clock->spec().describe();
         EXPECT_NEAR(at_half, half_expected,
-                    4 * std::sqrt((middle(2 * (s + r)) - half_expected * half_expected) / kDraws) + 1e-5)
+                    4 * std::sqrt((middle(2 * (s + r)) - half_expected * half_expected) / kMixingDraws) + 1e-5)
             << clock->spec().describe();
       }
     }

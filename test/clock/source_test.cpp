@@ -16,7 +16,7 @@ namespace {
 using test::kKolmogorovBound;
 using test::kolmogorov_smirnov;
 
-constexpr int64_t kDraws = 1'000'000;
+constexpr int64_t kSourceDraws = 1'000'000;
 
 at::Tensor draw_source(const ClockSpec& spec, int64_t n, int64_t dim, uint64_t seed, int64_t first = 0) {
   const Key key(seed);
@@ -43,26 +43,26 @@ std::vector<double> radii(const at::Tensor& x) {
 TEST(StableSource, CharacteristicFunction) {
   for (const double alpha : {0.5, 1.0, 1.5, 1.9})
     for (const int grid : {1, 7}) {
-      const at::Tensor x = draw_source({"stable", {{"alpha", alpha}}, grid}, kDraws, 3, 11);
+      const at::Tensor x = draw_source({"stable", {{"alpha", alpha}}, grid}, kSourceDraws, 3, 11);
       const double* rows = x.const_data_ptr<double>();
       for (const auto& xi : {std::array{0.3, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.6, -0.6, 0.6}, {2.0, 1.0, -1.0}}) {
         double cosine = 0, sine = 0;
-        for (int64_t i = 0; i < kDraws; ++i) {
+        for (int64_t i = 0; i < kSourceDraws; ++i) {
           const double angle = xi[0] * rows[3 * i] + xi[1] * rows[3 * i + 1] + xi[2] * rows[3 * i + 2];
-          cosine += std::cos(angle) / kDraws, sine += std::sin(angle) / kDraws;
+          cosine += std::cos(angle) / kSourceDraws, sine += std::sin(angle) / kSourceDraws;
         }
         const double size = std::hypot(xi[0], xi[1], xi[2]);
         const double phi = std::exp(-std::pow(size, alpha) / 2), phi_double = std::exp(-std::pow(2 * size, alpha) / 2);
-        EXPECT_NEAR(cosine, phi, 4 * std::sqrt(((1 + phi_double) / 2 - phi * phi) / kDraws))
+        EXPECT_NEAR(cosine, phi, 4 * std::sqrt(((1 + phi_double) / 2 - phi * phi) / kSourceDraws))
             << alpha << ' ' << grid << ' ' << size;
-        EXPECT_NEAR(sine, 0, 4 * std::sqrt((1 - phi_double) / 2 / kDraws)) << alpha << ' ' << grid << ' ' << size;
+        EXPECT_NEAR(sine, 0, 4 * std::sqrt((1 - phi_double) / 2 / kSourceDraws)) << alpha << ' ' << grid << ' ' << size;
       }
     }
 }
 
 // alpha = 1: exp(-|xi|/2) is the Cauchy law of scale 1/2; its radius in two dimensions has a closed form.
 TEST(StableSource, IsCauchyAtAlphaOne) {
-  const at::Tensor x = draw_source({"stable", {{"alpha", 1.0}}, 7}, kDraws, 2, 12);
+  const at::Tensor x = draw_source({"stable", {{"alpha", 1.0}}, 7}, kSourceDraws, 2, 12);
   for (const int64_t k : {0, 1}) {
     std::vector<double> c = coordinate(x, k);
     EXPECT_LT(kolmogorov_smirnov(c, [](double v) { return 0.5 + std::atan(2 * v) / M_PI; }), kKolmogorovBound);
@@ -73,7 +73,7 @@ TEST(StableSource, IsCauchyAtAlphaOne) {
 
 TEST(StudentSource, CoordinatesAndRadius) {
   for (const double nu : {0.5, 1.7, 3.0}) {
-    const at::Tensor x = draw_source({"inverse-gamma", {{"nu", nu}}, 1}, kDraws / 2, 2, 13);
+    const at::Tensor x = draw_source({"inverse-gamma", {{"nu", nu}}, 1}, kSourceDraws / 2, 2, 13);
     for (const int64_t k : {0, 1}) {
       std::vector<double> c = coordinate(x, k);
       EXPECT_LT(kolmogorov_smirnov(c, [&](double v) { return test::student_cdf(nu, v); }), kKolmogorovBound)
@@ -88,7 +88,7 @@ TEST(StudentSource, CoordinatesAndRadius) {
 }
 
 TEST(NormalSource, CoordinatesAndRadius) {
-  const at::Tensor x = draw_source({"deterministic", {}, 1}, kDraws, 2, 14);
+  const at::Tensor x = draw_source({"deterministic", {}, 1}, kSourceDraws, 2, 14);
   for (const int64_t k : {0, 1}) {
     std::vector<double> c = coordinate(x, k);
     EXPECT_LT(kolmogorov_smirnov(c, test::normal_cdf), kKolmogorovBound);

@@ -23,7 +23,7 @@ using test::TemporaryFolder;
 at::TensorOptions as(at::ScalarType type) { return at::TensorOptions().dtype(type); }
 
 /// The formula of the golden files: x[i, j] = i - j / 8.
-at::Tensor numbers(int64_t rows, int64_t columns, at::ScalarType type) {
+at::Tensor grid_numbers(int64_t rows, int64_t columns, at::ScalarType type) {
   const at::Tensor i = at::arange(rows, as(at::kDouble)).view({rows, 1});
   const at::Tensor j = at::arange(columns, as(at::kDouble)).view({1, columns});
   return i.sub(j.div(8)).to(type);
@@ -31,12 +31,12 @@ at::Tensor numbers(int64_t rows, int64_t columns, at::ScalarType type) {
 
 SafeTensors mixed() {
   return {{
-              {"a.float32", numbers(3, 1, at::kFloat)},
-              {"b.float64", numbers(2, 2, at::kDouble)},
+              {"a.float32", grid_numbers(3, 1, at::kFloat)},
+              {"b.float64", grid_numbers(2, 2, at::kDouble)},
               {"c.int64", at::arange(-2, 3, as(at::kLong))},
               {"d.uint8", at::tensor({0, 127, 255}, as(at::kByte))},
-              {"e.bfloat16", numbers(2, 4, at::kBFloat16)},
-              {"f.float16", numbers(2, 2, at::kHalf)},
+              {"e.bfloat16", grid_numbers(2, 4, at::kBFloat16)},
+              {"f.float16", grid_numbers(2, 2, at::kHalf)},
               {"g.scalar", at::full({}, -1.25, as(at::kFloat))},
               {"h.empty", at::zeros({0, 7})},
               {"i.\"quoted\" \u00e9\n", at::full({1}, 3, as(at::kFloat))},
@@ -78,7 +78,7 @@ std::string refusal(const std::string& header, size_t data = 0) {
 
 TEST(SafeTensors, ReadsWhatThePackageWrites) {
   expect_same(read_safetensors(golden("mixed.safetensors")), mixed());
-  expect_same(read_safetensors(golden("one.safetensors")), {{{"weight", numbers(2, 3, at::kFloat)}}, {{"step", "12"}}});
+  expect_same(read_safetensors(golden("one.safetensors")), {{{"weight", grid_numbers(2, 3, at::kFloat)}}, {{"step", "12"}}});
   expect_same(read_safetensors(golden("nothing.safetensors")), {});
 }
 
@@ -130,7 +130,7 @@ TEST(SafeTensors, GivesTheHeaderAlone) {
 }
 
 TEST(SafeTensors, FindsEveryFlippedBit) {
-  SafeTensors content = {{{"w", numbers(3, 2, at::kFloat)}, {"n", at::arange(3, as(at::kLong))}},
+  SafeTensors content = {{{"w", grid_numbers(3, 2, at::kFloat)}, {"n", at::arange(3, as(at::kLong))}},
                          {{"step", "41"}, {"seed", "7"}}};
   const std::string bytes = saved(content);
   for (size_t at = 0; at < bytes.size(); ++at) {

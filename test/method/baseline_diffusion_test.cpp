@@ -10,8 +10,8 @@
 namespace htfm {
 namespace {
 
-constexpr double kDeviation = 1.3, kCentre[2] = {0.8, -0.5};
-constexpr int64_t kRows = 8192;
+constexpr double kTargetDeviation = 1.3, kCentre[2] = {0.8, -0.5};
+constexpr int64_t kTargetRows = 8192;
 
 const std::vector<ClockSpec>& clocks() {
   static const std::vector<ClockSpec> list{
@@ -33,19 +33,19 @@ std::unique_ptr<Method> diffusion(const ClockSpec& clock, const DiffusionOptions
 
 // The best network for data N(centre, deviation^2): the denoised mean is linear in x. `s`: the method's data scale.
 std::vector<double> gaussian_samples(const Method& method, const std::string& sampler, int64_t nfe, double s) {
-  std::vector<double> x(2 * kRows), area(kRows);
+  std::vector<double> x(2 * kTargetRows), area(kTargetRows);
   const Velocity network = [&](const double* in, const double* t, double* out) {
-    for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t i = 0; i < kTargetRows; ++i) {
       const double angle = t[i] * M_PI / 2, ratio = s / std::tan(angle) * (s / std::tan(angle)),
                    norm = std::sqrt(s * s + ratio);
-      const double gain = kDeviation * kDeviation / (kDeviation * kDeviation + ratio), skip = s * s / (norm * norm);
+      const double gain = kTargetDeviation * kTargetDeviation / (kTargetDeviation * kTargetDeviation + ratio), skip = s * s / (norm * norm);
       for (int64_t k = 2 * i; k < 2 * i + 2; ++k) {
         const double at = in[k] * norm, denoised = kCentre[k % 2] + gain * (at - kCentre[k % 2]);
         out[k] = (denoised - skip * at) * norm / (s * std::sqrt(ratio));
       }
     }
   };
-  HostStates states(network, kRows, 2, x.data());
+  HostStates states(network, kTargetRows, 2, x.data());
   const SolverRun run = find_named(method.samplers(), sampler, "sampler").run(states, {Key(3), 0, nfe, area.data()});
   EXPECT_EQ(run.evaluations, nfe);
   return x;
@@ -53,10 +53,10 @@ std::vector<double> gaussian_samples(const Method& method, const std::string& sa
 
 double law_error(const std::vector<double>& samples) {
   std::vector<double> z;
-  for (size_t k = 0; k < samples.size(); ++k) z.push_back((samples[k] - kCentre[k % 2]) / kDeviation);
+  for (size_t k = 0; k < samples.size(); ++k) z.push_back((samples[k] - kCentre[k % 2]) / kTargetDeviation);
   return test::kolmogorov_smirnov(z, test::normal_cdf) / std::sqrt(static_cast<double>(z.size()));
 }
-const double kFloor = test::kKolmogorovBound / std::sqrt(2.0 * kRows);
+const double kTargetFloor = test::kKolmogorovBound / std::sqrt(2.0 * kTargetRows);
 
 // Q_t by a fine sum of (m_t / m_s)^2 G_s^2 dT_s, written from the definitions; T linear between the grid's points.
 TEST(ForwardDynamics, MomentsAreTheIntegralsOverTheClock) {
@@ -138,9 +138,9 @@ TEST(ClockDiffusion, SamplersReturnGaussianData) {
         for (const int64_t nfe : {8, 32, 256}) error.push_back(law_error(gaussian_samples(*method, sampler, nfe, 1.0)));
         RecordProperty(fmt::format("{}_{}_{}", dynamics, clock.family, sampler),
                        fmt::format("{:.4f}", fmt::join(error, " ")));
-        EXPECT_LT(error[2], kFloor) << dynamics << " " << clock.family << " " << sampler;
+        EXPECT_LT(error[2], kTargetFloor) << dynamics << " " << clock.family << " " << sampler;
         for (size_t k = 1; k < 3; ++k)
-          EXPECT_TRUE(error[k] < error[k - 1] || error[k] < kFloor) << clock.family << " " << sampler << " " << k;
+          EXPECT_TRUE(error[k] < error[k - 1] || error[k] < kTargetFloor) << clock.family << " " << sampler << " " << k;
       }
 }
 
@@ -150,9 +150,9 @@ TEST(ClockDiffusion, KernelsAreExactForDataOfTheScale) {
   DiffusionOptions o;
   o.grid = "time";
   for (const ClockSpec& clock : clocks()) {
-    const auto method = diffusion(clock, o, kDeviation);
+    const auto method = diffusion(clock, o, kTargetDeviation);
     for (const int64_t nfe : {1, 3, 10})
-      EXPECT_LT(law_error(gaussian_samples(*method, "kernel", nfe, kDeviation)), kFloor) << clock.family;
+      EXPECT_LT(law_error(gaussian_samples(*method, "kernel", nfe, kTargetDeviation)), kTargetFloor) << clock.family;
   }
 }
 
@@ -165,15 +165,15 @@ TEST(ClockDiffusion, WithoutJumpKernelsTheStableClockFails) {
     // As many steps as the clock's grid has: each holds one increment.
     for (const int steps : {50, 200, 800}) {
       const ClockSpec clock{"stable", {{"alpha", 1.2}}, steps};
-      const auto method = diffusion(clock, o, kDeviation);
-      const double alone = law_error(gaussian_samples(*method, sampler, steps, kDeviation));
+      const auto method = diffusion(clock, o, kTargetDeviation);
+      const double alone = law_error(gaussian_samples(*method, sampler, steps, kTargetDeviation));
       const double mixed = law_error(
-          gaussian_samples(*method, std::string(sampler) == "sde" ? "mixed" : "mixed-flow", steps, kDeviation));
+          gaussian_samples(*method, std::string(sampler) == "sde" ? "mixed" : "mixed-flow", steps, kTargetDeviation));
       RecordProperty(fmt::format("{}_{}", sampler, steps),
                      fmt::format("alone {:.4f} with kernels {:.4f}", alone, mixed));
-      EXPECT_GT(alone, 2 * kFloor) << sampler << " " << steps;
+      EXPECT_GT(alone, 2 * kTargetFloor) << sampler << " " << steps;
       if (steps >= 200) {
-        EXPECT_LT(mixed, kFloor) << sampler << " " << steps;
+        EXPECT_LT(mixed, kTargetFloor) << sampler << " " << steps;
       }
     }
   }
@@ -187,7 +187,7 @@ TEST(ClockDiffusion, LevelsByAngle) {
     const auto method = diffusion(clock, {}, 1.0);
     for (const char* sampler : {"mixed-flow", "mixed", "kernel"}) {
       const double many = law_error(gaussian_samples(*method, sampler, 128, 1.0));
-      EXPECT_LT(many, kFloor) << clock.family << " " << sampler;
+      EXPECT_LT(many, kTargetFloor) << clock.family << " " << sampler;
     }
   }
 }

@@ -11,11 +11,11 @@
 namespace htfm {
 namespace {
 
-constexpr double kMean = 0.7, kDeviation = 1.3;
+constexpr double kMean = 0.7, kDataDeviation = 1.3;
 
 // E[x_1 - x_0 | x_t = x, T] for x_1 ~ N(mean, deviation^2) and x_0 ~ N(0, 2A).
 double marginal_velocity(double t, double x, double area) {
-  const double data = kDeviation * kDeviation, source = 2 * area, variance = t * t * data + (1 - t) * (1 - t) * source;
+  const double data = kDataDeviation * kDataDeviation, source = 2 * area, variance = t * t * data + (1 - t) * (1 - t) * source;
   return kMean + (t * data - (1 - t) * source) / variance * (x - t * kMean);
 }
 
@@ -33,7 +33,7 @@ TEST(Proposition, TheTargetsErrorIsOrthogonalToWhatTheNetworkSees) {
     at::Tensor data = at::empty({n, 1}, at::kFloat);
     fill_normal(Key(1), 0, n, data.mutable_data_ptr<float>());
     for (int64_t i = 0; i < n; ++i)
-      data.mutable_data_ptr<float>()[i] = static_cast<float>(kMean + kDeviation * data.const_data_ptr<float>()[i]);
+      data.mutable_data_ptr<float>()[i] = static_cast<float>(kMean + kDataDeviation * data.const_data_ptr<float>()[i]);
     flow.fit_to_data({data, {}, Key(2)});
     std::vector<int64_t> index(n);
     std::iota(index.begin(), index.end(), int64_t{0});
@@ -51,7 +51,7 @@ TEST(Proposition, TheTargetsErrorIsOrthogonalToWhatTheNetworkSees) {
       double sum = 0, squares = 0;
       for (int64_t i = 0; i < n; ++i) {
         // In units of the clock's scale, so that the mean exists for every clock.
-        const double scale = std::sqrt(kDeviation * kDeviation + 2 * area[i]);
+        const double scale = std::sqrt(kDataDeviation * kDataDeviation + 2 * area[i]);
         const double error = (u[i] - marginal_velocity(t[i], x[i], area[i])) / scale * function(x[i], t[i], scale);
         sum += error, squares += error * error;
       }

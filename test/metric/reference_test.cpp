@@ -16,7 +16,7 @@ namespace {
 
 using test::input_error;
 
-std::string network(const std::string& name) { return test::golden_file("metric/" + name); }
+std::string reference_network(const std::string& name) { return test::golden_file("metric/" + name); }
 
 at::Tensor noise(Key key, int64_t n) {
   at::Tensor x = at::empty({n, 3, 8, 8}, at::kByte);
@@ -27,7 +27,7 @@ at::Tensor noise(Key key, int64_t n) {
 
 TEST(Reference, IsMadeOnceAndReadBackEqual) {
   const test::TemporaryFolder folder;
-  const FeatureNetwork net(network("patches.pt"));
+  const FeatureNetwork net(reference_network("patches.pt"));
   const at::Tensor x = noise(Key(1), 60);
   const std::string cache = folder / "r.safetensors";
   const FeatureReference made = cached_reference(net, x, "data", cache, 7);
@@ -44,7 +44,7 @@ TEST(Reference, IsMadeOnceAndReadBackEqual) {
 
 TEST(Reference, RefusesWhatDoesNotBelong) {
   const test::TemporaryFolder folder;
-  const FeatureNetwork net(network("patches.pt")), other(network("strict.pt"));
+  const FeatureNetwork net(reference_network("patches.pt")), other(reference_network("strict.pt"));
   const std::string cache = folder / "r.safetensors";
   const at::Tensor x = noise(Key(1), 10);
   cached_reference(net, x, "data", cache);
@@ -70,7 +70,7 @@ TEST(Reference, RefusesWhatDoesNotBelong) {
 }
 
 TEST(ImageScores, OfTheRealImagesThemselvesArePerfect) {
-  const FeatureNetwork net(network("patches.pt"));
+  const FeatureNetwork net(reference_network("patches.pt"));
   const at::Tensor x = noise(Key(3), 90), labels = at::arange(90, at::kLong).remainder(3);
   const FeatureReference reference = make_reference(net, x, "x");
   const ImageScores same = image_scores(reference, reference.features, labels, 3);

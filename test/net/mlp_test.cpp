@@ -48,9 +48,9 @@ class Golden : public GoldenFile {
 };
 
 // Mean squared error over all elements.
-class MeanSquare final : public SampleLoss {
+class RowMeanSquare final : public SampleLoss {
  public:
-  MeanSquare(const std::vector<float>& target, int64_t dim) : target_(target), dim_(dim) {}
+  RowMeanSquare(const std::vector<float>& target, int64_t dim) : target_(target), dim_(dim) {}
   double operator()(int64_t first, int64_t rows, const float* output, float* gradient) const override {
     const double scale = 1 / static_cast<double>(target_.size());
     double sum = 0;
@@ -114,7 +114,7 @@ TEST_P(AgainstPyTorch, OutputLossAndEveryGradient) {
 
   std::vector<float> gradient(parameters.size(), NAN);
   const double loss =
-      net->gradient(parameters.data(), golden.input(), MeanSquare(golden["target"], net->dim()), gradient.data());
+      net->gradient(parameters.data(), golden.input(), RowMeanSquare(golden["target"], net->dim()), gradient.data());
   EXPECT_NEAR(loss, golden["loss"][0], 1e-6 * golden["loss"][0]);
   EXPECT_EQ(golden.gradients(), net->layout().list().size());
   for (const ParameterInfo& p : net->layout().list())
@@ -151,7 +151,7 @@ TEST_P(EveryKind, GradientIsBitEqualForAnyNumberOfThreads) {
   for (const int threads : {1, 2, 3}) {
     set_thread_count(threads);
     std::ranges::fill(gradient, NAN);
-    const double loss = net->gradient(p.data(), in, MeanSquare(target, o.dim), gradient.data());
+    const double loss = net->gradient(p.data(), in, RowMeanSquare(target, o.dim), gradient.data());
     const at::Tensor output = net->forward(p.data(), in);
     if (first.empty()) {
       first = gradient, first_loss = loss, first_output = output;
@@ -172,9 +172,9 @@ TEST_P(EveryKind, CallsAreIndependent) {
   const NetworkInput in = random_input(o, 100, 2), more = random_input(o, 300, 3);
   const std::vector<float> target(static_cast<size_t>(300 * o.dim), 0.5f);
   std::vector<float> a(p.size()), b(p.size()), c(p.size());
-  net->gradient(p.data(), in, MeanSquare(target, o.dim), a.data());
-  net->gradient(other.data(), more, MeanSquare(target, o.dim), b.data());
-  net->gradient(p.data(), in, MeanSquare(target, o.dim), c.data());
+  net->gradient(p.data(), in, RowMeanSquare(target, o.dim), a.data());
+  net->gradient(other.data(), more, RowMeanSquare(target, o.dim), b.data());
+  net->gradient(p.data(), in, RowMeanSquare(target, o.dim), c.data());
   EXPECT_EQ(std::memcmp(a.data(), c.data(), a.size() * sizeof(float)), 0);
 }
 
@@ -212,7 +212,7 @@ TEST_P(EveryKind, GradientIsTheDerivativeOfTheLoss) {
   const NetworkInput in = random_input(o, n, 8);
   std::vector<float> target(static_cast<size_t>(n * o.dim));
   fill_normal(Key(9), 0, n * o.dim, target.data());
-  const MeanSquare loss(target, o.dim);
+  const RowMeanSquare loss(target, o.dim);
   std::vector<float> gradient(p.size()), scratch(p.size());
   net->gradient(p.data(), in, loss, gradient.data());
   for (const ParameterInfo& info : net->layout().list()) {
@@ -281,7 +281,7 @@ TEST(Mlp, EmptyBatchHasZeroLossAndGradient) {
   const std::vector<float> p = random_parameters(*net, 1), target;
   const NetworkInput in = random_input(o, 0, 1);
   std::vector<float> gradient(p.size(), NAN);
-  EXPECT_EQ(net->gradient(p.data(), in, MeanSquare(target, 2), gradient.data()), 0);
+  EXPECT_EQ(net->gradient(p.data(), in, RowMeanSquare(target, 2), gradient.data()), 0);
   EXPECT_TRUE(std::ranges::all_of(gradient, [](float g) { return g == 0; }));
   EXPECT_EQ(net->forward(p.data(), in).size(0), 0);
 }
@@ -303,7 +303,7 @@ TEST(Mlp, LargeStatesStayFiniteAndNansShow) {
                           [](float v) { return std::isfinite(v); }));
   const std::vector<float> target(130, 0.0f);
   std::vector<float> gradient(p.size());
-  EXPECT_TRUE(std::isnan(net->gradient(p.data(), in, MeanSquare(target, 2), gradient.data())));
+  EXPECT_TRUE(std::isnan(net->gradient(p.data(), in, RowMeanSquare(target, 2), gradient.data())));
 }
 
 TEST(Mlp, RefusesSizesThatDoNotFit) {
@@ -335,7 +335,7 @@ TEST(Mlp, RefusesInputOfAnotherShapeOrType) {
     EXPECT_THROW(net->forward(p.data(), in), InputError);
     std::vector<float> gradient(p.size());
     const std::vector<float> target(20, 0.0f);
-    EXPECT_THROW(net->gradient(p.data(), in, MeanSquare(target, 2), gradient.data()), InputError);
+    EXPECT_THROW(net->gradient(p.data(), in, RowMeanSquare(target, 2), gradient.data()), InputError);
   };
   refused([](NetworkInput& in) { in.x = at::empty({10, 3}, at::kFloat); });
   refused([](NetworkInput& in) { in.x = at::empty({20}, at::kFloat); });

@@ -10,13 +10,13 @@
 namespace htfm {
 namespace {
 
-struct Case {
+struct PixelCase {
   const char* name;
   const PixelKernels* table;
 };
 
-std::vector<Case> tables() {
-  std::vector<Case> all{{"base", &kernel_table<PixelKernels, Isa::base>()}};
+std::vector<PixelCase> pixel_tables() {
+  std::vector<PixelCase> all{{"base", &kernel_table<PixelKernels, Isa::base>()}};
 #if defined(__x86_64__)
   if (isa() >= Isa::v3) all.push_back({"v3", &kernel_table<PixelKernels, Isa::v3>()});
   if (isa() >= Isa::v4) all.push_back({"v4", &kernel_table<PixelKernels, Isa::v4>()});
@@ -44,9 +44,9 @@ std::vector<float> channel_values(const char* name, int64_t channels) {
   return v;
 }
 
-double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
+double logistic(double z) { return 1 / (1 + std::exp(-z)); }
 
-class Pixels : public testing::TestWithParam<Case> {
+class Pixels : public testing::TestWithParam<PixelCase> {
  protected:
   const PixelKernels& k = *GetParam().table;
   // Whole vectors of every width, and what is left over.
@@ -102,7 +102,7 @@ TEST_P(Pixels, ActivationAndItsGradient) {
       for (int64_t c = 0; c < channels; ++c) {
         double sum = 0, product = 0;
         for (int64_t p = 0; p < kPixels; ++p) {
-          const double v = x.at(p, c) - centre[c], z = slope[c] * v + offset[c], s = sigmoid(z);
+          const double v = x.at(p, c) - centre[c], z = slope[c] * v + offset[c], s = logistic(z);
           const double d = dy[p * channels + c] * (silu ? s * (1 + z * (1 - s)) : 1);
           ASSERT_NEAR(out[p * channels + c], silu ? z * s : z, 3e-6) << channels;
           ASSERT_NEAR(dz[p * channels + c], d, 3e-6) << channels;
@@ -151,7 +151,7 @@ TEST_P(Pixels, MixesRows) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Pixels, testing::ValuesIn(tables()),
+INSTANTIATE_TEST_SUITE_P(Isas, Pixels, testing::ValuesIn(pixel_tables()),
                          [](const auto& i) { return std::string(i.param.name); });
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace htfm::report {
 namespace {
 
-const std::string kHostile = "</style></td><script>alert('x')</script> & \"q\" onload=x `a`b` \x01\xff ]]>";
+const std::string kHostileText = "</style></td><script>alert('x')</script> & \"q\" onload=x `a`b` \x01\xff ]]>";
 
 Figure small_figure() { return line_chart({{"a", {1, 2}, {3, 4}}}, {.label = "small"}); }
 Figure wide_figure() { return scatter_panels({{"a", {}}, {"b", {}}, {"c", {}}}); }
@@ -28,20 +28,20 @@ TEST(XmlChecker, SeesWhatIsWrong) {
 }
 
 TEST(Page, EscapesEverything) {
-  Page page(kHostile, kHostile);
-  Table table{kHostile, {{kHostile}, {kHostile, Best::highest}}, {}};
-  table.add({kHostile, kHostile});
-  page.section(kHostile)
-      .heading(kHostile)
-      .text(kHostile + "\n\n" + kHostile)
-      .highlights({{kHostile, kHostile, kHostile}});
-  page.remark(kHostile)
-      .warning(kHostile)
-      .configuration({{kHostile, kHostile}, {"group." + kHostile, kHostile}})
+  Page page(kHostileText, kHostileText);
+  Table table{kHostileText, {{kHostileText}, {kHostileText, Best::highest}}, {}};
+  table.add({kHostileText, kHostileText});
+  page.section(kHostileText)
+      .heading(kHostileText)
+      .text(kHostileText + "\n\n" + kHostileText)
+      .highlights({{kHostileText, kHostileText, kHostileText}});
+  page.remark(kHostileText)
+      .warning(kHostileText)
+      .configuration({{kHostileText, kHostileText}, {"group." + kHostileText, kHostileText}})
       .table(table);
-  page.figure(line_chart({{kHostile, {1, 2}, {3, 4}}}, {.label = kHostile, .title = kHostile}), kHostile)
-      .code(kHostile, kHostile);
-  page.section(kHostile).section(kHostile).provenance({{kHostile, kHostile}});
+  page.figure(line_chart({{kHostileText, {1, 2}, {3, 4}}}, {.label = kHostileText, .title = kHostileText}), kHostileText)
+      .code(kHostileText, kHostileText);
+  page.section(kHostileText).section(kHostileText).provenance({{kHostileText, kHostileText}});
   const std::string html = page.html();
   EXPECT_EQ(XmlChecker::problem(html), "");
   EXPECT_EQ(occurrences(html, "<script"), 0);

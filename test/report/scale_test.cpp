@@ -13,8 +13,8 @@
 namespace htfm::report {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 /// Ranges of all sizes and places, fixed.
 std::vector<Range> many_ranges(Scale scale) {
@@ -93,8 +93,8 @@ TEST(Ticks, LogTicksAscendInsideAndLabelPowersOfTen) {
 TEST(Ticks, RefuseRangesThatCannotBeDrawn) {
   EXPECT_THROW(nice_ticks(Scale::linear, {1, 1}, 5), InputError);
   EXPECT_THROW(nice_ticks(Scale::linear, {2, 1}, 5), InputError);
-  EXPECT_THROW(nice_ticks(Scale::linear, {0, kInf}, 5), InputError);
-  EXPECT_THROW(nice_ticks(Scale::linear, {kNan, 1}, 5), InputError);
+  EXPECT_THROW(nice_ticks(Scale::linear, {0, kInfinite}, 5), InputError);
+  EXPECT_THROW(nice_ticks(Scale::linear, {kNoNumber, 1}, 5), InputError);
   EXPECT_THROW(nice_ticks(Scale::linear, {-1.7e308, 1.7e308}, 5), InputError);
   EXPECT_THROW(nice_ticks(Scale::linear, {1e-320, 2e-320}, 5), InputError);
   EXPECT_THROW(nice_ticks(Scale::log, {0, 1}, 5), InputError);
@@ -103,7 +103,7 @@ TEST(Ticks, RefuseRangesThatCannotBeDrawn) {
 
 TEST(Range, OfAnyDataCanBeDrawn) {
   const double extremes[] = {0,       1,        -1,  1e-320,     1e-300, 1e300, -1e300,
-                             1.7e308, -1.7e308, 1e9, 1e9 + 1e-6, kInf,   -kInf, kNan};
+                             1.7e308, -1.7e308, 1e9, 1e9 + 1e-6, kInfinite,   -kInfinite, kNoNumber};
   for (const Scale scale : {Scale::linear, Scale::log}) {
     for (const double a : extremes) {
       for (const double b : extremes) {
@@ -147,7 +147,7 @@ TEST(Axis, HorizontalLabelsDoNotCollide) {
       const Axis axis = make_axis({.scale = scale, .range = range}, {}, kLength, true);
       // Two labels are the least an axis can have: they may be wider than it.
       size_t labelled = 0;
-      double end = -kInf, overlap = 0;
+      double end = -kInfinite, overlap = 0;
       for (const Tick& tick : axis.ticks) {
         if (tick.label.empty()) continue;
         ++labelled;
@@ -163,12 +163,12 @@ TEST(Axis, HorizontalLabelsDoNotCollide) {
 }
 
 TEST(Quantile, InterpolatesFiniteValuesOnly) {
-  std::vector<double> values{5, kNan, 1, 3, kInf, 2, 4};
+  std::vector<double> values{5, kNoNumber, 1, 3, kInfinite, 2, 4};
   EXPECT_EQ(quantile(values, 0), 1);
   EXPECT_EQ(quantile(values, 0.5), 3);
   EXPECT_EQ(quantile(values, 1), 5);
   EXPECT_DOUBLE_EQ(quantile(values, 0.125), 1.5);
-  std::vector<double> none{kNan};
+  std::vector<double> none{kNoNumber};
   EXPECT_TRUE(std::isnan(quantile(none, 0.5)));
 }
 

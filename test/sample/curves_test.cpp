@@ -16,7 +16,7 @@
 namespace htfm {
 namespace {
 
-RunConfig small(std::vector<std::string> more = {}) {
+RunConfig small_learned(std::vector<std::string> more = {}) {
   std::vector<std::string> settings{"data.n=2000",         "train.batch=256",         "train.epochs=3",
                                     "clock.family=stable", "clock.alpha=1.7",         "sample.n=100",
                                     "sample.nfe=6",        "sample.solver=ab2",       "feature.order=2",
@@ -30,7 +30,7 @@ TEST(Curves, TrainWithTheNetworkAndAreKept) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "curves.safetensors";
   for (const char* schedule : {"near-linear", "time-warp"}) {
-    const RunConfig config = small({std::string("path.schedule=") + schedule});
+    const RunConfig config = small_learned({std::string("path.schedule=") + schedule});
     const Training training = run_training(config, load_dataset(config));
     const Model& model = training.model;
     EXPECT_EQ(training.state.curves.updates, training.state.network.updates);
@@ -52,7 +52,7 @@ TEST(Curves, TrainWithTheNetworkAndAreKept) {
 
 // The method stands at the averaged curves after training: that is what sampling uses.
 TEST(Curves, SamplingUsesTheAveragedOnes) {
-  Model model = train(small());
+  Model model = train(small_learned());
   EXPECT_FALSE(model.curves.ema.equal(model.curves.parameters));
   const std::string averaged = model.flow().learned()->text(0);
   model.use_curves(false);
@@ -67,7 +67,7 @@ TEST(Curves, SamplingUsesTheAveragedOnes) {
 // What the curves are trained on (FlowMatching::curve_loss) comes out smaller than under the straight line, for the
 // same network, angles and clocks. The bound is 4 standard errors of a ratio of means.
 TEST(Curves, ComeOutBetterThanTheStraightLine) {
-  const RunConfig config = small({"train.epochs=60", "train.checkpoint_steps=1000", "train.log_steps=1000"});
+  const RunConfig config = small_learned({"train.epochs=60", "train.checkpoint_steps=1000", "train.log_steps=1000"});
   const Dataset data = load_dataset(config);
   const Model model = train(config, data);
   const FlowMatching& flow = model.flow();
@@ -106,22 +106,22 @@ TEST(Curves, ComeOutBetterThanTheStraightLine) {
 TEST(Curves, ResumedRunEndsWithTheSameBits) {
   const test::TemporaryFolder folder;
   const std::string whole = folder / "whole", cut = folder / "cut";
-  train(small(), {.folder = whole});
+  train(small_learned(), {.folder = whole});
   struct Stop {};
-  EXPECT_THROW(train(small(), {.folder = cut,
+  EXPECT_THROW(train(small_learned(), {.folder = cut,
                                .report =
                                    [](const TrainProgress& p) {
                                      if (p.step == 7) throw Stop{};
                                    }}),
                Stop);
-  train(small(), {.folder = cut, .resume = true});
+  train(small_learned(), {.folder = cut, .resume = true});
   EXPECT_EQ(read_file(RunFolder(whole).newest().path), read_file(RunFolder(cut).newest().path));
 }
 
 TEST(Curves, AreRefusedWhereTheyCannotWork) {
-  EXPECT_THROW(small({"method=dlpm"}), InputError);
-  EXPECT_THROW(small({"train.validation=0.1"}), InputError);
-  EXPECT_THROW(small({"precondition.enabled=false"}), InputError);
+  EXPECT_THROW(small_learned({"method=dlpm"}), InputError);
+  EXPECT_THROW(small_learned({"train.validation=0.1"}), InputError);
+  EXPECT_THROW(small_learned({"precondition.enabled=false"}), InputError);
 }
 
 }  // namespace

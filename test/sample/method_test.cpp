@@ -13,7 +13,7 @@
 namespace htfm {
 namespace {
 
-RunConfig small(const std::string& method, std::vector<std::string> more = {}) {
+RunConfig small_run(const std::string& method, std::vector<std::string> more = {}) {
   std::vector<std::string> settings{"method=" + method, "data.n=2000",  "train.batch=256",
                                     "train.epochs=3",   "clock.nu=3",   "clock.alpha=1.7",
                                     "sample.n=100",     "sample.nfe=6", "sample.solver=ab2"};
@@ -27,7 +27,7 @@ TEST(MethodRun, SamplesTheSameAfterACheckpoint) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "model.safetensors";
   for (const MethodInfo& info : methods()) {
-    const RunConfig config = small(info.name);
+    const RunConfig config = small_run(info.name);
     const Model model = train(config);
     model.save(path);
     const Model loaded = Model::load(path);
@@ -40,16 +40,16 @@ TEST(MethodRun, SamplesTheSameAfterACheckpoint) {
 
 TEST(MethodRun, OtherLossesTrain) {
   for (const char* loss : {"squared", "root", "smooth-l1", "median"}) {
-    const Model model = train(small("dlpm", {std::string("baseline.loss=") + loss}));
+    const Model model = train(small_run("dlpm", {std::string("baseline.loss=") + loss}));
     EXPECT_EQ(model.skipped, 0) << loss;
     EXPECT_TRUE(std::isfinite(model.trained.ema.sum().item<double>())) << loss;
   }
-  EXPECT_THROW(small("dlpm", {"baseline.loss=huber"}), InputError);
-  EXPECT_THROW(small("htfm", {"baseline.loss=root"}), InputError);
+  EXPECT_THROW(small_run("dlpm", {"baseline.loss=huber"}), InputError);
+  EXPECT_THROW(small_run("htfm", {"baseline.loss=root"}), InputError);
 }
 
 TEST(MethodRun, SamplersByName) {
-  const Model model = train(small("dlpm"));
+  const Model model = train(small_run("dlpm"));
   SampleOptions options = sample_options(model.config());
   EXPECT_EQ(options.solver, "dlpm");
   const at::Tensor drawn = sample(model, options).samples;
@@ -57,12 +57,12 @@ TEST(MethodRun, SamplersByName) {
   EXPECT_FALSE(sample(model, options).samples.equal(drawn));
   options.solver = "euler";
   EXPECT_THROW(sample(model, options), InputError);
-  EXPECT_EQ(sample_options(small("lim", {"baseline.sampler=ode"})).solver, "ode");
-  EXPECT_THROW(small("lim", {"baseline.sampler=heun"}), InputError);
+  EXPECT_EQ(sample_options(small_run("lim", {"baseline.sampler=ode"})).solver, "ode");
+  EXPECT_THROW(small_run("lim", {"baseline.sampler=heun"}), InputError);
 }
 
 TEST(MethodRun, DevicesAreRefused) {
-  const RunConfig config = small("lim");
+  const RunConfig config = small_run("lim");
   Training training = run_training(config, load_dataset(config));
   const Model& model = training.model;
   EXPECT_THROW(make_backend(training, {}, {at::kCUDA, 0}), InputError);
@@ -74,7 +74,7 @@ TEST(MethodRun, DevicesAreRefused) {
 // Every sampler of clock-diffusion, for clocks with and without paths and for one that comes from the data.
 TEST(MethodRun, ClockDiffusionUnderAnyClock) {
   for (const char* clock : {"deterministic", "inverse-gamma", "stable", "fitted"}) {
-    const RunConfig config = small("clock-diffusion", {std::string("clock.family=") + clock, "feature.order=2"});
+    const RunConfig config = small_run("clock-diffusion", {std::string("clock.family=") + clock, "feature.order=2"});
     const Model model = train(config);
     EXPECT_EQ(model.skipped, 0) << clock;
     SampleOptions options = sample_options(model.config());
@@ -96,7 +96,7 @@ TEST(MethodRun, SchedulesByTheClock) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "model.safetensors";
   for (const char* name : {"ve-signature", "signature-linear", "near-linear", "time-warp"}) {
-    const RunConfig config = small("htfm", {std::string("path.schedule=") + name, "feature.order=2"});
+    const RunConfig config = small_run("htfm", {std::string("path.schedule=") + name, "feature.order=2"});
     const Model model = train(config);
     model.save(path);
     const Model loaded = Model::load(path);
@@ -108,9 +108,9 @@ TEST(MethodRun, SchedulesByTheClock) {
       EXPECT_EQ(a.diverged, 0) << name << " " << grid;
     }
   }
-  const RunConfig line = small("htfm"),
-                  flat = small("htfm", {"path.schedule=ve-signature", "path.lambda_alpha=0", "path.lambda_beta=0"}),
-                  bent = small("htfm", {"path.schedule=ve-signature"});
+  const RunConfig line = small_run("htfm"),
+                  flat = small_run("htfm", {"path.schedule=ve-signature", "path.lambda_alpha=0", "path.lambda_beta=0"}),
+                  bent = small_run("htfm", {"path.schedule=ve-signature"});
   const Model a = train(line), b = train(flat), c = train(bent);
   EXPECT_TRUE(a.trained.ema.equal(b.trained.ema));
   EXPECT_TRUE(sample(a, sample_options(line)).samples.equal(sample(b, sample_options(flat)).samples));
@@ -118,12 +118,12 @@ TEST(MethodRun, SchedulesByTheClock) {
 }
 
 TEST(MethodRun, SkewedSources) {
-  const RunConfig config = small(
+  const RunConfig config = small_run(
       "htfm", {"source.law=skewed-student", "clock.family=inverse-gamma", "source.skew=0.5,-0.2", "source.shift=0.1"});
   const Model model = train(config);
   EXPECT_EQ(model.skipped, 0);
   EXPECT_EQ(sample(model, sample_options(config)).diverged, 0);
-  EXPECT_THROW(train(small("htfm", {"source.skew=0.5,-0.2,1"})), InputError);  // the data have two columns
+  EXPECT_THROW(train(small_run("htfm", {"source.skew=0.5,-0.2,1"})), InputError);  // the data have two columns
 }
 
 }  // namespace

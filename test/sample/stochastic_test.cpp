@@ -86,14 +86,14 @@ TEST(Stochastic, ExactForOnePoint) {
   }
 }
 
-RunConfig small(std::vector<std::string> more = {}) {
+RunConfig small_stable(std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"data.n=2000", "train.epochs=1", "clock.family=stable", "clock.alpha=1.7"});
   return parse_config("", "test", more);
 }
 
 TEST(Stochastic, SamplesAreThoseOfTheirNumber) {
-  const Model model = train(small(), TrainOptions{});
-  SampleOptions o = sample_options(small());
+  const Model model = train(small_stable(), TrainOptions{});
+  SampleOptions o = sample_options(small_stable());
   o.solver = "stochastic", o.solve.nfe = 8, o.n = 3000;
   const SampleResult whole = sample(model, o);
   EXPECT_EQ(whole.evaluations, 8);
@@ -106,8 +106,8 @@ TEST(Stochastic, SamplesAreThoseOfTheirNumber) {
 
 TEST(Stochastic, IsRefusedWhereNoiseIsNotFree) {
   for (const char* setting : {"precondition.enabled=false", "coupling.kind=pool", "source.skew=0.5"}) {
-    const Model model = train(small({setting}), TrainOptions{});
-    SampleOptions o = sample_options(small({setting}));
+    const Model model = train(small_stable({setting}), TrainOptions{});
+    SampleOptions o = sample_options(small_stable({setting}));
     o.solver = "stochastic";
     EXPECT_THROW(sample(model, o), InputError) << setting;
   }

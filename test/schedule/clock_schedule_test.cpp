@@ -10,15 +10,10 @@
 #include "htfm/base/error.h"
 #include "htfm/method/flow_matching.h"
 #include "htfm/schedule/time_polynomial.h"
+#include "test/schedule/affine_target.h"
 
 namespace htfm {
 namespace {
-
-// The velocity of the path through x that ends at x1 (eq. clock-affine-target).
-double affine_target(const Coefficients& c, double x, double x1) {
-  const double rate = c.dbeta / c.beta;
-  return rate * x + (c.dalpha - rate * c.alpha) * x1;
-}
 
 const std::vector<ClockSpec>& clocks() {
   static const std::vector<ClockSpec> list{{"deterministic", {}},
@@ -107,7 +102,7 @@ TEST(ClockSchedule, TargetEqualsTheGeneralFormula) {
   for_all(20, [&](const Schedule& s, std::span<const double> coordinates, const std::string& what) {
     for (double t = 0.05; t < 0.95; t += 0.09) {
       const Coefficients c = s.at(t, coordinates);
-      EXPECT_NEAR(affine_target(c, c.alpha * x1 + c.beta * x0, x1), c.dalpha * x1 + c.dbeta * x0, 1e-12 / c.beta)
+      EXPECT_NEAR(test::affine_target(c, c.alpha * x1 + c.beta * x0, x1), c.dalpha * x1 + c.dbeta * x0, 1e-12 / c.beta)
           << what;
     }
   });
@@ -123,7 +118,7 @@ TEST(ClockSchedule, TheTimeWarpKeepsTheStraightLineAndHasItsTarget) {
       EXPECT_NEAR(c.alpha + c.beta, 1, 1e-15);
       EXPECT_NEAR(c.dalpha + c.dbeta, 0, 1e-15);
       // v = gamma' / (1 - gamma) (x_1 - x), eq. near-linear-warp-target.
-      EXPECT_NEAR(affine_target(c, 2.0, 5.0), c.dalpha / (1 - c.alpha) * 3, 1e-12 / c.beta);
+      EXPECT_NEAR(test::affine_target(c, 2.0, 5.0), c.dalpha / (1 - c.alpha) * 3, 1e-12 / c.beta);
     }
 }
 

@@ -3,15 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
+#include "test/schedule/affine_target.h"
 
 namespace htfm {
 namespace {
-
-// The velocity of the path through x that ends at x1 (eq. clock-affine-target).
-double affine_target(const Coefficients& c, double x, double x1) {
-  const double rate = c.dbeta / c.beta;
-  return rate * x + (c.dalpha - rate * c.alpha) * x1;
-}
 
 std::vector<std::pair<std::string, std::unique_ptr<Schedule>>> all() {
   std::vector<std::pair<std::string, std::unique_ptr<Schedule>>> out;
@@ -51,15 +46,15 @@ TEST(Schedule, TargetIsThePathsDerivative) {
     for (double t = 0.05; t < 0.95; t += 0.09) {
       const Coefficients c = s->at(t);
       const double x = c.alpha * x1 + c.beta * x0;
-      EXPECT_NEAR(affine_target(c, x, x1), c.dalpha * x1 + c.dbeta * x0, 1e-10) << name;
+      EXPECT_NEAR(test::affine_target(c, x, x1), c.dalpha * x1 + c.dbeta * x0, 1e-10) << name;
     }
 }
 
 TEST(Schedule, StraightLineTargetOfThePaper) {
   const auto s = make_schedule({.name = "straight"});
-  EXPECT_NEAR(affine_target(s->at(0.25), 2.0, 5.0), (5.0 - 2.0) / 0.75, 1e-14);
+  EXPECT_NEAR(test::affine_target(s->at(0.25), 2.0, 5.0), (5.0 - 2.0) / 0.75, 1e-14);
   const auto p = make_schedule({.name = "polynomial", .gamma = 3});
-  EXPECT_NEAR(affine_target(p->at(0.25), 2.0, 5.0), 3.0 / 0.75 * (5.0 - 2.0), 1e-12);
+  EXPECT_NEAR(test::affine_target(p->at(0.25), 2.0, 5.0), 3.0 / 0.75 * (5.0 - 2.0), 1e-12);
 }
 
 TEST(Schedule, UnknownNameAndParametersAreNamed) {

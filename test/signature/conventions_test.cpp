@@ -22,14 +22,14 @@ at::Tensor random_clocks(uint64_t seed, int64_t n, int64_t points, at::ScalarTyp
   return steps.cumsum(1).to(type);
 }
 
-at::Tensor random_paths(uint64_t seed, int64_t n, int64_t points, int64_t channels, at::ScalarType type = at::kDouble) {
+at::Tensor random_walks(uint64_t seed, int64_t n, int64_t points, int64_t channels, at::ScalarType type = at::kDouble) {
   at::Tensor steps = at::empty({n, points, channels}, at::kDouble);
   fill_normal(Key(seed), 0, steps.numel(), steps.mutable_data_ptr<double>());
   return steps.cumsum(1).to(type);
 }
 
 // Against the largest value of each path: clocks differ in size by orders of magnitude.
-void expect_close(const at::Tensor& a, const at::Tensor& b, double bound = 1e-12) {
+void expect_close_by_path(const at::Tensor& a, const at::Tensor& b, double bound = 1e-12) {
   ASSERT_EQ(a.sizes(), b.sizes());
   const at::Tensor error = a.sub(b).abs().reshape({a.size(0), -1}).amax(1),
                    scale = b.abs().reshape({a.size(0), -1}).amax(1);
@@ -69,7 +69,7 @@ TEST(Convention, TimeAugmentation) {
   EXPECT_TRUE(at::equal(augmented.select(2, 0)[2], at::tensor({0.0, 0.25, 0.5, 0.75, 1.0}, at::kDouble)));
   const at::Tensor times = at::tensor({0.0, 0.1, 0.5, 0.9, 2.0}, at::kDouble);
   EXPECT_TRUE(at::equal(augment_time(clocks, times).select(2, 0)[0], times));
-  EXPECT_EQ(augment_time(random_paths(1, 2, 4, 3)).size(2), 4);
+  EXPECT_EQ(augment_time(random_walks(1, 2, 4, 3)).size(2), 4);
 }
 
 // S^21 of (s, T) is the integral of T - T_0 ds: the trapezoidal, left and right sum. With S^12 + S^21 = S^1 S^2 the
@@ -80,9 +80,9 @@ TEST(Convention, SecondLevelOfAClock) {
   const at::Tensor terminal = clocks.select(1, 40);
   const auto check = [&](Convention convention, const at::Tensor& integral) {
     const at::Tensor s = clock_signature(clocks, 2, convention);
-    expect_close(s.select(1, 4), integral);
-    expect_close(s.select(1, 3), terminal.sub(integral));
-    expect_close(clock_logsignature(clocks, 2, LogBasis::brackets, convention).select(1, 2),
+    expect_close_by_path(s.select(1, 4), integral);
+    expect_close_by_path(s.select(1, 3), terminal.sub(integral));
+    expect_close_by_path(clock_logsignature(clocks, 2, LogBasis::brackets, convention).select(1, 2),
                  terminal.div(2).sub(integral));
   };
   check(Convention::linear, left.add(right).div(2));
@@ -107,7 +107,7 @@ TEST(Convention, ThirdLevelOfOneStep) {
 
 // The area between lead and lag is half the quadratic variation, for every pair of channels.
 TEST(Convention, LeadLagSeesTheQuadraticVariation) {
-  const at::Tensor paths = random_paths(3, 10, 30, 2);
+  const at::Tensor paths = random_walks(3, 10, 30, 2);
   const at::Tensor steps = paths.narrow(1, 1, 29).sub(paths.narrow(1, 0, 29));
   PathOptions options;
   options.convention = Convention::leadlag;
@@ -118,7 +118,7 @@ TEST(Convention, LeadLagSeesTheQuadraticVariation) {
       const at::Tensor path_ij = signature(paths, 2).select(1, 2 + 2 * i + j),
                        path_ji = signature(paths, 2).select(1, 2 + 2 * j + i);
       const at::Tensor variation = steps.select(2, i).mul(steps.select(2, j)).sum(1);
-      expect_close(lead_lag.sub(lag_lead).sub(path_ij.sub(path_ji)), variation, 1e-11);
+      expect_close_by_path(lead_lag.sub(lag_lead).sub(path_ij.sub(path_ji)), variation, 1e-11);
     }
   }
 }
@@ -136,7 +136,7 @@ TEST(Convention, LeadLagOfAClockHoldsLinearAndJump) {
       std::replace(name.begin(), name.end(), '2', letter);
       const auto found = std::find(words.begin(), words.end(), name);
       ASSERT_NE(found, words.end());
-      expect_close(both.select(1, found - words.begin()), alone.select(1, static_cast<int64_t>(i)), 1e-9);
+      expect_close_by_path(both.select(1, found - words.begin()), alone.select(1, static_cast<int64_t>(i)), 1e-9);
     }
   }
 }
@@ -163,7 +163,7 @@ TEST(Convention, FusedPathsEqualStoredOnes) {
         for (LogBasis basis : {LogBasis::words, LogBasis::brackets}) {
           EXPECT_TRUE(at::equal(clock_logsignature(clocks, 4, basis, convention), logsignature(stored, 4, basis)));
         }
-        const at::Tensor paths = random_paths(7, 5, points, 3, type);
+        const at::Tensor paths = random_walks(7, 5, points, 3, type);
         const bool has_time = convention == Convention::jump || convention == Convention::constant;
         PathOptions options;
         options.convention = convention;
@@ -177,7 +177,7 @@ TEST(Convention, FusedPathsEqualStoredOnes) {
   PathOptions options;
   options.augment_time = true;
   options.times = at::tensor({0.0, 0.1, 0.5, 0.9, 2.0}, at::kDouble);
-  const at::Tensor paths = random_paths(8, 4, 5, 2);
+  const at::Tensor paths = random_walks(8, 4, 5, 2);
   EXPECT_TRUE(at::equal(signature(paths, 3, options), signature(augment_time(paths, options.times), 3)));
 }
 
@@ -187,7 +187,7 @@ TEST(ClockFeature, FirstLevelIsTimeAndTerminalValue) {
     const at::Tensor feature = clock_logsignature(clocks, 3, LogBasis::brackets, convention);
     EXPECT_EQ(feature.size(1), convention == Convention::leadlag ? 14 : 5);
     EXPECT_LE(feature.select(1, 0).sub(1.0).abs().max().item<double>(), 1e-13);
-    expect_close(feature.select(1, 1), clocks.select(1, 200));
+    expect_close_by_path(feature.select(1, 1), clocks.select(1, 200));
   }
   EXPECT_EQ(clock_coordinates(3), (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(clock_coordinates(1, Convention::leadlag), (std::vector<int64_t>{1, 2}));

@@ -22,7 +22,7 @@ at::Tensor normal(uint64_t seed, int64_t n, int64_t p, at::ScalarType type = at:
   return x.to(type);
 }
 
-double largest(const at::Tensor& x) { return x.abs().max().item<double>(); }
+double largest_entry(const at::Tensor& x) { return x.abs().max().item<double>(); }
 
 TEST(RunningStandardiser, MomentsOfAllBatchesTogether) {
   const at::Tensor x = normal(1, 1000, 4)
@@ -35,13 +35,13 @@ TEST(RunningStandardiser, MomentsOfAllBatchesTogether) {
   }
   EXPECT_EQ(running.count(), 1000);
   const at::Tensor mean = x.mean(0), m2 = x.sub(mean).square().sum(0);
-  EXPECT_LE(largest(running.state().mean.sub(mean).div(mean.abs().clamp_min(1.0))), 1e-14);
+  EXPECT_LE(largest_entry(running.state().mean.sub(mean).div(mean.abs().clamp_min(1.0))), 1e-14);
   // The last column has a mean of 2e8 standard deviations: rounding of the values alone is 1e-8 of the spread.
-  EXPECT_LE(largest(running.state().m2.sub(m2).div(m2)), 1e-7);
+  EXPECT_LE(largest_entry(running.state().m2.sub(m2).div(m2)), 1e-7);
   const at::Tensor y = running.apply(x);
   EXPECT_EQ(y.scalar_type(), at::kFloat);
-  EXPECT_LE(largest(y.to(at::kDouble).mean(0)), 1e-6);
-  EXPECT_LE(largest(y.to(at::kDouble).square().mean(0).sub(1.0)), 1e-6);
+  EXPECT_LE(largest_entry(y.to(at::kDouble).mean(0)), 1e-6);
+  EXPECT_LE(largest_entry(y.to(at::kDouble).square().mean(0).sub(1.0)), 1e-6);
 }
 
 TEST(RunningStandardiser, CoordinateWithoutVarianceGivesZero) {
@@ -133,13 +133,13 @@ TEST(StandardiseAlongTime, EachChannelOfEachPath) {
   const at::Tensor clocks = normal(11, 4, 30).abs().cumsum(1);
   const at::Tensor y = standardise_along_time(clocks);
   ASSERT_EQ(y.sizes(), clocks.sizes());
-  EXPECT_LE(largest(y.mean(1)), 1e-14);
-  EXPECT_LE(largest(y.square().mean(1).sub(1.0)), 1e-13);
+  EXPECT_LE(largest_entry(y.mean(1)), 1e-14);
+  EXPECT_LE(largest_entry(y.square().mean(1).sub(1.0)), 1e-13);
   // It removes the clock's scale.
-  EXPECT_LE(largest(standardise_along_time(clocks.mul(1000.0)).sub(y)), 1e-12);
+  EXPECT_LE(largest_entry(standardise_along_time(clocks.mul(1000.0)).sub(y)), 1e-12);
   at::Tensor paths = normal(12, 3, 20).reshape({3, 10, 2});
   paths.select(2, 1).fill_(0.3);
-  EXPECT_EQ(largest(standardise_along_time(paths).select(2, 1)), 0.0);
+  EXPECT_EQ(largest_entry(standardise_along_time(paths).select(2, 1)), 0.0);
 }
 
 }  // namespace

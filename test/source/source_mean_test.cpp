@@ -13,19 +13,19 @@
 namespace htfm {
 namespace {
 
-using Complex = std::complex<double>;
+using ComplexNumber = std::complex<double>;
 
 struct Law {
   std::string name;
   std::map<std::string, double> parameters;
-  std::function<Complex(Complex s)> laplace;  // E exp(-s V), V = 2A
+  std::function<ComplexNumber(ComplexNumber s)> laplace;  // E exp(-s V), V = 2A
   double variance;                            // of V, whose mean is `mean`; infinity where there is none
   double mean = 1;
 };
 
 // E exp(-s V) for V = (nu/2) / G by a sum over log G, G ~ Gamma(nu/2, 1).
-Complex inverse_gamma_laplace(double nu, Complex s) {
-  Complex sum = 0;
+ComplexNumber inverse_gamma_laplace(double nu, ComplexNumber s) {
+  ComplexNumber sum = 0;
   const double h = 0.002;
   for (double y = -25; y < 5; y += h)
     sum += h * std::exp(nu / 2 * y - std::exp(y) - std::lgamma(nu / 2)) * std::exp(-s * (nu / 2) * std::exp(-y));
@@ -35,26 +35,26 @@ Complex inverse_gamma_laplace(double nu, Complex s) {
 const std::vector<Law>& laws() {
   constexpr double inf = HUGE_VAL;
   static const std::vector<Law> list{
-      {"variance-gamma", {{"shape", 1.5}}, [](Complex s) { return std::pow(1.0 + s / 1.5, -1.5); }, 1 / 1.5},
+      {"variance-gamma", {{"shape", 1.5}}, [](ComplexNumber s) { return std::pow(1.0 + s / 1.5, -1.5); }, 1 / 1.5},
       {"normal-inverse-gaussian",
        {{"shape", 0.8}},
-       [](Complex s) { return std::exp(0.8 * (1.0 - std::sqrt(1.0 + 2.0 * s / 0.8))); },
+       [](ComplexNumber s) { return std::exp(0.8 * (1.0 - std::sqrt(1.0 + 2.0 * s / 0.8))); },
        1 / 0.8},
-      {"skewed-student", {{"nu", 12.0}}, [](Complex s) { return inverse_gamma_laplace(12, s); }, 36.0 / (25 * 4), 1.2},
-      {"skewed-student", {{"nu", 1.7}}, [](Complex s) { return inverse_gamma_laplace(1.7, s); }, inf},
+      {"skewed-student", {{"nu", 12.0}}, [](ComplexNumber s) { return inverse_gamma_laplace(12, s); }, 36.0 / (25 * 4), 1.2},
+      {"skewed-student", {{"nu", 1.7}}, [](ComplexNumber s) { return inverse_gamma_laplace(1.7, s); }, inf},
       // E exp(-s V) = exp(-(2 s)^rho / 2): for s = |xi|^2 / 2 the isotropic stable law.
-      {"skewed-stable", {{"alpha", 1.5}}, [](Complex s) { return std::exp(-std::pow(2.0 * s, 0.75) / 2.0); }, inf}};
+      {"skewed-stable", {{"alpha", 1.5}}, [](ComplexNumber s) { return std::exp(-std::pow(2.0 * s, 0.75) / 2.0); }, inf}};
   return list;
 }
 
-constexpr int64_t kDraws = 400'000;
+constexpr int64_t kMeanDraws = 400'000;
 
 at::Tensor draw(const Law& law, const SourceMeanSpec& mean) {
   FlowMatchingSpec spec;
   spec.clock = {find_named(skewed_sources(), law.name, "source.law").family, law.parameters, 50};
   spec.source = mean;
   const FlowMatching flow(spec);
-  const ClockSample clocks = flow.clock().sample(Key(6).child("clock"), {.count = kDraws, .paths = false});
+  const ClockSample clocks = flow.clock().sample(Key(6).child("clock"), {.count = kMeanDraws, .paths = false});
   return flow.draw_source(Key(6).child("source"), clocks.area, 2, 0);
 }
 
@@ -66,14 +66,14 @@ TEST(SkewedSource, CharacteristicFunctionsOfTheNamedLaws) {
     const double* p = x.const_data_ptr<double>();
     for (const auto& [a, b] : {std::pair{0.5, 0.0}, {0.0, -1.0}, {1.0, 1.0}, {-2.0, 0.5}}) {
       double c = 0, s = 0, cc = 0, ss = 0;
-      for (int64_t i = 0; i < kDraws; ++i) {
+      for (int64_t i = 0; i < kMeanDraws; ++i) {
         const double phase = a * p[2 * i] + b * p[2 * i + 1], co = std::cos(phase), si = std::sin(phase);
         c += co, s += si, cc += co * co, ss += si * si;
       }
-      const auto n = static_cast<double>(kDraws);
+      const auto n = static_cast<double>(kMeanDraws);
       c /= n, s /= n;
-      const Complex truth = std::exp(Complex(0, a * shift[0] + b * shift[1])) *
-                            law.laplace(Complex((a * a + b * b) / 2, -(a * skew[0] + b * skew[1])));
+      const ComplexNumber truth = std::exp(ComplexNumber(0, a * shift[0] + b * shift[1])) *
+                            law.laplace(ComplexNumber((a * a + b * b) / 2, -(a * skew[0] + b * skew[1])));
       EXPECT_NEAR(c, truth.real(), 4 * std::sqrt((cc / n - c * c) / n)) << law.name << " " << a << " " << b;
       EXPECT_NEAR(s, truth.imag(), 4 * std::sqrt((ss / n - s * s) / n)) << law.name << " " << a << " " << b;
     }
@@ -89,8 +89,8 @@ TEST(SkewedSource, MomentsOfTheNamedLaws) {
     const double* p = x.const_data_ptr<double>();
     const auto near = [&](const std::function<double(const double*)>& value, double truth, const char* what) {
       double sum = 0, square = 0;
-      for (int64_t i = 0; i < kDraws; ++i) sum += value(p + 2 * i), square += value(p + 2 * i) * value(p + 2 * i);
-      const auto n = static_cast<double>(kDraws);
+      for (int64_t i = 0; i < kMeanDraws; ++i) sum += value(p + 2 * i), square += value(p + 2 * i) * value(p + 2 * i);
+      const auto n = static_cast<double>(kMeanDraws);
       const double mean = sum / n;
       EXPECT_NEAR(mean, truth, 4 * std::sqrt((square / n - mean * mean) / n)) << law.name << " " << what;
     };

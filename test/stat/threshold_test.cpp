@@ -49,8 +49,8 @@ struct Tally {
   }
 };
 
-constexpr int kDraws = 20;
-constexpr int64_t kRows = 32000;
+constexpr int kThresholdDraws = 20;
+constexpr int64_t kThresholdRows = 32000;
 // 20 draws of which at least 17: an interval that covers in 95 % of draws fails with probability 0.016 for one of them,
 // fixed by the seed.
 constexpr int kMost = 17;
@@ -58,7 +58,7 @@ constexpr int kMost = 17;
 TEST(Threshold, HoldsTheIndexOfStudentLaws) {
   for (const double nu : {1.5, 4.0})
     for (const int64_t dim : {1, 2}) {
-      const Tally tally(kDraws, 1 / nu, [&](Key key) { return test::sorted_radii(kRows, dim, nu, key); });
+      const Tally tally(kThresholdDraws, 1 / nu, [&](Key key) { return test::sorted_radii(kThresholdRows, dim, nu, key); });
       EXPECT_GE(tally.inside, kMost) << nu << " " << dim;
       EXPECT_GE(tally.heavy, kMost) << nu << " " << dim;
     }
@@ -67,7 +67,7 @@ TEST(Threshold, HoldsTheIndexOfStudentLaws) {
 TEST(Threshold, HoldsTheIndexOfStableLaws) {
   for (const double alpha : {1.3, 1.9})
     for (const int64_t dim : {1, 2}) {
-      const Tally tally(kDraws, 1 / alpha, [&](Key key) { return test::sorted_stable_radii(kRows, dim, alpha, key); });
+      const Tally tally(kThresholdDraws, 1 / alpha, [&](Key key) { return test::sorted_stable_radii(kThresholdRows, dim, alpha, key); });
       EXPECT_GE(tally.inside, kMost) << alpha << " " << dim;
       EXPECT_GE(tally.heavy, kMost) << alpha << " " << dim;
     }
@@ -75,7 +75,7 @@ TEST(Threshold, HoldsTheIndexOfStableLaws) {
 
 TEST(Threshold, SeesThatGaussianTailsAreLight) {
   for (const int64_t dim : {1, 2, 16}) {
-    const Tally tally(kDraws, 0, [&](Key key) { return test::sorted_radii(kRows, dim, 0, key); });
+    const Tally tally(kThresholdDraws, 0, [&](Key key) { return test::sorted_radii(kThresholdRows, dim, 0, key); });
     EXPECT_GE(tally.light, kMost) << dim;
     EXPECT_EQ(tally.heavy, 0) << dim;
   }
@@ -84,7 +84,7 @@ TEST(Threshold, SeesThatGaussianTailsAreLight) {
 TEST(Threshold, ExactLawsUseAllTheTail) {
   for (const double shape : {-0.2, 0.3, 0.8}) {
     int inside = 0, all = 0;
-    for (int i = 0; i < kDraws; ++i) {
+    for (int i = 0; i < kThresholdDraws; ++i) {
       const TailChoice choice = choose_threshold(sorted_gpd(10000, shape, Key(4).child(static_cast<uint64_t>(i))));
       inside += choice.gamma_interval.contains(shape);
       all += choice.k > 500;
@@ -95,7 +95,7 @@ TEST(Threshold, ExactLawsUseAllTheTail) {
 }
 
 TEST(Threshold, ShowsItsPath) {
-  const TailChoice choice = choose_threshold(test::sorted_stable_radii(kRows, 2, 1.9, Key(5)));
+  const TailChoice choice = choose_threshold(test::sorted_stable_radii(kThresholdRows, 2, 1.9, Key(5)));
   ASSERT_GT(choice.path.size(), 20u);
   EXPECT_EQ(choice.path.front().k, 20);
   bool found = false;
