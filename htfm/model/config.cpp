@@ -241,7 +241,7 @@ Bindings::Bindings(RunConfig& c) {
   add("data.holdout", c.data.holdout, 0, 0.9,
       "share of the file's rows that is set apart, at random, to be compared with");
   add("data.normalise", c.data.normalise,
-      "column by column: none, zscore, robust (median and interquartile range), log (sign(y) log(1 + |y|) of that), "
+      "column by column: none, zscore, robust (median and interquartile range), log (sign(y) log(1 + abs(y)) of that), "
       "table (by its kind), or scores (by its own law, tails included, onto one law)");
   add("data.scores", c.data.scores,
       "that law: normal, or logistic, whose exponential tails keep extremes that come together as wide apart as they "
@@ -311,7 +311,7 @@ Bindings::Bindings(RunConfig& c) {
   add("coupling.size_path", c.coupling.size.path, "size = file: one number for each row (.npy or .csv)");
   add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
   add("coupling.group", c.coupling.group, 2, 1 << 16, "ot-given-clock: sources that share a clock");
-  add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is |x_0 - x_1|^power");
+  add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is the distance of x_0 and x_1 to this power");
   add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6,
       "ot: entropic regularisation in units of the median cost; 0: exact");
   add_own_options("coupling", couplings(), c.coupling.options);

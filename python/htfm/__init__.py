@@ -14,7 +14,7 @@ _check_torch()
 from htfm import baselines, clocks, config, couplings, data, fields, metrics  # noqa: E402
 from htfm._core import Error, InputError, Interrupted, set_thread_count, thread_count  # noqa: E402
 from htfm._core import version as __version__  # noqa: E402
-from htfm._matcher import FlowMatcher, solve  # noqa: E402
+from htfm._matcher import FlowMatcher, solve, solvers  # noqa: E402
 from htfm._model import Model, fit, load, train  # noqa: E402
 from htfm._signature import chen, logsignature, signature  # noqa: E402
 from htfm._tails import Tail, Tails, tails  # noqa: E402
@@ -42,6 +42,7 @@ __all__ = [
     "set_thread_count",
     "signature",
     "solve",
+    "solvers",
     "tails",
     "thread_count",
     "train",

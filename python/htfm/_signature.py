@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from htfm import _core
 from htfm._arrays import ArrayLike, share, share_floats
 
-_Options = tuple[str, bool, torch.Tensor | None, bool]
+_Options: TypeAlias = "tuple[str, bool, torch.Tensor | None, bool]"
 
 
 class _Signature(torch.autograd.Function):

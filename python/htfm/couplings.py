@@ -19,7 +19,7 @@ __all__ = ["assignment", "kinds", "linear_sum_assignment", "sample_plan"]
 
 
 def assignment(x0: ArrayLike, x1: ArrayLike, p: float = 2.0) -> Any:
-    """The row of x0 that goes with each row of x1 in the pairing of least total cost |x1 - x0|^p, 1 <= p <= 2.
+    """The row of x0 that goes with each row of x1 in the pairing of least total cost ``|x1 - x0|^p``, 1 <= p <= 2.
 
     A permutation of whole numbers, of the kind of x1 (and on its device: tensors of a device are assigned on the host).
 
