@@ -38,7 +38,7 @@ struct RareOptions {
   /// Seed, solver, device; those of the model's configuration where not given. Its n and first do not matter.
   std::optional<SampleOptions> sample = {};
   int64_t draws = 30000;     ///< network samples of the estimate itself
-  int64_t particles = 1000;  ///< of the search for the event, which takes a few of them for each factor of five
+  int64_t particles = 1500;  ///< of the search for the event, which takes a few of them for each factor of five
   int64_t budget = 100000;   ///< network samples of an estimate in all, search included, about
   double least = 1e-12;      ///< an event that is rarer is taken for one that never happens
   bool splitting = false;    ///< by splitting alone, as where there are too many numbers to be drawn otherwise
