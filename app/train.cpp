@@ -6,6 +6,7 @@
 #include "app/field_samples.h"
 #include "app/processes.h"
 #include "app/progress.h"
+#include "app/rare.h"
 #include "app/stop_signals.h"
 #include "htfm/base/error.h"
 #include "htfm/field/field_writer.h"
@@ -49,6 +50,36 @@ RunConfig config_of(const std::string& file, const std::vector<std::string>& set
         "train --set data.path=x.npy -o run{}",
         resumed.empty() ? "" : fmt::format(" ({} holds no run to go on with)", resumed));
   return parse_config("", "--set", settings);
+}
+
+struct SampleChoice {
+  Common common;
+  ClockChoice clock;
+  RareChoice rare;
+  std::string run, output, area, weights = "ema";
+  std::string solver, time_grid;
+  int64_t n = 0, nfe = 0;
+  bool resume = false;
+  double time_power = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1;
+};
+
+void check_plain(const SampleChoice& o) {
+  if (o.n == 0) throw InputError("[-n] give a number of samples: -n 10000");
+  if (o.output.empty()) throw InputError("[-o] give a file for the samples: -o s.npy");
+  if (o.weights != "ema" && o.weights != "raw")
+    throw InputError("[--weights] expected ema or raw without --beyond and --where, got '{}'", o.weights);
+}
+
+// What goes with rare samples, which are drawn as a whole.
+void check_rare(const SampleChoice& o) {
+  if (!o.output.empty() && o.n == 0) throw InputError("[-n] give a number of samples: -n 10000");
+  if (processes()) throw InputError("[--comm] expected one process with --beyond and --where, got several");
+  if (o.resume || !o.area.empty())
+    throw InputError("[--beyond] expected it without --resume and --area, got one of them");
+  if (is_field_file_name(o.output))
+    throw InputError("[-o] expected a file that ends in .npy or .csv with --beyond and --where, got '{}'", o.output);
+  if (o.output.empty() && o.weights != "ema" && o.weights != "raw")
+    throw InputError("[--weights] expected a file for the samples as well: -o s.npy; got '{}' alone", o.weights);
 }
 
 }  // namespace
@@ -109,22 +140,15 @@ void add_train(CLI::App& app) {
 }
 
 void add_sample(CLI::App& app) {
-  struct Options {
-    Common common;
-    ClockChoice clock;
-    std::string run, output, area, weights = "ema";
-    std::string solver, time_grid;
-    int64_t n = 0, nfe = 0;
-    bool resume = false;
-    double time_power = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1;
-  };
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<SampleChoice>();
   CLI::App* c = app.add_subcommand("sample", "Sample a trained run");
-  c->footer("Example: htfm sample run -n 24000 --solver ab2 --nfe 20 -o s.npy");
+  c->footer(
+      "Example: htfm sample run -n 24000 --solver ab2 --nfe 20 -o s.npy\n"
+      "         htfm sample run --beyond 0.999 -n 10000 -o s.npy --weights w.npy    (rare samples alone)\n"
+      "         htfm sample run --where \"loss > 5e6\"    (only how probable that is)");
   c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
-  add_count(*c, "-n,--count", o->n, "How many samples")->required();
+  add_count(*c, "-n,--count", o->n, "How many samples");
   c->add_option("-o,--output", o->output, "File to write (.npy or .csv; fields: .npy, .nc or .grib2)")
-      ->required()
       ->check(output_file({".npy", ".csv", ".nc", ".grib2"}));
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)")->check(output_file({".npy"}));
   std::string names;
@@ -142,7 +166,13 @@ void add_sample(CLI::App& app) {
       ->check(between(0.0, 1.0));
   c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(positive());
   c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(positive());
-  c->add_option("--weights", o->weights, "ema or raw")->check(CLI::IsMember({"ema", "raw"}));
+  o->rare.add(*c);
+  c->add_option(
+       "--weights", o->weights,
+       "ema or raw, of the network; or, with --beyond and --where, a file for the samples' weights (.npy, .csv)")
+      ->check([](const std::string& given) {
+        return given == "ema" || given == "raw" ? std::string() : output_file({".npy", ".csv"})(given);
+      });
   c->add_flag("--resume", o->resume, "Go on with a file that was not finished");
   o->clock.add(*c, false);
   o->common.add_comm(*c);
@@ -150,6 +180,8 @@ void add_sample(CLI::App& app) {
   add_trust(*c);
   c->callback([o] {
     o->common.apply(true);
+    const bool weights_file = o->weights != "ema" && o->weights != "raw";
+    o->rare.given() ? check_rare(*o) : check_plain(*o);
     const Model model = Model::load(resolve_checkpoint(o->run));
     check_clock(model, o->clock);
     SampleOptions options = sample_options(model.config());
@@ -166,10 +198,14 @@ void add_sample(CLI::App& app) {
     if (o->eta_from >= 0) options.solve.eta_from = o->eta_from;
     if (o->rtol > 0) options.solve.rtol = o->rtol;
     if (o->atol > 0) options.solve.atol = o->atol;
-    options.averaged = o->weights == "ema";
+    options.averaged = o->weights != "raw";
     options.device = o->common.device_for(model.config().net.kind);
-    options.report = sample_status();
     const StopSignals signals;
+    if (o->rare.given()) {
+      const RareOutput output{o->output, weights_file ? o->weights : "", o->n};
+      return print_figures(o->common, sample_rare(model, options, o->rare, output));
+    }
+    options.report = sample_status();
     const SampleResult result = [&] {
       if (is_field_file_name(o->output)) {
         if (processes() || o->resume || !o->area.empty())

@@ -36,6 +36,7 @@
 #include "htfm/page/fit_page.h"
 #include "htfm/page/run_page.h"
 #include "htfm/page/tail_page.h"
+#include "htfm/rare/rare.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/schedule/schedule.h"
 #include "htfm/signature/signature.h"

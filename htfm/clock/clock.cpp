@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "htfm/base/error.h"
@@ -31,11 +32,7 @@ ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   // Loading the backend is what makes tensors on the device possible.
   const ClockBackend* backend = request.device.is_cuda() ? &cuda_clock_backend() : nullptr;
   const int64_t n = request.count, points = grid() + 1;
-  const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble).device(request.device);
-  ClockSample sample;
-  sample.area = at::empty({n}, options);
-  sample.end = at::empty({n}, options);
-  if (request.paths) sample.paths = at::empty({n, points}, options);
+  ClockSample sample = room(n, request.paths, request.device);
   double* area = sample.area.mutable_data_ptr<double>();
   double* end = sample.end.mutable_data_ptr<double>();
   double* paths = request.paths ? sample.paths.mutable_data_ptr<double>() : nullptr;
@@ -47,12 +44,50 @@ ClockSample Clock::sample(Key key, const ClockRequest& request) const {
       fill(key, request.first + a, b - a, area + a, end + a, paths ? paths + a * points : nullptr);
     });
   }
-  if (const double square = spec_.scale * spec_.scale; square != 1) {
-    sample.area.mul_(square);
-    sample.end.mul_(square);
-    if (paths) sample.paths.mul_(square);
-  }
+  apply_scale(sample);
   return sample;
+}
+
+ClockSample Clock::room(int64_t n, bool paths, at::Device device) const {
+  const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble).device(device);
+  ClockSample sample;
+  sample.area = at::empty({n}, options);
+  sample.end = at::empty({n}, options);
+  if (paths) sample.paths = at::empty({n, grid() + 1}, options);
+  return sample;
+}
+
+void Clock::apply_scale(ClockSample& sample) const {
+  const double square = spec_.scale * spec_.scale;
+  if (square == 1) return;
+  sample.area.mul_(square);
+  sample.end.mul_(square);
+  if (sample.paths.defined()) sample.paths.mul_(square);
+}
+
+ClockSample Clock::of_scores(const at::Tensor& scores, bool paths) const {
+  const int64_t count = this->scores().count;
+  if (!scores.defined() || scores.dim() != 2 || scores.size(1) != count || scores.scalar_type() != at::kDouble)
+    throw InputError("[clock] expected scores as float64, n x {}", count);
+  const int64_t n = scores.size(0), points = grid() + 1;
+  ClockSample sample = room(n, paths, at::kCPU);
+  const at::Tensor whole = scores.contiguous();
+  const double* from = whole.const_data_ptr<double>();
+  double* area = sample.area.mutable_data_ptr<double>();
+  double* end = sample.end.mutable_data_ptr<double>();
+  double* path = paths ? sample.paths.mutable_data_ptr<double>() : nullptr;
+  parallel_ranges(n, std::max<int64_t>(8, 8192 / points), [&](int64_t a, int64_t b) {
+    fill_of_scores(b - a, from + a * count, area + a, end + a, path ? path + a * points : nullptr);
+  });
+  apply_scale(sample);
+  return sample;
+}
+
+// The bits of a score name a stream of their own: every score gives a clock, and another one a clock independent of it.
+void Clock::fill_of_scores(int64_t n, const double* scores, double* area, double* end, double* paths) const {
+  for (int64_t i = 0; i < n; ++i)
+    fill(Key(std::bit_cast<uint64_t>(scores[i])).child("score"), 0, 1, area + i, end + i,
+         paths ? paths + i * (grid() + 1) : nullptr);
 }
 
 std::vector<double> Clock::grid_times() const {

@@ -47,6 +47,14 @@ struct ClockRequest {
   at::Device device = at::kCPU;
 };
 
+/// How many independent standard normal numbers, its scores, a clock can be made of (Clock::of_scores).
+struct ClockScores {
+  int64_t count = 1;
+  /// The first so many are levels: the clock grows with each of them, and a large clock has one that is far out. 0: the
+  /// family says nothing, and a clock is another one with every change of its score.
+  int64_t levels = 0;
+};
+
 /// The default path feature of a family.
 enum class NaturalFeature { none, log_slope, path };
 
@@ -60,6 +68,10 @@ class Clock {
   /// Draws clocks. Clock i of a key is the same whatever the count, the number of threads or the part asked for; on a
   /// CUDA device it is the same up to rounding.
   ClockSample sample(Key key, const ClockRequest& request) const;
+  /// How clocks are made of scores: where samples of large clocks are wanted, scores are drawn by another law.
+  virtual ClockScores scores() const { return {}; }
+  /// Clocks of scores (n x scores().count, float64): where these are standard normal, of the law that sample() draws.
+  ClockSample of_scores(const at::Tensor& scores, bool paths = true) const;
   virtual NaturalFeature natural_feature() const = 0;
   /// Polynomial tail exponent of the source, infinity for a light tail.
   virtual double tail_exponent() const = 0;
@@ -69,6 +81,8 @@ class Clock {
  protected:
   /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)] with clocks first..first+n of scale 1.
   virtual void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const = 0;
+  /// The same from n x scores().count scores.
+  virtual void fill_of_scores(int64_t n, const double* scores, double* area, double* end, double* paths) const;
   /// The law as a CUDA kernel takes it; InputError where the family has none.
   virtual DeviceClockLaw device_law() const;
   double parameter(const char* name) const { return spec_.parameters.at(name); }
@@ -76,6 +90,9 @@ class Clock {
   std::vector<double> grid_times() const;
 
  private:
+  // Room for n clocks on a device.
+  ClockSample room(int64_t n, bool paths, at::Device device) const;
+  void apply_scale(ClockSample& sample) const;
   ClockSpec spec_;
 };
 

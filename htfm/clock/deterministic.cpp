@@ -13,9 +13,13 @@ class Deterministic final : public Clock {
   explicit Deterministic(ClockSpec spec) : Clock(std::move(spec)), times_(grid_times()) {}
   NaturalFeature natural_feature() const override { return NaturalFeature::none; }
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
+  ClockScores scores() const override { return {.count = 0}; }
 
  protected:
   DeviceClockLaw device_law() const override { return {DeviceClockLaw::Kind::deterministic, grid()}; }
+  void fill_of_scores(int64_t n, const double*, double* area, double* end, double* paths) const override {
+    fill(Key(0), 0, n, area, end, paths);
+  }
   void fill(Key, int64_t, int64_t n, double* area, double* end, double* paths) const override {
     std::fill(area, area + n, 0.5);
     std::fill(end, end + n, 1.0);

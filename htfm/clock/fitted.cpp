@@ -1,5 +1,6 @@
 // Clocks that come from a data set. `fitted`: T_t = t V, the law of V given by a table of quantiles
 // (htfm/stat/mixing_law.h); `auto`: a name for whichever family the data speak for (htfm/model/choose_clock.h).
+#include <algorithm>
 #include <cmath>
 
 #include "htfm/base/error.h"
@@ -17,10 +18,21 @@ class Fitted final : public Clock {
   double tail_exponent() const override {
     return law_.exponent() > 0 ? 2 * law_.exponent() : std::numeric_limits<double>::infinity();
   }
+  ClockScores scores() const override { return {.count = 1, .levels = 1}; }
 
  protected:
   void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
     fill_uniform(key, static_cast<uint64_t>(first), n, end);
+    fill_lines(n, area, end, paths);
+  }
+  void fill_of_scores(int64_t n, const double* scores, double* area, double* end, double* paths) const override {
+    for (int64_t i = 0; i < n; ++i) end[i] = std::clamp(0.5 * std::erfc(scores[i] * M_SQRT1_2), 1e-300, 1 - 0x1p-53);
+    fill_lines(n, area, end, paths);
+  }
+
+ private:
+  // `end` holds the probabilities that the slopes are exceeded with.
+  void fill_lines(int64_t n, double* area, double* end, double* paths) const {
     for (int64_t i = 0; i < n; ++i) {
       end[i] = std::exp(law_.log_upper_quantile(end[i]));
       area[i] = end[i] / 2;
@@ -29,7 +41,6 @@ class Fitted final : public Clock {
     }
   }
 
- private:
   QuantileTable law_;
   std::vector<double> times_;
 };

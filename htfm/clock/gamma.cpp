@@ -14,6 +14,9 @@ class Gamma final : public SlopeClock {
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
 
  protected:
+  std::function<double(double)> log_density() const override {
+    return [a = parameter("shape")](double l) { return a * (l - std::exp(l)); };
+  }
   void fill_slopes(Key key, int64_t first, int64_t n, double* slope) const override {
     const double shape = parameter("shape"), log_shape = std::log(shape);
     fill_log_gamma_draw(key, shape, static_cast<uint64_t>(first), n, slope);

@@ -82,6 +82,11 @@ class GeneralisedInverseGaussian final : public SlopeClock {
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
 
  protected:
+  std::function<double(double)> log_density() const override {
+    return [p = order_, w = parameter("concentration"), mean = log_mean_](double l) {
+      return p * l - w * std::cosh(l + mean);
+    };
+  }
   void fill_slopes(Key key, int64_t first, int64_t n, double* slope) const override {
     // X of a negative order is 1/X of the positive one.
     const double sign = order_ < 0 ? -1 : 1;

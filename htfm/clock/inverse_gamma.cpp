@@ -18,6 +18,9 @@ class InverseGamma final : public SlopeClock {
   DeviceClockLaw device_law() const override {
     return {DeviceClockLaw::Kind::inverse_gamma, grid(), parameter("nu") / 2};
   }
+  std::function<double(double)> log_density() const override {
+    return [a = parameter("nu") / 2](double l) { return -a * (l + std::exp(-l)); };
+  }
   void fill_slopes(Key key, int64_t first, int64_t n, double* slope) const override {
     const double half = parameter("nu") / 2, log_half = std::log(half);
     fill_log_gamma_draw(key, half, static_cast<uint64_t>(first), n, slope);

@@ -14,6 +14,9 @@ class InverseGaussian final : public SlopeClock {
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
 
  protected:
+  std::function<double(double)> log_density() const override {
+    return [a = parameter("shape")](double l) { return -l / 2 - a * std::cosh(l); };
+  }
   // Michael, Schucany and Haas (1976): (V - 1)^2 shape / V is chi-squared; its two roots x and 1/x are taken with odds
   // 1 : x. The smaller one is written so that it loses no digits.
   void fill_slopes(Key key, int64_t first, int64_t n, double* slope) const override {

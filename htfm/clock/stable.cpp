@@ -2,9 +2,11 @@
 // alpha-stable source (HTFM-alpha).
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "htfm/base/error.h"
 #include "htfm/clock/clock.h"
+#include "htfm/clock/score_table.h"
 
 namespace htfm {
 
@@ -31,6 +33,8 @@ class Stable final : public Clock {
   }
   NaturalFeature natural_feature() const override { return NaturalFeature::path; }
   double tail_exponent() const override { return parameter("alpha"); }
+  /// One for each step.
+  ClockScores scores() const override { return {.count = grid(), .levels = grid()}; }
 
  protected:
   DeviceClockLaw device_law() const override {
@@ -48,6 +52,16 @@ class Stable final : public Clock {
       for (; i + 4 <= m; i += 4)
         walk<4>(increments.data() + i * steps, area + at + i, end + at + i, row(paths, at + i));
       for (; i < m; ++i) walk<1>(increments.data() + i * steps, area + at + i, end + at + i, row(paths, at + i));
+    }
+  }
+  void fill_of_scores(int64_t n, const double* scores, double* area, double* end, double* paths) const override {
+    std::call_once(once_, [&] { table_ = std::make_unique<ScoreTable>(ScoreTable::positive_stable(rho_)); });
+    const int64_t steps = grid();
+    std::vector<double> increments(static_cast<size_t>(steps));
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < steps; ++j)
+        increments[static_cast<size_t>(j)] = increment_scale_ * std::exp(table_->log_value(scores[i * steps + j]));
+      walk<1>(increments.data(), area + i, end + i, row(paths, i));
     }
   }
 
@@ -75,6 +89,8 @@ class Stable final : public Clock {
 
   double rho_, increment_scale_ = 0;
   std::vector<double> weight_;
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<ScoreTable> table_;  // of an increment, for of_scores()
 };
 
 }  // namespace

@@ -74,6 +74,19 @@ DataScale FlowMatching::fit_scale(const TrainingData& data) const {
                               coupling_spec_.kind == "independent" ? 0 : tail_slope(*clock_, *sizes_));
 }
 
+at::Tensor FlowMatching::source_of(const at::Tensor& area, const at::Tensor& z) const {
+  at::Tensor x = z.clone();
+  double* out = x.mutable_data_ptr<double>();
+  const double* a = area.const_data_ptr<double>();
+  const int64_t n = x.size(0), dim = x.size(1);
+  for (int64_t i = 0; i < n; ++i) {
+    const double scale = std::sqrt(2 * a[i]);
+    for (int64_t k = 0; k < dim; ++k) out[i * dim + k] *= scale;
+  }
+  source_.place(area, x);
+  return x;
+}
+
 PairPlan FlowMatching::plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
   if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
   const int64_t n = data.rows.size(0);

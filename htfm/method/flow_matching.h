@@ -77,6 +77,8 @@ class FlowMatching final : public Method {
     source_.place(area, x);
     return x;
   }
+  /// The source points of these areas (n) and standard normal numbers z (n x dim), float64 on the CPU.
+  at::Tensor source_of(const at::Tensor& area, const at::Tensor& z) const;
 
   /// The schedule where its curves are learned; null otherwise.
   const LearnedSchedule* learned() const { return learned_; }

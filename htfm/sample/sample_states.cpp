@@ -10,17 +10,27 @@ at::Tensor SampleStates::standardised_feature(const ClockSample& clocks) const {
   return feature.size() > 0 ? feature.standardised(feature(clocks), standardiser_) : at::Tensor();
 }
 
-void SampleStates::begin(Key key, int64_t first, double* area) {
+void SampleStates::take(const ClockSample& clocks, double* area) {
   const FlowMatching& flow = this->flow();
-  const ClockSample clocks =
-      flow.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow.needs_paths()});
   std::copy_n(clocks.area.const_data_ptr<double>(), rows_, area);
   scales_.clear();
   coordinates_ = flow.coordinates(clocks);
   for (int64_t i = 0; i < rows_; ++i) scales_.push_back(flow.scales(area[i], ScheduleFeature::row(coordinates_, i)));
   bare_ = false;
   reset(standardised_feature(clocks));
+}
+
+void SampleStates::begin(Key key, int64_t first, double* area) {
+  const ClockSample clocks =
+      flow().clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = flow().needs_paths()});
+  take(clocks, area);
   draw_source(key.child("source"), clocks.area, first);
+}
+
+void SampleStates::begin(const ClockSample& clocks, const at::Tensor& z, double* area) {
+  take(clocks, area);
+  const at::Tensor source = flow().source_of(clocks.area, z);
+  upload(0, source.const_data_ptr<double>());
 }
 
 void SampleStates::begin_bare(Key key, int64_t first) {

@@ -19,6 +19,8 @@ class SampleStates : public States {
   /// Draws clocks and sources first.. of a key into register 0; area gets the rows' areas. Registers that were added
   /// are free again.
   void begin(Key key, int64_t first, double* area);
+  /// The same with clocks and standard normal numbers (rows x dim, float64) that are given, instead of drawn.
+  void begin(const ClockSample& clocks, const at::Tensor& z, double* area);
   /// For a method's own sampler: evaluate() is the bare network, told the features of the clocks first.. of a key,
   /// which are those that the sampler draws itself.
   void begin_bare(Key key, int64_t first);
@@ -52,6 +54,8 @@ class SampleStates : public States {
 
  private:
   at::Tensor standardised_feature(const ClockSample& clocks) const;
+  // Takes up the clocks of new rows.
+  void take(const ClockSample& clocks, double* area);
   const RunningStandardiser& standardiser_;
   at::Tensor coordinates_;  // what the schedule is told of the clocks: the scales point into it
   std::vector<FlowMatching::Scales> scales_;

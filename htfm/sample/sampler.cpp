@@ -60,6 +60,15 @@ struct BlockRun {
   int64_t rows = 0;
 };
 
+// Rows first.. of what is given, as many as a block has: the last one is repeated where a block is longer.
+SourceDraws rows_of(const SourceDraws& given, int64_t first, int64_t rows) {
+  const int64_t n = given.z.size(0);
+  at::Tensor index = at::empty({rows}, at::kLong);
+  for (int64_t i = 0; i < rows; ++i) index.mutable_data_ptr<int64_t>()[i] = std::min(first + i, n - 1);
+  const auto chosen = [&](const at::Tensor& t) { return t.defined() ? t.index_select(0, index) : t; };
+  return {{chosen(given.clocks.area), chosen(given.clocks.end), chosen(given.clocks.paths)}, chosen(given.z)};
+}
+
 // Moves one block of samples from noise to data.
 SolverRun run_block(const Job& job, const MultistepPlan& plan, SampleStates& states, int64_t first, double* area) {
   const int64_t number = job.options.first + first;
@@ -67,7 +76,12 @@ SolverRun run_block(const Job& job, const MultistepPlan& plan, SampleStates& sta
     states.begin_bare(job.key, number);
     return job.own->run(states, {job.key, number, job.options.solve.nfe, area});
   }
-  states.begin(job.key, number, area);
+  if (job.options.given) {
+    const SourceDraws own = rows_of(*job.options.given, first, states.rows());
+    states.begin(own.clocks, own.z, area);
+  } else {
+    states.begin(job.key, number, area);
+  }
   if (job.angular) {
     states.to_angular();
     const SolverRun run =
@@ -226,6 +240,18 @@ SampleOptions sample_options(const RunConfig& c) {
 
 namespace {
 
+void check_given(const SampleOptions& options, const Method& method, int64_t dim, const MethodSampler* own) {
+  if (own)
+    throw InputError(
+        "[sample] expected a model of flow matching where clocks and sources are given, got the sampler {}",
+        options.solver);
+  const SourceDraws& g = *options.given;
+  const bool fits = g.z.dim() == 2 && g.z.size(0) == options.n && g.z.size(1) == dim &&
+                    g.z.scalar_type() == at::kDouble && g.clocks.area.size(0) == options.n &&
+                    (g.clocks.paths.defined() || !method.flow()->needs_paths());
+  if (!fits) throw InputError("[sample] expected {} clocks and z as {} x {} in float64", options.n, options.n, dim);
+}
+
 // Samples of a method in the units of its network's rows; `run` moves them all.
 SampleResult draw(const Method& method, int64_t dim, const SampleOptions& options,
                   const std::function<AllRuns(const Job&)>& run) {
@@ -239,6 +265,7 @@ SampleResult draw(const Method& method, int64_t dim, const SampleOptions& option
   const int64_t n = options.n;
   const bool fitted = options.solver == "fitted", preconditioned = !own && method.flow()->angular(),
              only_angular = solver && solver->angular;
+  if (options.given) check_given(options, method, dim, own);
   if (only_angular && !preconditioned)
     throw InputError("[sample.solver] expected precondition.enabled = true for the solver {}, got false",
                      options.solver);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "htfm/base/api.h"
+#include "htfm/clock/clock.h"
 #include "htfm/model/flow_matcher.h"
 #include "htfm/model/model.h"
 #include "htfm/sample/solver.h"
@@ -21,6 +22,12 @@ enum class TimeGrid {
 };
 TimeGrid time_grid_by_name(const std::string& name);
 
+/// What samples begin with, where it is given instead of drawn.
+struct SourceDraws {
+  ClockSample clocks;  ///< n; with paths where FlowMatching::needs_paths()
+  at::Tensor z;        ///< n x dim, float64: standard normal numbers, or others where the samples' weights know of it
+};
+
 struct SampleOptions {
   int64_t n = 24000;
   int64_t first = 0;  ///< number of the first sample: many can be drawn in parts
@@ -36,6 +43,7 @@ struct SampleOptions {
   /// Called from time to time, by one thread at a time; what it throws ends the drawing.
   std::function<void(int64_t done, int64_t n)> report = {};
   std::shared_ptr<const MultistepPlan> plan = {};  ///< fitted: that of an earlier part (SampleResult), not fitted again
+  std::shared_ptr<const SourceDraws> given = {};   ///< of samples 0 to n, whatever `first` is; null: drawn
 };
 
 struct SampleResult {

@@ -34,6 +34,16 @@ double normal_quantile(double level) {
   return level < 0.5 ? -x : x;
 }
 
+std::pair<double, double> centre_and_spread(std::span<const double> sorted) {
+  const double centre = quantile_of_sorted(sorted, 0.5);
+  for (const double share : {0.25, 0.05, 0.01, 0.0}) {
+    const double range = quantile_of_sorted(sorted, 1 - share) - quantile_of_sorted(sorted, share);
+    const double normal = share > 0 ? 2 * normal_quantile(1 - share) : 8;
+    if (range > 0) return {centre, range / normal};
+  }
+  return {centre, 0};
+}
+
 double TailEstimate::index() const { return gamma > 0 ? 1 / gamma : std::isnan(gamma) ? kNan : kInfinity; }
 
 double TailEstimate::index_standard_error() const { return gamma > 0 ? standard_error / (gamma * gamma) : kNan; }

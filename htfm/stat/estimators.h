@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "htfm/base/api.h"
 
@@ -17,6 +18,10 @@ struct Interval {
 
 /// Quantile of the standard normal law; `level` in (0, 1).
 double normal_quantile(double level);
+
+/// Median and spread of ascending values: the interquartile range over that of a normal law. Where half of them are
+/// equal wider quantiles are taken; 0 for a constant.
+std::pair<double, double> centre_and_spread(std::span<const double> sorted);
 
 /// An estimate of gamma, and what it says of the tail index 1 / gamma. NaN where the tail is too short or without
 /// spread.

@@ -18,17 +18,6 @@
 namespace htfm {
 namespace {
 
-/// Median and spread of ascending values. Where half of them are equal wider quantiles are taken; 0 for a constant.
-std::pair<double, double> centre_and_scale(std::span<const double> sorted) {
-  const double centre = quantile_of_sorted(sorted, 0.5);
-  for (const double share : {0.25, 0.05, 0.01, 0.0}) {
-    const double range = quantile_of_sorted(sorted, 1 - share) - quantile_of_sorted(sorted, share);
-    const double normal = share > 0 ? 2 * normal_quantile(1 - share) : 8;
-    if (range > 0) return {centre, range / normal};
-  }
-  return {centre, 0};
-}
-
 std::string index_text(const Interval& index) {
   if (std::isinf(index.upper)) return fmt::format("over {:.2g}", index.lower);
   return fmt::format("{:.3g} to {:.3g}", index.lower, index.upper);
@@ -145,7 +134,7 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
     std::vector<double> values(n), scratch;
     for (size_t i = 0; i < n; ++i) values[i] = points.row(static_cast<int64_t>(i))[d];
     sort_values(values, scratch);
-    std::tie(out.centre[d], out.scale[d]) = centre_and_scale(values);
+    std::tie(out.centre[d], out.scale[d]) = centre_and_spread(values);
     const std::vector<double> ascending = values;
     for (const double sign : {1.0, -1.0}) {
       if (sign < 0) std::reverse(values.begin(), values.end());
