@@ -54,14 +54,17 @@ struct FileSpec {
   std::string constraints = {};  ///< parse_constraints
 };
 
-/// The rows of an .npy, .csv, .tsv or .parquet file, or images. A first column that only numbers the rows is left out,
-/// unless columns are chosen.
+/// The rows of an .npy, .csv, .tsv (or packed, .csv.gz), .parquet or .xlsx file, or images. A first column that only
+/// numbers the rows is left out, unless columns are chosen.
 Dataset file_dataset(const FileSpec& spec);
 
 /// Rows that are at hand (n x columns, float32 or float64, on the CPU), read as `spec` says a table is: columns are
 /// chosen, missing values (NaN) refused or dropped, log-returns taken. spec.path names the rows in messages and
 /// reports. Nothing is copied where float64 rows are taken as they are.
 Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& names, const FileSpec& spec);
+/// The same with what the columns hold: codes of categories, days, NaN for missing values (Dataset::rows).
+Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& names,
+                     const std::vector<TableColumn>& columns, const FileSpec& spec);
 /// Whether reading a file takes more than a moment, so that a user should be told.
 bool takes_long(const std::string& path);
 
