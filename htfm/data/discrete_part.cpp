@@ -14,6 +14,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/base/single_thread_guard.h"
 #include "htfm/data/column_transform.h"
+#include "htfm/data/dates.h"
 #include "htfm/data/state_net.h"
 
 namespace htfm {
@@ -39,6 +40,46 @@ std::vector<double> take_atoms(std::vector<double>& values) {
   }
   return atoms;
 }
+
+constexpr double kDaySeconds = 86400, kYearDays = 365.2425;
+
+// A part of a date as cells of a period, in the units of the column.
+struct PartCells {
+  double period = 0, width = 0;
+  int64_t count = 0;
+};
+
+// `seconds`: the column counts them, else days.
+PartCells cells_of(DatePart part, bool seconds) {
+  const double day = seconds ? kDaySeconds : 1;
+  switch (part) {
+    case DatePart::year: return {kYearDays * day, kYearDays * day / 12, 12};
+    case DatePart::week: return {7 * day, day, 7};
+    case DatePart::day: return {day, day / 24, 24};
+    default: return {};
+  }
+}
+
+double within(double value, double period) { return value - period * std::floor(value / period); }
+
+int64_t cell_of(const PartCells& cells, double value) {
+  return std::min(static_cast<int64_t>(within(value, cells.period) / cells.width), cells.count - 1);
+}
+
+// The nearest date in another cell, at the same place in it, between the first and the last.
+double moved_to(const PartCells& cells, double value, int64_t cell, double first, double last) {
+  const int64_t now = cell_of(cells, value);
+  double by = static_cast<double>(cell - now) * cells.width;
+  if (by > cells.period / 2) by -= cells.period;
+  if (by <= -cells.period / 2) by += cells.period;
+  const double to = value + by;
+  if (to > last && to - cells.period >= first) return to - cells.period;
+  if (to < first && to + cells.period <= last) return to + cells.period;
+  return to;
+}
+
+// Seconds or days? The parts of a column say it: only seconds have hours, and their periods are long.
+bool counts_seconds(const DiscreteColumn& c) { return c.flows; }
 
 // What a flow sees, as a network likes it: far values drawn in.
 at::Tensor as_input(const at::Tensor& seen) { return seen.to(at::kDouble).asinh().to(at::kFloat).contiguous(); }
@@ -149,6 +190,7 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
   DiscretePart out;
   for (DiscreteColumn& c : found)
     if (!c.values.empty()) out.list_.push_back(std::move(c));
+  out.add_date_parts(rows, columns);
   if (out.empty()) return out;
   const at::Tensor states = out.states_of(rows);
   const int64_t* s = states.const_data_ptr<int64_t>();
@@ -161,14 +203,39 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
   return out;
 }
 
+void DiscretePart::add_date_parts(const at::Tensor& rows, const std::vector<TableColumn>& columns) {
+  const int64_t n = rows.size(0), width = rows.size(1);
+  const double* x = rows.const_data_ptr<double>();
+  for (int64_t k = 0; k < width; ++k) {
+    const TableColumn& info = columns[static_cast<size_t>(k)];
+    if (info.kind != ColumnKind::date || (of(k) && !of(k)->flows)) continue;
+    const bool seconds = DateForm{info.date_form}.has_time();
+    const double day = seconds ? kDaySeconds : 1;
+    double first = std::numeric_limits<double>::infinity(), last = -first;
+    for (int64_t i = 0; i < n; ++i)
+      if (const double v = x[i * width + k]; !std::isnan(v)) first = std::min(first, v), last = std::max(last, v);
+    const auto add = [&](DatePart part, double least_days) {
+      if (!(last - first >= least_days * day)) return;
+      DiscreteColumn c{.column = k, .part = part, .flows = seconds};
+      c.values.assign(static_cast<size_t>(cells_of(part, seconds).count), 0);
+      c.values[0] = first, c.values[1] = last;
+      list_.push_back(std::move(c));
+    };
+    add(DatePart::year, 2 * kYearDays);
+    if (info.date_form.find('D') != std::string::npos) add(DatePart::week, 28);
+    if (seconds) add(DatePart::day, info.date_form.find('D') == std::string::npos ? 1e9 : 2);
+  }
+}
+
 const DiscreteColumn* DiscretePart::of(int64_t column) const {
   for (const DiscreteColumn& c : list_)
-    if (c.column == column) return &c;
+    if (c.column == column && c.part == DatePart::none) return &c;
   return nullptr;
 }
 
 bool DiscretePart::has_holes() const {
-  return std::any_of(list_.begin(), list_.end(), [](const DiscreteColumn& c) { return c.flows; });
+  return std::any_of(list_.begin(), list_.end(),
+                     [](const DiscreteColumn& c) { return c.flows && c.part == DatePart::none; });
 }
 
 // A number that no state stands for is the flow's; else the nearest state.
@@ -179,6 +246,15 @@ at::Tensor DiscretePart::states_of(const at::Tensor& rows) const {
   int64_t* s = out.mutable_data_ptr<int64_t>();
   parallel_for(heads, [&](int64_t h) {
     const DiscreteColumn& c = list_[static_cast<size_t>(h)];
+    if (c.part != DatePart::none) {
+      const PartCells cells = cells_of(c.part, counts_seconds(c));
+      int64_t state = 0;  // where a date is missing: that of the row before
+      for (int64_t i = 0; i < n; ++i) {
+        if (const double v = x[i * width + c.column]; !std::isnan(v)) state = cell_of(cells, v);
+        s[i * heads + h] = state;
+      }
+      return;
+    }
     const int64_t first = c.flows ? 1 : 0;
     std::map<double, int64_t> places;
     int64_t gap = 0;
@@ -206,7 +282,7 @@ at::Tensor DiscretePart::flowing(const at::Tensor& rows) const {
   const int64_t n = out.size(0), width = out.size(1);
   double* x = out.mutable_data_ptr<double>();
   for (const DiscreteColumn& c : list_) {
-    if (!c.flows) continue;
+    if (!c.flows || c.part != DatePart::none) continue;
     for (int64_t i = 0; i < n; ++i)
       for (size_t k = 1; k < c.values.size(); ++k)
         if (same_value(x[i * width + c.column], c.values[k])) x[i * width + c.column] = kGap;
@@ -321,6 +397,16 @@ void DiscretePart::put(const at::Tensor& states, at::Tensor& rows) const {
   double* x = rows.mutable_data_ptr<double>();
   for (int64_t h = 0; h < heads; ++h) {
     const DiscreteColumn& c = list_[static_cast<size_t>(h)];
+    if (c.part != DatePart::none) {
+      const PartCells cells = cells_of(c.part, counts_seconds(c));
+      for (int64_t i = 0; i < n; ++i) {
+        double& v = x[i * width + c.column];
+        if (!std::isfinite(v)) continue;
+        v = moved_to(cells, v, s[i * heads + h], c.values[0], c.values[1]);
+        if (!counts_seconds(c)) v = std::round(v);
+      }
+      continue;
+    }
     for (int64_t i = 0; i < n; ++i)
       if (const int64_t state = s[i * heads + h]; !c.flows || state > 0)
         x[i * width + c.column] = c.values[static_cast<size_t>(state)];
@@ -333,7 +419,8 @@ void DiscretePart::save_state(std::map<std::string, at::Tensor>& out) const {
     const std::string name = kState + std::to_string(h);
     at::Tensor info = at::empty({2, c.states() + 1}, at::kDouble);
     double* p = info.mutable_data_ptr<double>();
-    p[0] = static_cast<double>(c.column), p[c.states() + 1] = c.flows;
+    p[0] = static_cast<double>(c.column),
+    p[c.states() + 1] = static_cast<double>(c.flows) + 2 * static_cast<double>(c.part);
     std::copy(c.values.begin(), c.values.end(), p + 1);
     std::copy(c.shares.begin(), c.shares.end(), p + c.states() + 2);
     out[name] = info;
@@ -354,8 +441,16 @@ DiscretePart DiscretePart::load_state(const std::map<std::string, at::Tensor>& i
     if (!sized || !(p[0] >= 0 && p[0] < static_cast<double>(columns)))
       throw InputError("[checkpoint] {}: expected '{}' as a column and its states", path, name);
     const int64_t states = t.size(1) - 1;
+    const double code = p[states + 1];
+    if (!(code >= 0 && code < 8))
+      throw InputError("[checkpoint] {}: expected '{}' as a column and its states", path, name);
+    const auto part = static_cast<DatePart>(static_cast<int>(code) / 2);
+    if (part != DatePart::none && states != cells_of(part, false).count)
+      throw InputError("[checkpoint] {}: expected '{}' with the states of a part of a date, got {}", path, name,
+                       states);
     out.list_.push_back({.column = static_cast<int64_t>(p[0]),
-                         .flows = p[states + 1] != 0,
+                         .part = part,
+                         .flows = static_cast<int>(code) % 2 != 0,
                          .values = {p + 1, p + 1 + states},
                          .shares = {p + states + 2, p + 2 * states + 2}});
   }

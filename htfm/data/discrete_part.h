@@ -16,11 +16,20 @@
 
 namespace htfm HTFM_PUBLIC {
 
+/// Which part of a date the states stand for: none (the column's value), the twelfth of the year, the day of the week,
+/// or the hour.
+enum class DatePart { none, year, week, day };
+
 /// The states of a column and what each stands for.
 struct DiscreteColumn {
   int64_t column = 0;
-  bool flows = false;               ///< the first state stands for the flow's number; else the flow does not see it
-  std::vector<double> values = {};  ///< of the states: codes, numbers, NaN for a missing one; the flow's own: not used
+  DatePart part = DatePart::none;  ///< a flow draws the date, and the nearest one with this part takes its place
+  /// The first state stands for the flow's number; else the flow does not see it. Of a part of a date: it counts
+  /// seconds, else days.
+  bool flows = false;
+  /// Of the states: codes, numbers, NaN for a missing one; the flow's own: not used. Of a part of a date the first two
+  /// are the first and the last date.
+  std::vector<double> values = {};
   std::vector<double> shares = {};  ///< of the states, in the rows that it was found in
 
   int64_t states() const { return static_cast<int64_t>(values.size()); }
@@ -42,7 +51,7 @@ class HTFM_PUBLIC DiscretePart {
 
   bool empty() const { return list_.empty(); }
   const std::vector<DiscreteColumn>& list() const { return list_; }
-  /// The states of a column; null where it has none.
+  /// The states of a column, parts of its date aside; null where it has none.
   const DiscreteColumn* of(int64_t column) const;
   /// Rows with NaN wherever a value is not the flow's.
   at::Tensor flowing(const at::Tensor& rows) const;
@@ -66,6 +75,7 @@ class HTFM_PUBLIC DiscretePart {
 
  private:
   struct Laws;
+  void add_date_parts(const at::Tensor& rows, const std::vector<TableColumn>& columns);
   at::Tensor states_of(const at::Tensor& rows) const;
   at::Tensor draw_with(const at::Tensor& seen, Key key, int64_t first, bool balance,
                        std::vector<at::Tensor>& shifts) const;

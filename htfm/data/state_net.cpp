@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kMostSteps = 3000, kFewestSteps = 300, kLargestBatch = 512, kValidateSteps = 100, kPatience = 8;
 constexpr double kRate = 3e-3, kDecay = 0.02, kAverage = 0.99, kValidation = 0.15;
-constexpr double kOperations = 1.5e12;  // that a training may take
+constexpr double kOperations = 6e11;  // that a training may take
 
 at::Tensor rows_of(const at::Tensor& values, const std::vector<int64_t>& rows) {
   return at::index_select(

@@ -252,7 +252,7 @@ void TableTransform::calibrate(const at::Tensor& drawn, Key key) {
   // A margin is that of the rows in which a column has a number of the flow.
   const auto head_of = [&](int64_t k) {
     for (size_t h = 0; h < discrete_.list().size(); ++h)
-      if (discrete_.list()[h].column == seen_[static_cast<size_t>(k)]) return static_cast<int64_t>(h);
+      if (&discrete_.list()[h] == discrete_.of(seen_[static_cast<size_t>(k)])) return static_cast<int64_t>(h);
     return int64_t{-1};
   };
   const int64_t n = z.size(0);

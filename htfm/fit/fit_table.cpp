@@ -152,6 +152,7 @@ std::vector<DiscreteShares> discrete_shares(const TablePlan& plan, const at::Ten
   std::vector<DiscreteShares> out;
   const at::Tensor& held = plan.held_out.rows.size(0) > 1 ? plan.held_out.rows : plan.train.rows;
   for (const DiscreteColumn& c : plan.transform.discrete().list()) {
+    if (c.part != DatePart::none) continue;
     const auto shares = [&](const at::Tensor& rows) {
       const int64_t n = rows.size(0), width = rows.size(1);
       const double* x = rows.const_data_ptr<double>() + c.column;
