@@ -83,6 +83,7 @@ void add_fit(CLI::App& app) {
   CLI::App* c = app.add_subcommand("fit", "From a table to a model, samples and a report");
   c->footer("Example: htfm fit prices.csv --log-returns -o run    then htfm sample run -n 1e6 -o out.csv");
   command->file.add(*c);
+  command->file.add_kinds(*c);
   c->add_option("-o,--output", o.folder, "Folder of the run")->required()->check(output_folder());
   c->add_option("--holdout", o.holdout, "Share of the rows that the model is judged by")
       ->check(between(0.0, 0.9))

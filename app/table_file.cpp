@@ -9,16 +9,43 @@
 namespace htfm::app {
 
 void TableFile::add(CLI::App& command) {
-  command.add_option("data", path, "Table (.csv, .tsv, .npy, .parquet)")->required();
+  command.add_option("data", path, "Table (.csv, .tsv, .csv.gz, .npy, .parquet, .xlsx)")->required();
   command.add_option("--columns", columns, "Comma-separated names or numbers of columns; all where not given");
   command.add_option("--drop", drop, "Columns to leave out");
   command.add_option("--missing", missing, "Rows with missing values: drop them, or refuse the table")
-      ->check(CLI::IsMember({"drop", "refuse"}))
+      ->check(CLI::IsMember({"drop", "refuse", "keep"}))
       ->capture_default_str();
   command.add_flag("--log-returns", log_returns, "Take the rows as prices: log(x_i / x_(i-1)) takes their place");
   command.add_option_function<std::string>(
       "--python", [](const std::string& name) { ::setenv(kParquetPython, name.c_str(), 1); },
-      fmt::format("Python whose pyarrow reads Parquet; the variable {} where not given", kParquetPython));
+      fmt::format("Python whose pyarrow reads Parquet, and whose openpyxl .xlsx; the variable {} where not given",
+                  kParquetPython));
+}
+
+void TableFile::add_kinds(CLI::App& command) {
+  missing = "keep", kinds = "auto";
+  command.get_option("--missing")
+      ->description("Missing values: keep them (modelled), drop their rows, or refuse the table");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--kind",
+          [this](const std::vector<std::string>& asked) {
+            for (const std::string& one : asked) kinds += "," + one;
+          },
+          "column=number, category, ordered:low|mid|high, date:D.M.Y or identifier, over what is recognised; may be "
+          "repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--constraint",
+          [this](const std::vector<std::string>& asked) {
+            for (const std::string& one : asked) constraints += (constraints.empty() ? "" : "; ") + one;
+          },
+          "What every row keeps, as in \"paid <= incurred\" or \"total = net + tax\"; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--decimal", decimal, "Mark of decimals in texts: auto, point or comma")
+      ->check(CLI::IsMember({"auto", "point", "comma"}))
+      ->capture_default_str();
 }
 
 }  // namespace htfm::app

@@ -11,6 +11,8 @@ namespace htfm::app {
 struct TableFile : FileSpec {
   TableFile() { missing = "drop"; }
   void add(CLI::App& command);
+  /// And what columns may hold, for a command that takes more than numbers: missing values are kept then.
+  void add_kinds(CLI::App& command);
 };
 
 }  // namespace htfm::app

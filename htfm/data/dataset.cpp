@@ -10,6 +10,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/split.h"
+#include "htfm/data/column_kinds.h"
 #include "htfm/field/field_set.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/table.h"
@@ -56,14 +57,17 @@ bool is_index(const Table& table) {
 }
 
 // Columns without a name and without a value: what a separator at the end of every line makes.
-void drop_empty_columns(Table& table, std::vector<std::string>& notes) {
+void drop_empty_columns(Table& table, std::vector<std::string>& notes, bool texts = false) {
   const int64_t n = table.values.size(0), columns = table.values.size(1);
   const double* x = table.values.const_data_ptr<double>();
   std::vector<int64_t> kept;
   std::vector<std::string> names;
   for (int64_t k = 0; k < columns; ++k) {
     bool empty = table.names.empty() || table.names[k].empty();
-    for (int64_t i = 0; i < n && empty; ++i) empty = std::isnan(x[i * columns + k]);
+    for (int64_t i = 0; i < n && empty; ++i) {
+      const double v = x[i * columns + k];
+      empty = std::isnan(v) && text_place(v) < 0;
+    }
     if (empty) continue;
     kept.push_back(k);
     if (!table.names.empty()) names.push_back(table.names[k]);
@@ -73,6 +77,10 @@ void drop_empty_columns(Table& table, std::vector<std::string>& notes) {
   notes.push_back(fmt::format("{} without name and values left out", left + 1 == columns ? "a column" : "columns"));
   table.values = table.values.index_select(1, at::from_blob(kept.data(), {left}, at::kLong)).contiguous();
   table.names = std::move(names);
+  if (!texts) return;
+  std::vector<std::vector<TextCell>> cells;
+  for (const int64_t k : kept) cells.push_back(std::move(table.texts[static_cast<size_t>(k)]));
+  table.texts = std::move(cells);
 }
 
 // Rows with missing values go; says how many and why.
@@ -132,28 +140,107 @@ void take_log_returns(Table& table, const std::string& path) {
   table.values = out;
 }
 
-// A table that was read, as the file's specification says.
-Dataset table_dataset(Table table, const FileSpec& spec) {
-  const bool drop = spec.missing == "drop";
+// Rows without any value: empty lines.
+void drop_empty_rows(Table& table, std::vector<std::string>& notes) {
+  const int64_t n = table.values.size(0), columns = table.values.size(1);
+  double* x = table.values.mutable_data_ptr<double>();
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (std::all_of(x + i * columns, x + (i + 1) * columns, [](double v) { return std::isnan(v); })) continue;
+    if (kept < i) std::copy_n(x + i * columns, columns, x + kept * columns);
+    ++kept;
+  }
+  if (kept == n || kept == 0) return;
+  notes.push_back(fmt::format("{} of {} rows hold no value and are left out", n - kept, n));
+  table.values = table.values.narrow(0, 0, kept).contiguous();
+}
+
+// For log-returns: days say how the rows follow each other, and are left out; texts have no returns.
+void take_days(Table& table, std::vector<TableColumn>& kinds, const FileSpec& spec, std::vector<std::string>& notes) {
+  const int64_t n = table.values.size(0), columns = table.values.size(1);
+  const double* x = table.values.const_data_ptr<double>();
+  std::vector<int64_t> kept;
+  std::vector<std::string> names;
+  for (int64_t k = 0; k < columns; ++k) {
+    const TableColumn& kind = kinds[static_cast<size_t>(k)];
+    if (kind.is_category())
+      throw InputError("[table] {}: {}: expected prices for log-returns, got texts such as {} ({})", spec.path,
+                       column_text(table, k), in_quotes(kind.categories.front()), kAdvice);
+    if (kind.kind == ColumnKind::number) {
+      kept.push_back(k);
+      if (!table.names.empty()) names.push_back(table.names[static_cast<size_t>(k)]);
+      continue;
+    }
+    if (table.order != RowOrder::unknown) continue;
+    bool up = false, down = false;
+    double last = std::nan("");
+    for (int64_t i = 0; i < n; ++i)
+      if (const double day = x[i * columns + k]; !std::isnan(day))
+        up = up || day > last, down = down || day < last, last = day;
+    table.order = up && down ? RowOrder::mixed : up ? RowOrder::forwards : down ? RowOrder::backwards : table.order;
+    table.order_column = column_text(table, k);
+    notes.push_back(fmt::format("{} says the order of the rows and is left out", column_text(table, k)));
+  }
+  const auto left = static_cast<int64_t>(kept.size());
+  if (left == 0) throw InputError("[table] {}: expected a column of prices for log-returns, got only dates", spec.path);
+  if (left == columns) return;
+  table.values = table.values.index_select(1, at::from_blob(kept.data(), {left}, at::kLong)).contiguous();
+  table.names = std::move(names), kinds.assign(static_cast<size_t>(left), {});
+}
+
+std::vector<Constraint> constraints_of(const Table& table, const std::vector<TableColumn>& kinds,
+                                       const FileSpec& spec) {
+  if (spec.constraints.empty()) return {};
+  if (spec.log_returns) throw InputError("[constraint] expected a table as it is, got --log-returns");
+  std::vector<std::string> names = table.names;
+  for (int64_t k = 0; k < table.values.size(1) && names.size() < static_cast<size_t>(table.values.size(1)); ++k)
+    names.push_back(std::to_string(k + 1));
+  std::vector<Constraint> out = parse_constraints(spec.constraints, names);
+  for (const Constraint& c : out) {
+    std::vector<int64_t> all{c.column};
+    for (const Constraint::Term& t : c.terms) all.push_back(t.column);
+    for (const int64_t k : all)
+      if (!kinds.empty() && kinds[static_cast<size_t>(k)].is_category())
+        throw InputError("[constraint] {}: expected numbers or dates, got the categories of {}", c.text,
+                         column_text(table, k));
+  }
+  return out;
+}
+
+// A table that was read, as the file's specification says; `kinds` may be empty.
+Dataset table_dataset(Table table, const FileSpec& spec, std::vector<TableColumn> kinds = {}) {
+  const bool drop = spec.missing == "drop", recognise = spec.kinds != "numbers" && kinds.empty();
   Dataset set;
   table.values = table.values.to(at::kDouble).contiguous();
+  if (recognise) {
+    if (spec.columns.empty()) drop_empty_columns(table, set.notes, true);
+    if (table.texts.empty()) table.texts.resize(static_cast<size_t>(table.values.size(1)));
+    kinds = recognise_columns(table, {spec.kinds, spec.decimal, spec.path}, set.notes);
+  }
   if (spec.columns.empty() && is_index(table)) {
     set.notes.push_back(fmt::format("{} only numbers the rows and is left out", column_text(table, 0)));
     keep_columns(table, 1);
+    if (!kinds.empty()) kinds.erase(kinds.begin());
   }
-  if (drop && spec.columns.empty()) drop_empty_columns(table, set.notes);
-  if (drop) drop_missing(table, spec.path, set.notes);
+  if (drop && spec.columns.empty() && kinds.empty()) drop_empty_columns(table, set.notes);
+  if (spec.log_returns && !kinds.empty()) take_days(table, kinds, spec, set.notes);
+  if (spec.missing == "keep") drop_empty_rows(table, set.notes);
+  if (drop || (spec.log_returns && spec.missing == "keep")) drop_missing(table, spec.path, set.notes);
+  set.constraints = constraints_of(table, kinds, spec);
   if (spec.log_returns) put_in_order_of_time(table, spec.path, set.notes), take_log_returns(table, spec.path);
   set.rows = table.values;
   set.names = std::move(table.names);
+  set.columns = std::move(kinds);
   set.hash = rows_hash(set.rows);
   set.origin = fmt::format("{}, {} {}", spec.path, set.rows.size(0), spec.log_returns ? "log-returns" : "rows");
   return set;
 }
 
 void check_missing(const FileSpec& spec) {
-  if (spec.missing != "refuse" && spec.missing != "drop")
-    throw InputError("[data.missing] expected refuse or drop; got '{}'", spec.missing);
+  if (spec.missing != "refuse" && spec.missing != "drop" && spec.missing != "keep")
+    throw InputError("[data.missing] expected refuse, drop or keep; got '{}'", spec.missing);
+  if (spec.missing == "keep" && spec.kinds == "numbers")
+    throw InputError("[data.missing] expected refuse or drop where columns are numbers alone (data.kinds), got keep");
 }
 
 }  // namespace
@@ -205,14 +292,26 @@ Dataset file_dataset(const FileSpec& spec) {
   if (kind == "fields") return field_dataset(spec.path, false);
   if (kind != "table") return image_dataset(read_images({spec.path, kind, spec.subset, spec.imbalance}));
   check_missing(spec);
-  const bool drop = spec.missing == "drop";
-  const ReadRules rules{
-      .lenient = drop, .advice = drop ? kAdvice : "", .python = spec.python, .find_order = spec.log_returns};
+  const bool lenient = spec.missing != "refuse";
+  const ReadRules rules{.lenient = lenient,
+                        .advice = lenient ? kAdvice : "",
+                        .python = spec.python,
+                        .find_order = spec.log_returns,
+                        .texts = spec.kinds != "numbers"};
   return table_dataset(read_table(spec.path, {.columns = split(spec.columns), .drop = split(spec.drop)}, rules), spec);
 }
 
 Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& names, const FileSpec& spec) {
+  return rows_dataset(rows, names, {}, spec);
+}
+
+Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& names,
+                     const std::vector<TableColumn>& given, const FileSpec& spec) {
   check_missing(spec);
+  std::vector<TableColumn> kinds = given;
+  if (!kinds.empty() && rows.defined() && rows.dim() == 2 && static_cast<int64_t>(kinds.size()) != rows.size(1))
+    throw InputError("[table] {}: expected the kind of each of {} columns, got {}", spec.path, rows.size(1),
+                     kinds.size());
   const bool floats = rows.defined() && (rows.scalar_type() == at::kDouble || rows.scalar_type() == at::kFloat);
   if (!floats || !rows.device().is_cpu() || rows.dim() != 2 || rows.size(0) < 1 || rows.size(1) < 1)
     throw InputError("[table] {}: expected rows x columns of float32 or float64 on the CPU", spec.path);
@@ -226,9 +325,11 @@ Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& nam
     table.values =
         table.values.index_select(1, at::from_blob(chosen.data(), {static_cast<int64_t>(chosen.size())}, at::kLong))
             .contiguous();
-    table.names.clear();
-    for (const int64_t k : chosen)
+    table.names.clear(), kinds.clear();
+    for (const int64_t k : chosen) {
       if (!names.empty()) table.names.push_back(names[k]);
+      if (!given.empty()) kinds.push_back(given[static_cast<size_t>(k)]);
+    }
   }
   const int64_t width = table.values.size(1);
   const double* x = table.values.const_data_ptr<double>();
@@ -237,8 +338,9 @@ Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& nam
       throw InputError("[table] {}: row {}, {}: expected a finite number, got {}{}", spec.path, i / width + 1,
                        column_text(table, i % width), x[i],
                        std::isnan(x[i]) ? " (missing=\"drop\" leaves such rows out)" : "");
-  if (spec.missing == "drop" && table.values.is_alias_of(rows)) table.values = table.values.clone();
-  return table_dataset(std::move(table), spec);
+  const bool changed = spec.missing != "refuse" || spec.kinds != "numbers";
+  if (changed && table.values.is_alias_of(rows)) table.values = table.values.clone();
+  return table_dataset(std::move(table), spec, std::move(kinds));
 }
 
 bool takes_long(const std::string& path) {
@@ -261,8 +363,13 @@ std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key ke
   std::sort(order.begin(), order.begin() + apart);
   std::sort(order.begin() + apart, order.end());
   const auto part = [&](int64_t first, int64_t count, const char* what) {
-    Dataset out{
-        .names = data.names, .notes = data.notes, .image = data.image, .field = data.field, .classes = data.classes};
+    Dataset out{.names = data.names,
+                .columns = data.columns,
+                .constraints = data.constraints,
+                .notes = data.notes,
+                .image = data.image,
+                .field = data.field,
+                .classes = data.classes};
     const at::Tensor index = at::from_blob(order.data() + first, {count}, at::kLong);
     out.rows = data.rows.index_select(0, index);
     if (data.labels.defined()) out.labels = data.labels.index_select(0, index);

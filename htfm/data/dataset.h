@@ -9,19 +9,23 @@
 #include <vector>
 
 #include "htfm/base/api.h"
+#include "htfm/data/constraint.h"
 #include "htfm/data/image_set.h"
 #include "htfm/data/synthetic.h"
+#include "htfm/data/table_column.h"
 #include "htfm/field/transform.h"
 
 namespace htfm HTFM_PUBLIC {
 
 struct Dataset {
-  at::Tensor rows = {};                  ///< n x dim: float64, as given; of images float32 in [-1,1]
-  std::vector<std::string> names = {};   ///< of the columns; may be empty
-  std::string hash = {};                 ///< XXH64 of the rows' bytes
-  std::string origin = {};               ///< what it is, for reports
-  std::vector<std::string> notes = {};   ///< what was left out on reading, a sentence each
-  std::optional<ImageShape> image = {};  ///< of a row, where rows are images
+  at::Tensor rows = {};                      ///< n x dim: float64, as given; of images float32 in [-1,1]
+  std::vector<std::string> names = {};       ///< of the columns; may be empty
+  std::vector<TableColumn> columns = {};     ///< what each column holds; empty: numbers, none of them missing
+  std::vector<Constraint> constraints = {};  ///< between columns, which every row keeps
+  std::string hash = {};                     ///< XXH64 of the rows' bytes
+  std::string origin = {};                   ///< what it is, for reports
+  std::vector<std::string> notes = {};       ///< what was left out on reading, a sentence each
+  std::optional<ImageShape> image = {};      ///< of a row, where rows are images
   std::optional<FieldTransform> field =
       {};                  ///< how rows became what they are, where they are prepared fields; samples go back by it
   at::Tensor labels = {};  ///< n whole numbers (int64), where the rows have classes
@@ -37,22 +41,30 @@ Dataset synthetic_dataset(Key key, const SyntheticSpec& spec, int64_t n);
 struct FileSpec {
   std::string path = {};
   std::string columns = {}, drop = {};  ///< names or numbers, comma-separated: only these, or all but these
-  std::string missing = "refuse";       ///< rows with missing values: refuse or drop
+  std::string missing = "refuse";       ///< rows with missing values: refuse, drop or keep
   bool log_returns = false;             ///< rows become log(x_i / x_(i-1)), column by column, in the order of time
   std::string python = {};              ///< whose pyarrow reads Parquet; empty: parquet_python()
   std::string kind = "table";           ///< table, fields, a kind of images (ImageSpec), or auto: what the path holds
   std::string subset = "all";           ///< of images: all or long-tail
   double imbalance = 0.01;              ///< of the long tail
+  /// What columns may hold. numbers: nothing else; auto: what is recognised; or auto and what overrules it, as in
+  /// "auto,zip=category,day=date:D.M.Y,grade=ordered:low|mid|high,n=number,key=identifier".
+  std::string kinds = "numbers";
+  std::string decimal = "auto";  ///< the mark of decimals in texts: auto, point or comma
+  std::string constraints = {};  ///< parse_constraints
 };
 
-/// The rows of an .npy, .csv, .tsv or .parquet file, or images. A first column that only numbers the rows is left out,
-/// unless columns are chosen.
+/// The rows of an .npy, .csv, .tsv (or packed, .csv.gz), .parquet or .xlsx file, or images. A first column that only
+/// numbers the rows is left out, unless columns are chosen.
 Dataset file_dataset(const FileSpec& spec);
 
 /// Rows that are at hand (n x columns, float32 or float64, on the CPU), read as `spec` says a table is: columns are
 /// chosen, missing values (NaN) refused or dropped, log-returns taken. spec.path names the rows in messages and
 /// reports. Nothing is copied where float64 rows are taken as they are.
 Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& names, const FileSpec& spec);
+/// The same with what the columns hold: codes of categories, days, NaN for missing values (Dataset::rows).
+Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& names,
+                     const std::vector<TableColumn>& columns, const FileSpec& spec);
 /// Whether reading a file takes more than a moment, so that a user should be told.
 bool takes_long(const std::string& path);
 

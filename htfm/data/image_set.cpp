@@ -94,7 +94,7 @@ std::string image_kind(const std::string& path) {
     throw InputError("[data] {}: expected a folder with data_batch_*.bin (CIFAR-10) or PNG files, got neither", path);
   }
   if (path.ends_with(".bin")) return "cifar10";
-  for (const char* end : {".csv", ".tsv", ".parquet", ".npy"})
+  for (const char* end : {".csv", ".tsv", ".parquet", ".npy", ".csv.gz", ".tsv.gz", ".xlsx"})
     if (path.ends_with(end)) return path.ends_with(".npy") && read_npy_shape(path).size() == 4 ? "images" : "table";
   return is_field_set(path) ? "fields" : "table";
 }

@@ -89,25 +89,59 @@ void TableTransform::find_levels(const at::Tensor& seen, double tail_index) {
 
 TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten,
                                    double tail_index, const std::string& scores) {
+  return fit(kind, rows, {}, {}, key, whiten, tail_index, scores);
+}
+
+TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows,
+                                   const std::vector<TableColumn>& infos, const std::vector<Constraint>& constraints,
+                                   Key key, bool whiten, double tail_index, const std::string& scores) {
   const int64_t n = rows.size(0), columns = rows.size(1);
+  TableTransform out;
+  at::Tensor values = rows;
+  if (!constraints.empty()) {
+    out.relations_ = Relations::fit(constraints, rows.to(at::kDouble).contiguous());
+    values = out.relations_.apply(rows);
+  }
+  if (!infos.empty()) {
+    out.discrete_ = DiscretePart::find(values.to(at::kDouble).contiguous(), out.relations_.columns(infos));
+    if (!out.discrete_.empty() && kind != "table" && kind != "scores")
+      throw InputError(
+          "[data.normalise] expected table or scores for a table with categories, missing values or numbers of few "
+          "values; got '{}'",
+          kind);
+    if (!out.discrete_.empty()) values = out.discrete_.flowing(values);
+  }
   std::vector<ColumnTransform> list(static_cast<size_t>(columns));
   if (kind != "none") {
-    const at::Tensor values = rows.to(at::kDouble);
-    const double* x = values.const_data_ptr<double>();
+    const at::Tensor numbers = values.to(at::kDouble).contiguous();
+    const double* x = numbers.const_data_ptr<double>();
     parallel_for(columns, [&](int64_t k) {
-      std::vector<double> column(static_cast<size_t>(n));
-      for (int64_t i = 0; i < n; ++i) column[i] = x[i * columns + k];
+      const DiscreteColumn* discrete = out.discrete_.of(k);
+      if (discrete && !discrete->flows) {
+        list[k].constant = true;
+        return;
+      }
+      std::vector<double> column;
+      column.reserve(static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; ++i)
+        if (!discrete || !std::isnan(x[i * columns + k])) column.push_back(x[i * columns + k]);
       list[k] = fit_column(kind, std::move(column), key.child(static_cast<uint64_t>(k)));
+      out.relations_.bound(k, list[k]);
     });
   }
-  TableTransform out;
   out.set(std::move(list));
   out.log_ = kind == "log";
   if (kind == "scores") {
     out.scores_ = ScoreLaw::named(scores);
-    out.fit_margins(rows, key);
-  } else if (tail_index > 0) {
+    out.fit_margins(values, key);
+  }
+  const auto fit_fill = [&] {
+    if (out.discrete_.has_holes()) out.fill_ = HoleFill::fit(out.numbers_only(values, key), key.child("fill"));
+  };
+  fit_fill();
+  if (kind != "scores" && tail_index > 0) {
     out.find_levels(out.columns_only(rows, key), tail_index);
+    fit_fill();
   }
   if (whiten && out.dim() > 0) {
     const at::Tensor seen = out.columns_only(rows, key);
@@ -124,9 +158,20 @@ at::Tensor TableTransform::apply(const at::Tensor& rows, Key key) const {
   return at::linalg_solve_triangular(root_, centred, /*upper=*/false).t().to(at::kFloat).contiguous();
 }
 
-at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
-  const int64_t n = rows.size(0), dim = this->dim();
+at::Tensor TableTransform::for_flow(const at::Tensor& rows) const {
   if (rows.size(1) != columns()) throw InputError("[data] expected {} columns, got {}", columns(), rows.size(1));
+  const at::Tensor related = relations_.empty() ? rows : relations_.apply(rows);
+  return discrete_.empty() ? related : discrete_.flowing(related);
+}
+
+at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
+  at::Tensor z = numbers_only(for_flow(rows), key);
+  if (fill_.there()) fill_.apply(z, key.child("fill"));
+  return z;
+}
+
+at::Tensor TableTransform::numbers_only(const at::Tensor& rows, Key key) const {
+  const int64_t n = rows.size(0), dim = this->dim();
   if (identity_ && rows.scalar_type() == at::kFloat) return rows.contiguous();
   at::Tensor out = at::empty({n, dim}, at::kFloat);
   const at::Tensor values = rows.to(at::kDouble).contiguous();
@@ -136,8 +181,13 @@ at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
     for (int64_t k = 0; k < dim; ++k) {
       const int64_t column = seen_[k];
       const Key own = key.child(static_cast<uint64_t>(column));
+      const bool holes = !discrete_.empty() && discrete_.of(column);
       bool finite = true;
       for (int64_t i = first; i < last; ++i) {
+        if (holes && std::isnan(x[i * columns() + column])) {
+          y[i * dim + k] = std::numeric_limits<float>::quiet_NaN();
+          continue;
+        }
         const auto value =
             static_cast<float>(seen_value(k, x[i * columns() + column], own.uniform(static_cast<uint64_t>(i))));
         y[i * dim + k] = value, finite = finite && std::isfinite(value);
@@ -175,8 +225,11 @@ void TableTransform::fit_margins(const at::Tensor& rows, Key key) {
     const int64_t column = seen_[k];
     const ColumnTransform& c = list_[column];
     const Key own = key.child(static_cast<uint64_t>(column));
-    std::vector<double> v(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) v[i] = c.spread(x[i * columns() + column], own.uniform(static_cast<uint64_t>(i)));
+    std::vector<double> v;
+    v.reserve(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i)
+      if (const double value = x[i * columns() + column]; !std::isnan(value))
+        v.push_back(c.spread(value, own.uniform(static_cast<uint64_t>(i))));
     std::sort(v.begin(), v.end());
     const double half = c.step() / 2;
     margins_[k] = Margin::fit(v, {.tail_below = c.values.empty() && !std::isfinite(c.least),
@@ -186,22 +239,38 @@ void TableTransform::fit_margins(const at::Tensor& rows, Key key) {
   });
 }
 
-void TableTransform::calibrate(const at::Tensor& drawn) {
+void TableTransform::learn_discrete(const at::Tensor& rows, Key key) {
+  if (discrete_.empty() || discrete_.learned()) return;
+  discrete_.learn(relations_.empty() ? rows : relations_.apply(rows), apply(rows, key), key.child("discrete"));
+}
+
+void TableTransform::calibrate(const at::Tensor& drawn, Key key) {
+  at::Tensor states;
+  if (!discrete_.empty()) states = discrete_.draw_balanced(drawn, key);
   if (!scored()) return;
   const at::Tensor z = unwhitened(drawn);
+  // A margin is that of the rows in which a column has a number of the flow.
+  const auto head_of = [&](int64_t k) {
+    for (size_t h = 0; h < discrete_.list().size(); ++h)
+      if (&discrete_.list()[h] == discrete_.of(seen_[static_cast<size_t>(k)])) return static_cast<int64_t>(h);
+    return int64_t{-1};
+  };
   const int64_t n = z.size(0);
   const double* x = z.const_data_ptr<double>();
   std::vector<ScoreCalibration> found(seen_.size());
   parallel_for(dim(), [&](int64_t k) {
     std::vector<double> v;
     v.reserve(static_cast<size_t>(n));
+    const int64_t head = head_of(k), heads = static_cast<int64_t>(discrete_.list().size());
+    const int64_t* s = head < 0 ? nullptr : states.const_data_ptr<int64_t>();
     for (int64_t i = 0; i < n; ++i)
-      if (std::isfinite(x[i * dim() + k])) v.push_back(x[i * dim() + k]);
+      if (std::isfinite(x[i * dim() + k]) && (head < 0 || s[i * heads + head] == 0)) v.push_back(x[i * dim() + k]);
     std::sort(v.begin(), v.end());
     if (static_cast<int64_t>(v.size()) >= ScoreCalibration::kFewest) found[k] = ScoreCalibration::fit(v, scores_);
   });
+  // Without discrete columns all margins are corrected or none; a rare number beside an atom may stay as it is.
   const auto there = [](const ScoreCalibration& c) { return c.there(); };
-  if (std::all_of(found.begin(), found.end(), there)) calibration_ = std::move(found);
+  if (!discrete_.empty() || std::all_of(found.begin(), found.end(), there)) calibration_ = std::move(found);
 }
 
 void TableTransform::refuse_too_large(const double* x, const float* y, int64_t first, int64_t last, int64_t k) const {
@@ -214,7 +283,7 @@ void TableTransform::refuse_too_large(const double* x, const float* y, int64_t f
           i + 1, seen_[k] + 1, x[i * columns() + seen_[k]]);
 }
 
-at::Tensor TableTransform::invert(const at::Tensor& rows) const {
+at::Tensor TableTransform::invert(const at::Tensor& rows, Key key, int64_t first_row) const {
   const int64_t n = rows.size(0), dim = this->dim();
   at::Tensor out = at::empty({n, columns()}, at::kDouble);
   const at::Tensor z = unwhitened(rows);
@@ -227,11 +296,17 @@ at::Tensor TableTransform::invert(const at::Tensor& rows) const {
       for (int64_t k = 0; k < dim; ++k) y[i * columns() + seen_[k]] = data_value(k, x[i * dim + k]);
     }
   });
+  if (!discrete_.empty()) discrete_.put(discrete_.draw(rows, key, first_row), out);
+  if (!relations_.empty()) relations_.invert(out);
   return out;
 }
 
 std::string TableTransform::describe(int64_t k) const {
+  const DiscreteColumn* discrete = discrete_.of(k);
+  if (discrete && !discrete->flows) return discrete->describe();
   std::string text = list_[static_cast<size_t>(k)].describe();
+  if (discrete) text += discrete->describe();
+  text += relations_.describe(k);
   for (size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i] != k) continue;
     if (scored()) {
@@ -276,6 +351,7 @@ void TableTransform::save_state(std::map<std::string, at::Tensor>& out) const {
     p = std::copy(v.begin(), v.end(), p);
   }
   out[kTensor] = t;
+  discrete_.save_state(out), fill_.save_state(out), relations_.save_state(out);
   for (size_t k = 0; k < list_.size(); ++k)
     if (const std::vector<double>& v = list_[k].values; !v.empty()) {
       out[kValues + std::to_string(k)] = tensor_of(v);
@@ -287,7 +363,8 @@ void TableTransform::save_state(std::map<std::string, at::Tensor>& out) const {
       if (ScoreLaw::names()[i] == scores_.name()) out[kScores] = tensor_of({static_cast<double>(i)});
     for (size_t k = 0; k < margins_.size(); ++k) {
       out[kMargin + std::to_string(k)] = tensor_of(margins_[k].numbers());
-      if (calibrated()) out[kCalibration + std::to_string(k)] = tensor_of(calibration_[k].numbers());
+      if (calibrated() && calibration_[k].there())
+        out[kCalibration + std::to_string(k)] = tensor_of(calibration_[k].numbers());
     }
   }
   if (levelled() == 0) return;
@@ -320,6 +397,9 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
   }
   TableTransform out;
   out.set(std::move(list));
+  out.discrete_ = DiscretePart::load_state(in, path, out.columns(), out.dim());
+  out.fill_ = HoleFill::load_state(in, path, out.dim());
+  out.relations_ = Relations::load_state(in, path, out.columns());
   if (const auto root = in.find(kRoot), centre = in.find(kCentre); root != in.end() && centre != in.end()) {
     const int64_t dim = out.dim();
     const bool good = root->second.sizes() == at::IntArrayRef({dim, dim}) &&
@@ -342,7 +422,11 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
       out.margins_.push_back(Margin::from_numbers(numbers_in(margin->second, margin->first, path)));
       if (own != in.end())
         out.calibration_.push_back(ScoreCalibration::from_numbers(numbers_in(own->second, own->first, path)));
+      else if (!out.discrete_.empty())
+        out.calibration_.emplace_back();
     }
+    const auto there = [](const ScoreCalibration& c) { return c.there(); };
+    if (std::none_of(out.calibration_.begin(), out.calibration_.end(), there)) out.calibration_.clear();
     if (!out.calibration_.empty() && out.calibration_.size() != out.margins_.size())
       throw InputError("[checkpoint] {}: expected '{}' of every column or of none", path, kCalibration);
   }

@@ -1,6 +1,6 @@
 // All columns of a table as the model sees them: each by its own map, constant ones kept aside; then, where asked for,
 // tails of another index brought to one, and all columns turned and stretched by a robust scatter matrix, so that no
-// direction is larger than another.
+// direction is larger than another. What is discrete is no flow's: it is drawn on the way back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,6 +11,9 @@
 
 #include "htfm/base/api.h"
 #include "htfm/data/column_transform.h"
+#include "htfm/data/discrete_part.h"
+#include "htfm/data/hole_fill.h"
+#include "htfm/data/relations.h"
 #include "htfm/stat/margin.h"
 #include "htfm/stat/score_calibration.h"
 #include "htfm/tail/tail_level.h"
@@ -25,6 +28,10 @@ class TableTransform {
   /// whose tail has clearly another index are brought to this one; scores have one already. `scores`: a ScoreLaw.
   static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten = false,
                             double tail_index = 0, const std::string& scores = "normal");
+  /// The same for columns of any kind, which may have missing values (NaN), and keep constraints; table or scores.
+  static TableTransform fit(const std::string& kind, const at::Tensor& rows, const std::vector<TableColumn>& columns,
+                            const std::vector<Constraint>& constraints, Key key, bool whiten = false,
+                            double tail_index = 0, const std::string& scores = "normal");
 
   int64_t columns() const { return static_cast<int64_t>(list_.size()); }
   int64_t dim() const { return static_cast<int64_t>(seen_.size()); }  ///< columns that the model sees
@@ -32,8 +39,15 @@ class TableTransform {
 
   /// n x columns (float64, or float32 as images are) into n x dim float32; what is spread is a function of the key.
   at::Tensor apply(const at::Tensor& rows, Key key) const;
-  /// n x dim float64 back into n x columns float64. Rows that are not finite stay so.
-  at::Tensor invert(const at::Tensor& rows) const;
+  /// n x dim float64 back into n x columns float64. Rows that are not finite stay so. What is discrete is drawn: for
+  /// row i a function of the key and first + i.
+  at::Tensor invert(const at::Tensor& rows, Key key = Key(0), int64_t first = 0) const;
+
+  /// What is not a flow's, and how it is drawn once it was learned from the rows that this was fitted to.
+  const DiscretePart& discrete() const { return discrete_; }
+  void learn_discrete(const at::Tensor& rows, Key key);
+  /// What a flow sees of rows before they are turned: n x dim, whole.
+  at::Tensor columns_only(const at::Tensor& rows, Key key) const;
 
   /// Whether columns become scores by laws of their own; and the law of scores.
   bool scored() const { return !margins_.empty(); }
@@ -43,7 +57,7 @@ class TableTransform {
   /// Sets every column's margin right for a model: from here on invert() gives the data's margins to rows like these,
   /// n x dim float64 as the model draws them. Rows that are not finite are left out; nothing changes without scores, or
   /// where hardly any row is finite.
-  void calibrate(const at::Tensor& drawn);
+  void calibrate(const at::Tensor& drawn, Key key = Key(0));
   bool calibrated() const { return !calibration_.empty(); }
 
   /// What column k was taken for, in words.
@@ -64,7 +78,6 @@ class TableTransform {
   bool identity_ = false;  // every column is left as it is: float32 rows pass through
   std::vector<ColumnTransform> list_;
   void find_levels(const at::Tensor& seen, double tail_index);
-  at::Tensor columns_only(const at::Tensor& rows, Key key) const;
   // InputError that names the first value of column k, among these rows, that float32 does not hold.
   void refuse_too_large(const double* x, const float* y, int64_t first, int64_t last, int64_t k) const;
   std::vector<int64_t> seen_;
@@ -78,10 +91,15 @@ class TableTransform {
   std::vector<Margin> margins_;                // of the columns that the model sees, where they are scored
   std::vector<ScoreCalibration> calibration_;  // likewise, once the model has been drawn from
   ScoreLaw scores_;
+  DiscretePart discrete_;
+  Relations relations_;
+  HoleFill fill_;
   double seen_value(int64_t k, double x, double u) const;
   double data_value(int64_t k, double z) const;
   at::Tensor unwhitened(const at::Tensor& rows) const;
   void fit_margins(const at::Tensor& rows, Key key);
+  at::Tensor for_flow(const at::Tensor& rows) const;
+  at::Tensor numbers_only(const at::Tensor& values, Key key) const;
   at::Tensor centre_,
       root_;  // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
 };

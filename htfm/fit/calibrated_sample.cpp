@@ -3,12 +3,16 @@
 namespace htfm {
 
 SampleResult calibrated_sample(Model& model, SampleOptions options) {
-  options.as_drawn = model.transform().scored();
+  options.as_drawn = needs_calibration(model);
   SampleResult result = sample(model, options);
   if (!options.as_drawn) return result;
   model.calibrate(result.samples);
-  result.samples = model.to_data(result.samples);
+  result.samples = model.to_data(result.samples, discrete_key(options), options.first);
   return result;
+}
+
+bool needs_calibration(const Model& model) {
+  return model.transform().scored() || !model.transform().discrete().empty();
 }
 
 }  // namespace htfm

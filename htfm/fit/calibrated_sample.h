@@ -11,4 +11,7 @@ namespace htfm HTFM_PUBLIC {
 /// sampled.
 SampleResult calibrated_sample(Model& model, SampleOptions options);
 
+/// Whether drawing more than once would change the model: it has margins or a discrete part to be set right.
+bool needs_calibration(const Model& model);
+
 }  // namespace htfm

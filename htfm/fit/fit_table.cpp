@@ -1,10 +1,14 @@
 #include "htfm/fit/fit_table.h"
 
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "htfm/base/error.h"
 #include "htfm/fit/calibrated_sample.h"
@@ -31,6 +35,7 @@ RunConfig base_config(const TableFitOptions& o) {
   RunConfig c;
   c.seed = o.seed;
   c.data.path = o.file.path, c.data.kind = o.file.kind, c.data.columns = o.file.columns, c.data.drop = o.file.drop;
+  c.data.kinds = o.file.kinds, c.data.decimal = o.file.decimal, c.data.constraints = o.file.constraints;
   c.data.missing = o.file.missing, c.data.log_returns = o.file.log_returns, c.data.holdout = o.holdout;
   return c;
 }
@@ -117,7 +122,7 @@ Drawn draw_stage(Training training, const RunConfig& config, int64_t n, const st
   options.n = n;
   if (o.sampled) options.report = [&](int64_t done, int64_t all) { o.sampled(stage, done, all); };
   SampleResult result = calibrated_sample(model, options);
-  if (model.transform().calibrated() && !folder.empty())
+  if (needs_calibration(model) && !folder.empty())
     save_checkpoint(RunFolder(folder).newest().path, model, training.state);
   return {std::move(model), std::move(result)};
 }
@@ -130,20 +135,66 @@ SampleResult sample_stage(const Model& model, const RunConfig& config, int64_t n
   return sample_together(model, options, o.processes.communicator);
 }
 
+// Of the columns that vary: the others stay 0.
+at::Tensor student_rows(const at::Tensor& rows, const TablePlan& plan, Key key, int64_t n) {
+  if (plan.transform.discrete().empty()) return fit_student_t(rows).sample(key, n);
+  std::vector<int64_t> columns;
+  for (int64_t k = 0; k < plan.transform.columns(); ++k)
+    if (!plan.transform.list()[static_cast<size_t>(k)].constant) columns.push_back(k);
+  const at::Tensor index = at::from_blob(columns.data(), {static_cast<int64_t>(columns.size())}, at::kLong);
+  at::Tensor out = at::zeros({n, rows.size(1)}, at::kDouble);
+  out.index_copy_(1, index, fit_student_t(rows.index_select(1, index).contiguous()).sample(key, n));
+  return out;
+}
+
+// Shares of the states of each discrete column, in held-out rows and in samples.
+std::vector<DiscreteShares> discrete_shares(const TablePlan& plan, const at::Tensor& drawn) {
+  std::vector<DiscreteShares> out;
+  const at::Tensor& held = plan.held_out.rows.size(0) > 1 ? plan.held_out.rows : plan.train.rows;
+  for (const DiscreteColumn& c : plan.transform.discrete().list()) {
+    if (c.part != DatePart::none) continue;
+    const auto shares = [&](const at::Tensor& rows) {
+      const int64_t n = rows.size(0), width = rows.size(1);
+      const double* x = rows.const_data_ptr<double>() + c.column;
+      std::map<double, double> of;
+      double missing = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const double v = x[i * width];
+        if (std::isnan(v))
+          missing += 1.0 / static_cast<double>(n);
+        else if (!c.flows || std::find(c.values.begin() + 1, c.values.end(), v) != c.values.end())
+          of[v] += 1.0 / static_cast<double>(n);
+      }
+      return std::pair(of, missing);
+    };
+    auto [real, real_missing] = shares(held);
+    auto [own, own_missing] = shares(drawn);
+    double distance = std::abs(real_missing - own_missing);
+    for (const auto& [v, share] : real) distance += std::abs(share - own[v]);
+    for (const auto& [v, share] : own)
+      if (!real.contains(v)) distance += share;
+    out.push_back({c.column, distance / 2, real_missing, own_missing});
+  }
+  return out;
+}
+
 void add_comparisons(TableFit& fit, int64_t n, const TableFitOptions& o) {
   const TablePlan& plan = fit.plan;
-  const at::Tensor& rows = plan.train.rows;
-  const Model gaussian = train_stage(plan.gaussian, plan.train, {.folder = folder_of(o, "gaussian"), .resume = true},
-                                     "Gaussian flow matching, to compare", o)
-                             .model;
-  fit.models.push_back({"Gaussian FM", sample_stage(gaussian, plan.gaussian, n, "sampling it", o).samples});
+  const at::Tensor& rows = fit.train_numbers;
+  // What is discrete is not compared, and need not be learned.
+  const Model gaussian =
+      train_stage(plan.gaussian, plan.train, {.folder = folder_of(o, "gaussian"), .resume = true, .discrete = false},
+                  "Gaussian flow matching, to compare", o)
+          .model;
+  fit.models.push_back(
+      {"Gaussian FM", numbers_of(sample_stage(gaussian, plan.gaussian, n, "sampling it", o).samples, plan)});
   const Key key = Key(static_cast<uint64_t>(plan.model.seed)).child("student");
-  if (rows.size(0) > rows.size(1)) fit.models.push_back({"Student-t", fit_student_t(rows).sample(key, n)});
+  if (rows.size(0) > rows.size(1)) fit.models.push_back({"Student-t", student_rows(rows, plan, key, n)});
   fit.models.push_back({"resampling", rows});
 }
 
 void add_scores(TableFit& fit) {
-  const at::Tensor& rows = fit.plan.held_out.rows;
+  const at::Tensor& rows = fit.held_out_numbers;
   if (rows.size(0) < 2) return;
   fit.yardstick.emplace(rows, levels_for(rows.size(0)));
   std::vector<std::vector<double>> quantiles;
@@ -160,6 +211,12 @@ RunConfig for_all_rows(RunConfig c, const Model& judged, int64_t rows) {
   const int64_t per_epoch = total_steps(c, rows);
   c.train.epochs = std::max<int64_t>(1, (steps + per_epoch / 2) / per_epoch);
   return c;
+}
+
+std::vector<bool> unordered_columns(const std::vector<TableColumn>& columns) {
+  std::vector<bool> out;
+  for (const TableColumn& c : columns) out.push_back(c.is_category() && !c.ordered);
+  return out;
 }
 
 TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::steady_clock::time_point started) {
@@ -187,14 +244,21 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
   fit.samples = judged.result.samples.narrow(0, 0, o.samples);
   fit.losses = o.folder.empty() ? losses : read_losses(judged_folder(o));  // with the steps before an interruption
   fit.evaluations = judged.result.evaluations, fit.diverged = judged.result.diverged;
-  fit.models.push_back({"HTFM", judged_samples});
+  fit.train_numbers = numbers_of(fit.plan.train.rows, fit.plan);
+  fit.held_out_numbers = numbers_of(fit.plan.held_out.rows, fit.plan);
+  fit.discrete = discrete_shares(fit.plan, judged_samples);
+  if (fit.plan.held_out.rows.size(0) >= NearCopies::kFewest)
+    fit.copies = find_near_copies(fit.plan.train.rows, fit.plan.held_out.rows, judged_samples,
+                                  unordered_columns(fit.plan.train.columns));
+  fit.models.push_back({"HTFM", numbers_of(judged_samples, fit.plan)});
   if (o.compare) add_comparisons(fit, judged_n, o);
   add_scores(fit);
   fit.seconds = seconds_since(started);
   if (o.folder.empty() || !o.processes.first()) return fit;
 
   fit.folder = o.folder, fit.samples_file = o.folder + "/samples.csv";
-  write_csv(fit.samples_file, fit.samples, fit.model.column_names(), fit.model.transform().digits());
+  write_csv(fit.samples_file, fit.samples, fit.model.column_names(), fit.model.transform().digits(),
+            cell_text(fit.model.columns()));
   if (o.page) {
     fit.page_file = o.folder + "/report.html";
     atomic_write(fit.page_file, o.page(fit));
@@ -205,6 +269,30 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
 }
 
 }  // namespace
+
+at::Tensor numbers_of(const at::Tensor& rows, const TablePlan& plan) {
+  if (plan.transform.discrete().empty()) return rows;
+  at::Tensor out = rows.clone();
+  const int64_t n = rows.size(0), width = rows.size(1);
+  double* x = out.mutable_data_ptr<double>();
+  for (int64_t k = 0; k < width; ++k) {
+    if (plan.transform.list()[static_cast<size_t>(k)].constant) {
+      out.select(1, k).zero_();
+      continue;
+    }
+    const DiscreteColumn* states = plan.transform.discrete().of(k);
+    if (!states) continue;
+    std::vector<double> there;
+    const double* t = plan.train.rows.const_data_ptr<double>() + k;
+    for (int64_t i = 0; i < plan.train.rows.size(0); ++i)
+      if (!std::isnan(t[i * width])) there.push_back(t[i * width]);
+    if (there.empty()) continue;
+    std::nth_element(there.begin(), there.begin() + static_cast<int64_t>(there.size() / 2), there.end());
+    for (int64_t i = 0; i < n; ++i)
+      if (std::isnan(x[i * width + k])) x[i * width + k] = there[there.size() / 2];
+  }
+  return out;
+}
 
 TableFit fit_table(const TableFitOptions& o) {
   const auto started = std::chrono::steady_clock::now();

@@ -14,6 +14,7 @@
 
 #include "htfm/base/api.h"
 #include "htfm/fit/plan_table.h"
+#include "htfm/metric/near_copies.h"
 #include "htfm/metric/quantile_error.h"
 #include "htfm/model/loss_record.h"
 #include "htfm/train/trainer.h"
@@ -51,9 +52,16 @@ struct TableFitOptions {
 /// A model of the table by its samples, and its score.
 struct TableModel {
   std::string name;
-  at::Tensor rows = {};                 ///< n x columns, float64, in the table's units
+  at::Tensor rows = {};                 ///< n x columns, float64, in the table's units, as numbers_of() gives them
   std::vector<double> quantiles = {};   ///< by the yardstick; empty where nothing is held out
   QuantileYardstick::Score score = {};  ///< of the quantiles against those of the held-out rows
+};
+
+/// How often the states of a discrete column occur (DiscreteColumn), and a value is missing.
+struct DiscreteShares {
+  int64_t column = 0;
+  double distance = 0;  ///< half the sum of differences between the shares of held-out rows and of the judged samples
+  double missing = 0, missing_drawn = 0;
 };
 
 struct TableFit {
@@ -64,10 +72,13 @@ struct TableFit {
   int64_t judged_step = 0;              ///< after how many steps the judged model was best
   at::Tensor samples = {};              ///< as many rows as were asked for, in the table's units
   std::vector<TableModel> models = {};  ///< the judged model by more samples, then those that it is compared with
-  std::optional<QuantileYardstick> yardstick = {};  ///< the held-out rows; none where there are fewer than two
-  LossRecord losses = {};                           ///< of the judged model's training
-  double evaluations = 0;                           ///< of the network, a sample
-  int64_t diverged = 0;                             ///< samples that are not finite
+  std::optional<QuantileYardstick> yardstick = {};       ///< the held-out rows; none where there are fewer than two
+  at::Tensor train_numbers = {}, held_out_numbers = {};  ///< the plan's rows, as numbers_of() gives them
+  std::vector<DiscreteShares> discrete = {};             ///< of each discrete column
+  std::optional<NearCopies> copies = {};                 ///< whether samples of the judged model copy training rows
+  LossRecord losses = {};                                ///< of the judged model's training
+  double evaluations = 0;                                ///< of the network, a sample
+  int64_t diverged = 0;                                  ///< samples that are not finite
   double seconds = 0;
   std::string folder = {}, samples_file = {}, page_file = {};  ///< what was written; empty: nothing
 };
@@ -77,6 +88,10 @@ struct TableFit {
 TableFit fit_table(const TableFitOptions& options);
 /// The same with a table that is at hand; options.file names it in reports.
 TableFit fit_table(const Dataset& table, const TableFitOptions& options = {});
+
+/// Rows of a table as quantiles can judge them: discrete columns are 0, and a value that is missing is the median of
+/// the training rows. The rows themselves where a table has nothing discrete.
+at::Tensor numbers_of(const at::Tensor& rows, const TablePlan& plan);
 
 /// Which model is better, and whether the difference is more than chance: one sentence for each model that ours is
 /// compared with.

@@ -43,6 +43,16 @@ std::string fit_json(const TableFit& fit) {
   j["rows_train"] = plan.train.rows.size(0);
   j["rows_held_out"] = plan.held_out.rows.size(0);
   j["columns"] = plan.transform.columns();
+  for (const DiscreteShares& d : fit.discrete) {
+    nlohmann::ordered_json& own = j["discrete"][column_name(plan.train, d.column)];
+    own["distance"] = d.distance;
+    if (d.missing > 0 || d.missing_drawn > 0) own["missing"] = d.missing, own["missing_drawn"] = d.missing_drawn;
+  }
+  if (fit.copies)
+    j["near_copies"] = {{"samples", fit.copies->samples},
+                        {"held_out", fit.copies->held_out},
+                        {"exact_samples", fit.copies->exact_samples},
+                        {"exact_held_out", fit.copies->exact_held_out}};
   j["steps"] = fit.model.step;
   j["best_step"] = fit.judged_step;
   j["refitted"] = fit.refitted;

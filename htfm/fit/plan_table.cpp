@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "htfm/base/error.h"
 #include "htfm/model/choose_skew.h"
@@ -13,7 +15,24 @@ namespace htfm {
 namespace {
 
 constexpr int64_t kFewestRows = 100, kSteps = 3000, kColumnsTold = 30;
+constexpr size_t kNamesTold = 8;
 constexpr double kLightIndex = 1000;  // of a tail as good as exponential
+
+double least_of(const at::Tensor& rows, int64_t column) {
+  const int64_t n = rows.size(0), width = rows.size(1);
+  const double* x = rows.const_data_ptr<double>() + column;
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i)
+    if (x[i * width] < least) least = x[i * width];
+  return least;
+}
+
+std::string gaps_text(const TableTransform& transform, int64_t column) {
+  const DiscreteColumn* states = transform.discrete().of(column);
+  for (size_t k = 0; states && k < states->values.size(); ++k)
+    if (std::isnan(states->values[k])) return fmt::format(", {:.3g} % missing", 100 * states->shares[k]);
+  return {};
+}
 
 // A number as it would stand in a file: six digits, the same wherever the file is read.
 double six_digits(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
@@ -125,25 +144,30 @@ TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dat
   if (all < kFewestRows)
     throw InputError("[data] {}: expected at least {} rows to fit a model to, got {}", name, kFewestRows, all);
   const Key spread = Key(static_cast<uint64_t>(first.seed)).child("spread");
-  plan.transform = TableTransform::fit(first.data.normalise == "scores" ? "table" : first.data.normalise,
-                                       plan.train.rows, spread, first.data.whiten);
+  plan.transform =
+      TableTransform::fit(first.data.normalise == "scores" ? "table" : first.data.normalise, plan.train.rows,
+                          plan.train.columns, plan.train.constraints, spread, first.data.whiten);
   if (plan.transform.dim() < 1)
     throw InputError("[data] {}: expected a column that varies, got only constant ones", name);
   const at::Tensor seen = plan.transform.apply(plan.train.rows, spread);
   plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
-  plan.joint = diagnose_joint(plan.train.rows, plan.train.names);
+  const bool discrete = !plan.transform.discrete().empty();
+  plan.joint = discrete ? diagnose_joint(plan.transform.columns_only(plan.train.rows, spread),
+                                         plan.transform.seen_names(plan.train.names))
+                        : diagnose_joint(plan.train.rows, plan.train.names);
   RunConfig own = in_table_units(base);
   plan_training(own, rows, plan.transform.dim());
   plan.clock = suggest_clock(plan.diagnosis, base.clock.grid, seen);
   const bool scores = asks_for_normalise(settings) ? first.data.normalise == "scores"
-                                                   : !plan.clock.fits_all && !asks_for_clock(settings);
+                                                   : (discrete || !plan.clock.fits_all) && !asks_for_clock(settings);
   if (scores)
     plan_scores(plan, own);
   else
     plan_clock(plan, own, seen, settings);
   plan.model = with_settings(own, settings);
-  plan.transform = TableTransform::fit(plan.model.data.normalise, plan.train.rows, spread, plan.model.data.whiten,
-                                       plan.model.data.tail_index, plan.model.data.scores);
+  plan.transform =
+      TableTransform::fit(plan.model.data.normalise, plan.train.rows, plan.train.columns, plan.train.constraints,
+                          spread, plan.model.data.whiten, plan.model.data.tail_index, plan.model.data.scores);
   plan.gaussian = with_gaussian_source(plan.model);
   return plan;
 }
@@ -160,11 +184,27 @@ TablePlan plan_table(const RunConfig& base, const Dataset& table, const std::vec
   return plan_rows(base, first, split_dataset(first, table), settings);
 }
 
+std::string describe_column(const TablePlan& plan, int64_t k) {
+  const std::string text = plan.transform.describe(k);
+  if (plan.train.columns.empty()) return text;
+  const TableColumn& own = plan.train.columns[static_cast<size_t>(k)];
+  if (own.kind == ColumnKind::date)
+    return fmt::format("dates ({}), {} to {}{}", own.date_form, own.text(least_of(plan.train.rows, k)),
+                       own.text(-least_of(plan.train.rows.neg(), k)), gaps_text(plan.transform, k));
+  if (!own.is_category()) return text;
+  std::string names;
+  for (size_t c = 0; c < std::min<size_t>(own.categories.size(), kNamesTold); ++c)
+    names += (c == 0 ? "" : ", ") + own.categories[c];
+  if (own.categories.size() > kNamesTold) names += ", ...";
+  return fmt::format("{} {} ({}){}", own.ordered ? "ordered categories," : "categories,", own.categories.size(), names,
+                     gaps_text(plan.transform, k));
+}
+
 std::vector<std::string> plan_sentences(const TablePlan& plan) {
   std::vector<std::string> out;
   for (const std::string& note : plan.train.notes) out.push_back("reading: " + note);
   for (int64_t k = 0; k < std::min(kColumnsTold, plan.transform.columns()); ++k)
-    out.push_back(column_name(plan.train, k) + ": " + plan.transform.describe(k));
+    out.push_back(column_name(plan.train, k) + ": " + describe_column(plan, k));
   out.push_back(fmt::format("{} rows to train on, {} held out", plan.train.rows.size(0), plan.held_out.rows.size(0)));
   out.push_back((plan.model.data.normalise == "scores" ? "extremes: " : "clock: ") + plan.clock.explanation);
   return out;

@@ -32,6 +32,8 @@ TablePlan plan_table(const RunConfig& base, const std::vector<std::string>& sett
 /// The same for a table that is at hand; base.data says which share of it is held out.
 TablePlan plan_table(const RunConfig& base, const Dataset& table, const std::vector<std::string>& settings = {});
 
+/// What a column was taken for, in words.
+std::string describe_column(const TablePlan& plan, int64_t column);
 /// The plan in sentences: what was left out on reading, what the first columns are taken for, how many rows there are,
 /// and the clock.
 std::vector<std::string> plan_sentences(const TablePlan& plan);

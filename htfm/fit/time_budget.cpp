@@ -17,7 +17,7 @@ double training_rate(RunConfig config, const Dataset& data) {
   config.train.epochs = std::max<int64_t>(1, kTried / per_epoch);
   config.train.validate_steps = config.train.log_steps = std::max<int64_t>(1, config.train.epochs * per_epoch);
   double rate = 0;
-  train(config, data, {.report = [&](const TrainProgress& p) { rate = p.steps_per_second; }});
+  train(config, data, {.discrete = false, .report = [&](const TrainProgress& p) { rate = p.steps_per_second; }});
   return rate;
 }
 

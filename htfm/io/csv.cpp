@@ -52,11 +52,19 @@ std::optional<double> number(std::string_view cell) {
 bool is_missing(std::string_view cell) {
   cell = trimmed(cell);
   if (cell.empty()) return true;
-  for (const std::string_view word : {"NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "-", "?"}) {
+  for (const std::string_view word :
+       {"NA", "N/A", "n/a", "NaN", "nan",  "NAN", "NaT",    "<NA>",    "null",    "NULL",  "Null",  "None",
+        "-",  "--",  ".",   "?",   "#N/A", "#NA", "#NULL!", "#DIV/0!", "#VALUE!", "#NUM!", "#REF!", "#NAME?"}) {
     if (cell == word) return true;
   }
   const std::optional<double> value = number(cell);
   return value && !std::isfinite(*value);
+}
+
+/// A whole number that begins with a zero: a code, which would lose it as a number.
+bool is_padded(std::string_view cell) {
+  if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
+  return cell.size() > 1 && cell[0] == '0' && cell.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 /// Digits with the marks of a date or a time: 2020-01-31, 31.1.2020, 12:30:00.
@@ -165,12 +173,9 @@ class DayOrder {
 
 class CsvParser {
  public:
-  /// More of the text, appended to a buffer; false at its end.
-  using Refill = std::function<bool(std::string&)>;
-
   CsvParser(std::string_view text, const std::string& path, const ColumnChoice& choice, const ReadRules& rules)
       : rest_(text), path_(path), choice_(choice), rules_(rules) {}
-  CsvParser(Refill refill, const std::string& path, const ColumnChoice& choice, const ReadRules& rules)
+  CsvParser(TextSource refill, const std::string& path, const ColumnChoice& choice, const ReadRules& rules)
       : refill_(std::move(refill)), path_(path), choice_(choice), rules_(rules) {
     while (rest_.size() < 3 && more()) {
     }
@@ -196,6 +201,9 @@ class CsvParser {
       if (!names_.empty()) table.names.push_back(names_[position]);
     }
     table.values = GrowingNumbers::tensor(values, static_cast<int64_t>(values->size()) / chosen, chosen);
+    table.separator = separator_;
+    if (rules_.texts)
+      for (const int64_t position : positions_) table.texts.push_back(texts_[position].take());
     if (date_column_ >= 0) table.order = days_.order(), table.order_column = names_.empty() ? "" : names_[date_column_];
     return table;
   }
@@ -316,7 +324,8 @@ class CsvParser {
     const std::string_view line = next_line();
     const std::vector<std::string> first = cells(line);
     columns_ = static_cast<int64_t>(first.size());
-    if (rules_.header || first_row_is_header(first))
+    texts_.resize(first.size());
+    if (rules_.header || (first_row_is_header(first) && !(rules_.texts && second_row_is_like(first))))
       for (const std::string& name : first) names_.push_back(as_utf8(name));
     positions_ = choose_columns(choice_, names_, columns_, path_);
     wanted_.assign(columns_, false);
@@ -343,6 +352,23 @@ class CsvParser {
     }
     // A row of numbers with a gap is data with a missing value.
     return !numbers && std::any_of(first.begin(), first.end(), is_text);
+  }
+
+  /// Where texts may be data: whether the row after the first has texts and numbers in the same places, and numbers
+  /// at all.
+  bool second_row_is_like(const std::vector<std::string>& first) const {
+    const size_t end = rest_.find('\n');
+    const std::string_view line = rest_.substr(0, end);
+    if (end == std::string_view::npos || std::count(line.begin(), line.end(), '"') % 2) return false;
+    const std::vector<std::string> second = cells(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
+    if (second.size() != first.size()) return false;
+    bool numbers = false;
+    for (size_t k = 0; k < first.size(); ++k) {
+      if (is_missing(first[k]) || is_missing(second[k])) continue;
+      if (number(first[k]).has_value() != number(second[k]).has_value()) return false;
+      numbers = numbers || number(first[k]);
+    }
+    return numbers;
   }
 
   void read_row(std::string_view line, double* row) {
@@ -373,14 +399,16 @@ class CsvParser {
     size_t after = static_cast<size_t>(end - line.data());
     while (after < line.size() && is_blank(line[after], separator_)) ++after;
     if (after < line.size() && line[after] != separator_) return false;
+    if (rules_.texts && is_padded(line.substr(begin, static_cast<size_t>(end - line.data()) - begin))) return false;
     at = after;
     return true;
   }
 
-  double read_careful(std::string_view line, size_t& at, int64_t column) const {
+  double read_careful(std::string_view line, size_t& at, int64_t column) {
     if (trimmed(line).empty() && columns_ > 1) throw_ragged(line);
     const std::string text = cell(line, at, column);
     const std::optional<double> value = number(text);
+    if (rules_.texts && is_padded(text)) return texts_[column].add(text, line_);
     if (value && std::isfinite(*value)) return *value;
     std::string note;
     if (value && std::isinf(*value)) {
@@ -390,6 +418,8 @@ class CsvParser {
     if (is_missing(text)) {
       if (rules_.lenient) return std::numeric_limits<double>::quiet_NaN();
       note = " (a missing value)";
+    } else if (rules_.texts) {
+      return texts_[column].add(as_utf8(text), line_);
     } else if (std::string point = text; std::count(text.begin(), text.end(), ',') == 1) {
       point[point.find(',')] = '.';
       if (number(point)) note = " (a decimal comma? numbers are read with a point)";
@@ -426,7 +456,7 @@ class CsvParser {
     throw InputError("[csv] {}: row {}: expected {} columns, got {}", path_, line_, columns_, cells(line).size());
   }
 
-  Refill refill_;
+  TextSource refill_;
   std::string buffer_;     // what `rest_` lies in, where the text comes in parts
   std::string_view rest_;  // not yet read
   int64_t date_column_ = -1;
@@ -441,6 +471,7 @@ class CsvParser {
   std::vector<std::string> names_;
   std::vector<int64_t> positions_;
   std::vector<bool> wanted_;
+  std::vector<TextColumn> texts_;  // by column of the file, where they pass
 };
 
 int64_t find_column(const std::string& word, const std::vector<std::string>& names, int64_t count,
@@ -491,10 +522,13 @@ Table parse_csv(std::string_view text, const std::string& path, const ColumnChoi
   return CsvParser(text, path, choice, rules).parse();
 }
 
+Table read_csv(const TextSource& source, const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
+  return CsvParser(source, path, choice, rules).parse();
+}
+
 Table read_csv(const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
   const SequentialFile file(path);
-  const auto refill = [&](std::string& buffer) { return file.append_to(buffer, size_t{4} << 20); };
-  return CsvParser(refill, path, choice, rules).parse();
+  return read_csv([&](std::string& buffer) { return file.append_to(buffer, size_t{4} << 20); }, path, choice, rules);
 }
 
 }  // namespace htfm

@@ -4,12 +4,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "htfm/base/api.h"
 #include "htfm/io/file.h"
+#include "htfm/io/text_cells.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -26,8 +28,10 @@ enum class RowOrder { unknown, forwards, backwards, mixed };
 struct Table {
   at::Tensor values;
   std::vector<std::string> names;
-  RowOrder order = RowOrder::unknown;  ///< where ReadRules asked for it
-  std::string order_column = {};       ///< whose dates told
+  RowOrder order = RowOrder::unknown;             ///< where ReadRules asked for it
+  std::string order_column = {};                  ///< whose dates told
+  std::vector<std::vector<TextCell>> texts = {};  ///< of each column, where ReadRules let them pass: text_place()
+  char separator = ',';                           ///< between the cells of its file
 };
 
 /// What a reading may let pass.
@@ -37,7 +41,11 @@ struct ReadRules {
   std::string advice = {};  // what a message about text or a date adds: "leave the column out with --drop"
   std::string python = {};  // whose pyarrow reads Parquet; empty: parquet_python()
   bool find_order = false;  // look for a column of dates among those that are not read (Table::order)
+  bool texts = false;       // texts pass, and whole numbers that begin with a zero are texts; with `lenient`
 };
+
+/// More of a text, appended to a buffer; false at its end.
+using TextSource = std::function<bool(std::string&)>;
 
 /// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has;
 /// cells may stand in double quotes, over several lines too; the first row is a header when a cell to be read is text.
@@ -45,18 +53,26 @@ struct ReadRules {
 /// parts: in memory are little more than the values. InputError with the file's line (from 1) and column for text,
 /// missing values, nan, inf and ragged rows.
 Table read_csv(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
-/// The same from memory; `path` is for messages.
+/// The same from wherever the text comes; `path` is for messages.
+Table read_csv(const TextSource& source, const std::string& path, const ColumnChoice& choice = {},
+               const ReadRules& rules = {});
+/// The same from memory.
 Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice = {},
                 const ReadRules& rules = {});
+
+/// The text of a cell in a column that does not hold plain numbers, and of missing values: appended to `cell`, true;
+/// false leaves the cell to be written as a number.
+using CellText = std::function<bool(int64_t column, double value, std::string& cell)>;
 
 /// Writes a matrix (float32, float64 or int64) with commas; `names` makes a header. Each number in its shortest form
 /// that reads back equal, or, with `digits` (one for each column), whole numbers exactly and others to so many
 /// significant digits.
 void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {},
-               const std::vector<int>& digits = {});
+               const std::vector<int>& digits = {}, const CellText& text = {});
 /// The header alone, empty without names, and rows alone, part by part.
 void write_csv_header(Sink& sink, const std::vector<std::string>& names);
-void write_csv_rows(Sink& sink, const at::Tensor& values, const std::vector<int>& digits = {});
+void write_csv_rows(Sink& sink, const at::Tensor& values, const std::vector<int>& digits = {},
+                    const CellText& text = {});
 /// The same as text.
 std::string format_csv(const at::Tensor& values, const std::vector<std::string>& names = {},
                        const std::vector<int>& digits = {});

@@ -22,11 +22,34 @@ char* put_number(char* to, char* end, T value, int digits) {
   return std::to_chars(to, end, value).ptr;
 }
 
+// A text as a cell: in quotes where it would be taken for something else.
+void put_cell(std::string_view cell, std::string& text) {
+  if (cell.find_first_of(",;\t\"\r\n") == std::string_view::npos &&
+      (cell.empty() || (cell.front() != ' ' && cell.back() != ' '))) {
+    text += cell;
+    return;
+  }
+  text += '"';
+  for (const char c : cell) {
+    if (c == '"') text += '"';
+    text += c;
+  }
+  text += '"';
+}
+
 template <class T>
-void format_rows(const T* data, int64_t rows, int64_t columns, const std::vector<int>& digits, std::string& text) {
+void format_rows(const T* data, int64_t rows, int64_t columns, const std::vector<int>& digits, const CellText& cells,
+                 std::string& text) {
   char number[64];
+  std::string cell;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
+      if (cells && (cell.clear(), cells(j, static_cast<double>(*data), cell))) {
+        put_cell(cell, text);
+        text.push_back(j + 1 < columns ? ',' : '\n');
+        ++data;
+        continue;
+      }
       text.append(number, put_number(number, number + sizeof number, *data++, digits.empty() ? 0 : digits[j]));
       text.push_back(j + 1 < columns ? ',' : '\n');
     }
@@ -54,7 +77,7 @@ std::string header(const std::vector<std::string>& names) {
 // Blocks of rows are formatted in parallel, some at a time, and written in order: the text of a large table is never
 // whole in memory.
 template <class T>
-void write_rows(const at::Tensor& array, const std::vector<int>& digits, Sink& sink) {
+void write_rows(const at::Tensor& array, const std::vector<int>& digits, const CellText& cells, Sink& sink) {
   constexpr int64_t kRows = 4096, kAtATime = 64;
   const int64_t n = array.size(0), columns = array.size(1), blocks = (n + kRows - 1) / kRows;
   const T* data = array.const_data_ptr<T>();
@@ -65,16 +88,16 @@ void write_rows(const at::Tensor& array, const std::vector<int>& digits, Sink& s
       const int64_t row = (first + k) * kRows;
       std::string& text = texts[static_cast<size_t>(k)];
       text.clear();
-      format_rows(data + row * columns, std::min(kRows, n - row), columns, digits, text);
+      format_rows(data + row * columns, std::min(kRows, n - row), columns, digits, cells, text);
     });
     for (int64_t k = 0; k < count; ++k) sink.write(texts[static_cast<size_t>(k)]);
   }
 }
 
 void write_csv(Sink& sink, const at::Tensor& values, const std::vector<std::string>& names,
-               const std::vector<int>& digits) {
+               const std::vector<int>& digits, const CellText& text = {}) {
   write_csv_header(sink, names);
-  write_csv_rows(sink, values, digits);
+  write_csv_rows(sink, values, digits, text);
 }
 
 void check_writable(const at::Tensor& values, const std::vector<std::string>& names, const std::vector<int>& digits) {
@@ -93,13 +116,13 @@ void check_writable(const at::Tensor& values, const std::vector<std::string>& na
 
 void write_csv_header(Sink& sink, const std::vector<std::string>& names) { sink.write(header(names)); }
 
-void write_csv_rows(Sink& sink, const at::Tensor& values, const std::vector<int>& digits) {
+void write_csv_rows(Sink& sink, const at::Tensor& values, const std::vector<int>& digits, const CellText& text) {
   check_writable(values, {}, digits);
   const at::Tensor array = packed(values);
   switch (array.scalar_type()) {
-    case at::kFloat: write_rows<float>(array, digits, sink); break;
-    case at::kDouble: write_rows<double>(array, digits, sink); break;
-    default: write_rows<int64_t>(array, digits, sink);
+    case at::kFloat: write_rows<float>(array, digits, text, sink); break;
+    case at::kDouble: write_rows<double>(array, digits, text, sink); break;
+    default: write_rows<int64_t>(array, digits, text, sink);
   }
 }
 
@@ -112,9 +135,9 @@ std::string format_csv(const at::Tensor& values, const std::vector<std::string>&
 }
 
 void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names,
-               const std::vector<int>& digits) {
+               const std::vector<int>& digits, const CellText& text) {
   check_writable(values, names, digits);
-  atomic_write(path, [&](Sink& sink) { write_csv(sink, values, names, digits); });
+  atomic_write(path, [&](Sink& sink) { write_csv(sink, values, names, digits, text); });
 }
 
 }  // namespace htfm

@@ -68,7 +68,7 @@ void RowWriter::append(const at::Tensor& rows) {
     throw Error("[rows] expected at most {} rows more, got {}", total_ - next_, rows.size(0));
   const at::Tensor values = packed(rows.to(format_.type)).view({rows.size(0), size});
   if (format_.csv)
-    write_csv_rows(sink_, values, format_.digits);
+    write_csv_rows(sink_, values, format_.digits, format_.text);
   else
     sink_.write(values.data_ptr(), values.nbytes());
   next_ += rows.size(0);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "htfm/base/api.h"
-#include "htfm/io/file.h"
+#include "htfm/io/csv.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -20,6 +20,7 @@ struct RowFormat {
   bool csv = false;                     ///< text with commas, or .npy
   std::vector<std::string> names = {};  ///< .csv: a header
   std::vector<int> digits = {};         ///< .csv: significant digits of each column (write_csv)
+  CellText text = {};                   ///< .csv: cells that are no plain numbers
 
   /// Whether a file named so is .csv.
   static bool is_csv(const std::string& path) { return path.ends_with(".csv"); }

@@ -8,8 +8,10 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/io/gzip.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/parquet.h"
+#include "htfm/io/spreadsheet.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
@@ -22,22 +24,35 @@ at::Tensor read_matrix(const std::string& path) {
   return values.dim() == 1 ? values.view({-1, 1}) : values;
 }
 
+Table read_packed_csv(const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
+  GzipFile file(path);
+  return read_csv([&](std::string& buffer) { return file.append_to(buffer, size_t{4} << 20); }, path, choice, rules);
+}
+
+// ".csv", or of a packed file ".csv.gz", in small letters; empty where there is none.
+std::string extension_of(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);  // 0 where there is no slash
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const bool packed = name.ends_with(".gz");
+  const size_t dot = (packed ? name.substr(0, name.size() - 3) : name).rfind('.');
+  return dot == std::string::npos ? (packed ? ".gz" : "") : name.substr(dot);
+}
+
 }  // namespace
 
 Table read_table(const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
-  const size_t name = path.rfind('/') + 1;  // 0 where there is no slash
-  const size_t dot = path.rfind('.');
-  std::string extension = dot == std::string::npos || dot < name ? "" : path.substr(dot);
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-
+  const std::string extension = extension_of(path);
   if (extension == ".csv" || extension == ".tsv") return read_csv(path, choice, rules);
   if (extension == ".parquet" || extension == ".pq") {
     ReadRules own = rules;
     own.header = true;
     return parse_csv(parquet_as_csv(path, rules.python), path, choice, own);
   }
+  if (extension == ".csv.gz" || extension == ".tsv.gz") return read_packed_csv(path, choice, rules);
+  if (extension == ".xlsx" || extension == ".xlsm")
+    return parse_csv(xlsx_as_csv(path, rules.python), path, choice, rules);
   if (extension != ".npy") {
-    throw InputError("[table] {}: expected a file named .npy, .csv, .tsv or .parquet, got {}", path,
+    throw InputError("[table] {}: expected a file named .npy, .csv, .tsv (or .csv.gz), .parquet or .xlsx, got {}", path,
                      extension.empty() ? "a name without an extension" : in_quotes(extension));
   }
   Table table;
@@ -49,6 +64,7 @@ Table read_table(const std::string& path, const ColumnChoice& choice, const Read
     const at::Tensor index = at::from_blob(positions.data(), {count}, at::TensorOptions().dtype(at::kLong));
     table.values = at::index_select(table.values, 1, index);
   }
+  if (rules.texts) table.texts.resize(positions.size());
   check_finite(rules.lenient ? table.values.nan_to_num(0.0, HUGE_VAL, -HUGE_VAL) : table.values, path, positions);
   return table;
 }

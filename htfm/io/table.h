@@ -9,8 +9,8 @@
 namespace htfm HTFM_PUBLIC {
 
 /// Reads a matrix n x d of finite numbers from an .npy (whole numbers or floats of any width, a vector as one column),
-/// a .csv or .tsv, or a .parquet file (float64), with its column names where the file has them. InputError for any
-/// other extension, shape or content.
+/// a .csv or .tsv (packed too: .csv.gz), a .parquet or an .xlsx file (float64), with its column names where the file
+/// has them. InputError for any other extension, shape or content.
 Table read_table(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
 
 }  // namespace htfm

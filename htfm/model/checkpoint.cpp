@@ -115,6 +115,13 @@ void save_model(const Model& m, Checkpoint& file) {
   record["data_hash"] = m.data_hash_, record["data_origin"] = m.data_origin_;
   record["clock"] = {{"family", m.clock().family}, {"parameters", m.clock().parameters}, {"grid", m.clock().grid}};
   record["clock_explanation"] = m.clock_explanation();
+  for (const TableColumn& c : m.columns_) {
+    nlohmann::json column = {{"kind", kind_name(c.kind)}};
+    if (c.is_category()) column["categories"] = c.categories, column["ordered"] = c.ordered;
+    if (c.kind == ColumnKind::date) column["form"] = c.date_form;
+    if (c.asked) column["asked"] = true;
+    record["kinds"].push_back(std::move(column));
+  }
   if (m.image_) record["image"] = {m.image_->channels, m.image_->height, m.image_->width};
   if (m.field_) record["field"] = *m.field_;
 }
@@ -133,6 +140,15 @@ Model load_model(const Checkpoint& file) {
     m.config_.net.sha256 = record.value("network_sha256", std::string());
     m.data_origin_ = record.at("data_origin");
     m.names_ = record.at("columns").get<std::vector<std::string>>();
+    if (record.contains("kinds"))
+      for (const nlohmann::json& column : record.at("kinds")) {
+        TableColumn c;
+        c.kind = kind_by_name(column.at("kind"));
+        if (c.is_category()) column.at("categories").get_to(c.categories), c.ordered = column.value("ordered", false);
+        if (c.kind == ColumnKind::date) column.at("form").get_to(c.date_form);
+        c.asked = column.value("asked", false);
+        m.columns_.push_back(std::move(c));
+      }
     if (record.contains("image")) {
       const auto shape = record.at("image").get<std::array<int64_t, 3>>();
       m.image_ = ImageShape{shape[0], shape[1], shape[2]};
@@ -161,6 +177,9 @@ Model load_model(const Checkpoint& file) {
   if (!m.names_.empty() && static_cast<int64_t>(m.names_.size()) != m.transform_.columns())
     throw InputError("[checkpoint] {}: expected {} names of columns, got {}", file.path, m.transform_.columns(),
                      m.names_.size());
+  if (!m.columns_.empty() && static_cast<int64_t>(m.columns_.size()) != m.transform_.columns())
+    throw InputError("[checkpoint] {}: expected the kinds of {} columns, got {}", file.path, m.transform_.columns(),
+                     m.columns_.size());
   if (m.clock_.spec.grid < 1 || m.clock_.spec.grid > 1'000'000)
     throw InputError("[checkpoint] {}: expected a clock with 1 to 1000000 steps, got {}", file.path,
                      m.clock_.spec.grid);

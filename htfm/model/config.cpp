@@ -236,7 +236,14 @@ Bindings::Bindings(RunConfig& c) {
   add("data.flip", c.data.flip, "mirror images from left to right, each time at random");
   add("data.columns", c.data.columns, "columns of the file, by name or number, comma-separated; all when empty");
   add("data.drop", c.data.drop, "columns of the file to leave out");
-  add("data.missing", c.data.missing, "rows of the file with missing values: refuse or drop");
+  add("data.missing", c.data.missing, "rows of the file with missing values: refuse, drop or keep (modelled)");
+  add("data.kinds", c.data.kinds,
+      "what columns of the file may hold: numbers, or auto (numbers, categories, dates), and after commas what "
+      "overrules "
+      "it: zip=category, day=date:D.M.Y, grade=ordered:low|mid|high, n=number, key=identifier");
+  add("data.decimal", c.data.decimal, "mark of decimals in texts of the file: auto, point or comma");
+  add("data.constraints", c.data.constraints,
+      "what every row keeps, separated by semicolons: paid <= incurred; total = net + tax");
   add("data.log_returns", c.data.log_returns, "rows become log(x_i / x_(i-1))");
   add("data.holdout", c.data.holdout, 0, 0.9,
       "share of the file's rows that is set apart, at random, to be compared with");
@@ -529,7 +536,8 @@ void validate(RunConfig& c) {
   one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "log", "table", "scores"});
   one_of("data.scores", c.data.scores, {"normal", "logistic"});
-  one_of("data.missing", c.data.missing, {"refuse", "drop"});
+  one_of("data.missing", c.data.missing, {"refuse", "drop", "keep"});
+  one_of("data.decimal", c.data.decimal, {"auto", "point", "comma"});
   one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images", "fields"});
   one_of("data.subset", c.data.subset, {"all", "long-tail"});
   one_of("data.tail", c.data.tail, {"empirical", "pareto"});

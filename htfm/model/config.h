@@ -25,7 +25,10 @@ struct DataConfig {
   double imbalance = 0.01;         ///< of the long tail
   bool flip = false;               ///< images are mirrored at random
   std::string columns, drop;       ///< comma-separated columns of a table: only these, all but these
-  std::string missing = "refuse";  ///< refuse | drop: rows with missing values
+  std::string missing = "refuse";  ///< refuse | drop | keep: rows with missing values
+  std::string kinds = "numbers";   ///< numbers | auto: what columns may hold, and what overrules it
+  std::string decimal = "auto";    ///< auto | point | comma: the mark of decimals in texts
+  std::string constraints;         ///< between columns: "paid <= incurred; total = net + tax"
   bool log_returns = false;
   double holdout = 0;              ///< share of a file's rows that is set apart
   std::string normalise = "none";  ///< none | zscore | robust | log | table | scores, column by column

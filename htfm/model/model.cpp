@@ -7,7 +7,8 @@
 namespace htfm {
 
 FileSpec file_spec(const DataConfig& d) {
-  return {d.path, d.columns, d.drop, d.missing, d.log_returns, {}, d.kind, d.subset, d.imbalance};
+  return {d.path, d.columns, d.drop,      d.missing, d.log_returns, {},
+          d.kind, d.subset,  d.imbalance, d.kinds,   d.decimal,     d.constraints};
 }
 
 std::pair<Dataset, Dataset> split_dataset(const RunConfig& c, const Dataset& data) {
@@ -42,13 +43,14 @@ Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
 Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
     : config_(config),
       names_(data.names),
+      columns_(data.columns),
       image_(data.image),
       field_(data.field),
       data_hash_(data.hash),
       data_origin_(data.origin) {
-  transform_ =
-      TableTransform::fit(config.data.normalise, data.rows, Key(static_cast<uint64_t>(config.seed)).child("spread"),
-                          config.data.whiten, config.data.tail_index, config.data.scores);
+  transform_ = TableTransform::fit(config.data.normalise, data.rows, data.columns, data.constraints,
+                                   Key(static_cast<uint64_t>(config.seed)).child("spread"), config.data.whiten,
+                                   config.data.tail_index, config.data.scores);
   if (transform_.dim() < 1)
     throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   TrainingData set = training_data(data);
@@ -104,8 +106,12 @@ void Model::save(const std::string& path) const {
 
 Model Model::load(const std::string& path) { return load_model(Checkpoint::read(path)); }
 
-at::Tensor Model::to_data(const at::Tensor& rows) const {
-  const at::Tensor seen = transform_.invert(rows);
+void Model::learn_discrete(const Dataset& data) {
+  transform_.learn_discrete(data.rows, Key(static_cast<uint64_t>(config_.seed)).child("spread"));
+}
+
+at::Tensor Model::to_data(const at::Tensor& rows, Key key, int64_t first) const {
+  const at::Tensor seen = transform_.invert(rows, key, first);
   return field_ ? field_->invert(seen) : seen;
 }
 

@@ -60,14 +60,19 @@ class Model {
   const TableTransform& transform() const { return transform_; }
   /// Sets the margins right by rows that the model drew (TableTransform::calibrate).
   void calibrate(const at::Tensor& drawn) { transform_.calibrate(drawn); }
+  /// Learns how the discrete part of a table is drawn (TableTransform::learn_discrete), where that was not done.
+  void learn_discrete(const Dataset& data);
   const std::vector<std::string>& column_names() const { return names_; }
+  /// What the columns of a table hold; empty: numbers.
+  const std::vector<TableColumn>& columns() const { return columns_; }
   int64_t dim() const { return network_->dim(); }
   /// The shape of a row where rows are images.
   const std::optional<ImageShape>& image() const { return image_; }
   /// How fields became rows, where rows are prepared fields.
   const std::optional<FieldTransform>& field() const { return field_; }
-  /// Rows that the network made, n x dim float64, in the data's own units.
-  at::Tensor to_data(const at::Tensor& rows) const;
+  /// Rows that the network made, n x dim float64, in the data's own units. What is discrete in a table is drawn: for
+  /// row i a function of the key and first + i.
+  at::Tensor to_data(const at::Tensor& rows, Key key = Key(0), int64_t first = 0) const;
   const DataScale& data_scale() const { return method_->data_scale(); }
   /// Prepares training on the data set that the model was made for; returns it as training sees it.
   TrainingData fit_to_data(const Dataset& data);
@@ -113,6 +118,7 @@ class Model {
   std::unique_ptr<Method> method_;
   TableTransform transform_;
   std::vector<std::string> names_;
+  std::vector<TableColumn> columns_;
   int64_t dim_ = 0;
   std::optional<ImageShape> image_;
   std::optional<FieldTransform> field_;

@@ -21,7 +21,7 @@ constexpr int64_t kColumnsShown = 8, kPairsShown = 6;
 
 // What the models are held against: the rows set apart, or the training rows where there are none.
 const at::Tensor& reference(const TableFit& fit) {
-  return fit.plan.held_out.rows.size(0) > 1 ? fit.plan.held_out.rows : fit.plan.train.rows;
+  return fit.held_out_numbers.size(0) > 1 ? fit.held_out_numbers : fit.train_numbers;
 }
 const char* reference_name(const TableFit& fit) {
   return fit.plan.held_out.rows.size(0) > 1 ? "held out" : "training rows";

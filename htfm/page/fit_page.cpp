@@ -25,8 +25,16 @@ void add_columns(report::Page& page, const TableFit& fit) {
   for (const char* title : {"column", "kind", "least", "median", "largest"}) table.columns.push_back({title});
   for (int64_t k = 0; k < fit.plan.transform.columns(); ++k) {
     const std::vector<double> v = sorted_column(train.rows, k);
-    table.add({column_name(train, k), fit.plan.transform.describe(k), report::number(v.front()),
-               report::number(v[v.size() / 2]), report::number(v.back())});
+    const bool texts = !train.columns.empty() && train.columns[static_cast<size_t>(k)].kind != ColumnKind::number;
+    const auto cell = [&](double value) {
+      return texts ? report::Cell(train.columns[static_cast<size_t>(k)].text(value)) : report::number(value);
+    };
+    const bool category = texts && train.columns[static_cast<size_t>(k)].is_category();
+    if (v.empty() || category)
+      table.add({column_name(train, k), describe_column(fit.plan, k), report::Cell(), report::Cell(), report::Cell()});
+    else
+      table.add({column_name(train, k), describe_column(fit.plan, k), cell(v.front()), cell(v[v.size() / 2]),
+                 cell(v.back())});
   }
   page.section("The table").table(table);
   if (!train.notes.empty()) {
@@ -34,6 +42,42 @@ void add_columns(report::Page& page, const TableFit& fit) {
     for (const std::string& note : train.notes) text += (text.empty() ? "" : "; ") + note;
     page.text("On reading: " + text + ".");
   }
+}
+
+void add_discrete(report::Page& page, const TableFit& fit) {
+  if (fit.discrete.empty()) return;
+  report::Table table;
+  table.caption =
+      "Categories, numbers of few values, values that occur very often, and gaps: half the sum of differences between "
+      "the shares in the held-out rows and in the samples, and the shares that are missing in both.";
+  table.columns = {{"column"}, {"difference", report::Best::none, 3}, {"missing, held out"}, {"missing, samples"}};
+  for (const DiscreteShares& d : fit.discrete)
+    table.add({column_name(fit.plan.train, d.column), d.distance, fmt::format("{:.3g} %", 100 * d.missing),
+               fmt::format("{:.3g} %", 100 * d.missing_drawn)});
+  page.section("What is discrete").table(table);
+}
+
+void add_privacy(report::Page& page, const TableFit& fit) {
+  if (!fit.copies) return;
+  page.section("Privacy");
+  report::Table table;
+  table.caption = fmt::format(
+      "Distance to the closest of {} training rows: of {} samples of the judged model, and of {} held-out rows, which "
+      "it "
+      "has never seen. A distance is the mean over the columns of the difference in rank, or 1 where categories "
+      "differ. "
+      "Near copies are rows that are closer to a training row than all but 5 % of the held-out ones; equal ones agree "
+      "in "
+      "every column.",
+      report::count(fit.plan.train.rows.size(0)), report::count(fit.copies->samples_seen),
+      report::count(fit.copies->held_out_seen));
+  table.columns = {{"rows"}, {"median distance", report::Best::none, 4}, {"near copies"}, {"equal rows"}};
+  table.add({"samples", fit.copies->median_samples, fmt::format("{:.2f} %", 100 * fit.copies->samples),
+             fmt::format("{:.2f} %", 100 * fit.copies->exact_samples)});
+  table.add({"held out", fit.copies->median_held_out, fmt::format("{:.2f} %", 100 * fit.copies->held_out),
+             fmt::format("{:.2f} %", 100 * fit.copies->exact_held_out)});
+  page.table(table);
+  page.remark(fit.copies->sentence());
 }
 
 void add_comparison(report::Page& page, const TableFit& fit) {
@@ -123,6 +167,7 @@ std::string fit_page(const TableFit& fit, const report::KeyValues& origin) {
   add_highlights(page, fit);
   if (fit.yardstick) add_comparison(page, fit);
   add_columns(page, fit);
+  add_discrete(page, fit);
   page.section("Tails and clock").text(plan.clock.explanation);
   add_joint_section(page, plan.joint);
   add_radius_figures(page, fit);
@@ -131,6 +176,7 @@ std::string fit_page(const TableFit& fit, const report::KeyValues& origin) {
     add_pairs(page, fit);
     add_tail_dependence(page, fit);
   }
+  add_privacy(page, fit);
   add_training(page, fit);
   page.section("Configuration").configuration(config_entries(plan.model));
   report::KeyValues provenance = origin;

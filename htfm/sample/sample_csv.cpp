@@ -20,7 +20,7 @@ int64_t part_rows(const Model& model, const SampleOptions& options, int64_t valu
 RowFormat format_of(const Model& model) {
   RowFormat format;
   format.csv = true, format.shape = {model.transform().columns()}, format.names = model.column_names();
-  format.digits = model.transform().digits();
+  format.digits = model.transform().digits(), format.text = cell_text(model.columns());
   return format;
 }
 

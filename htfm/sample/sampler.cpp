@@ -321,6 +321,8 @@ double seconds_since(std::chrono::steady_clock::time_point started) {
 
 }  // namespace
 
+Key discrete_key(const SampleOptions& options) { return Key(options.seed).child("discrete"); }
+
 SampleResult sample(const Model& model, const SampleOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   if (model.config().path.learn && !options.averaged)
@@ -331,7 +333,7 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
   SampleResult result = draw(model.method(), model.dim(), options, [&](const Job& job) {
     return options.device.is_cpu() ? run_on_cpu(job, model, weights) : run_on_cuda(job, model, weights);
   });
-  if (!options.as_drawn) result.samples = model.to_data(result.samples);
+  if (!options.as_drawn) result.samples = model.to_data(result.samples, discrete_key(options), options.first);
   result.seconds = seconds_since(started);
   return result;
 }

@@ -63,6 +63,9 @@ struct SampleResult {
 /// The sample options of a run's configuration.
 SampleOptions sample_options(const RunConfig& config);
 
+/// The key that the discrete part of samples is drawn by (Model::to_data).
+Key discrete_key(const SampleOptions& options);
+
 /// Draws samples. Sample i depends on seed, weights and solver, not on the number of threads.
 SampleResult sample(const Model& model, const SampleOptions& options);
 

@@ -253,6 +253,7 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   auto [training, set] = has_folder ? create_or_resume(config, data, folder, processes) : create(config, data);
   Model& model = training.model;
   TrainingState& state = training.state;
+  if (options.discrete) model.learn_discrete(data);
   if (processes)
     check_equal(*processes, "model", fmt::format("weights {} at step {}", model.weights_hash(), model.step));
   std::optional<RunLog> log;

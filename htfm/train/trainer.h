@@ -30,6 +30,7 @@ struct TrainOptions {
   std::string folder = {};       ///< empty: nothing is written
   at::Device device = at::kCPU;  ///< where the steps are taken
   bool resume = false;           ///< go on from the newest checkpoint in the folder, or start where there is none
+  bool discrete = true;          ///< learn how the discrete part of a table is drawn, before the first step
   std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
   std::function<void(const Model&)> started = {};         ///< called once before the first step
   /// Asked after each step whether to end here: the checkpoint of this step is written, where there is a folder, and

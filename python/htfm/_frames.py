@@ -44,19 +44,63 @@ def _kind(data: Any) -> str:
     return "torch" if isinstance(data, torch.Tensor) else "numpy"
 
 
+def _category(values: Any, categories: Sequence[str], ordered: bool = False) -> tuple[np.ndarray, _core.TableColumn]:
+    """Codes (below zero: missing) as the library keeps them."""
+    codes = np.asarray(values, dtype=np.float64)
+    codes = np.where(codes < 0, np.nan, codes)
+    return codes, _core.TableColumn("category", [str(c) for c in categories], ordered)
+
+
+def _days(stamps: np.ndarray) -> tuple[np.ndarray, _core.TableColumn]:
+    """datetime64[ns] as days, or as seconds where one has a time of day."""
+    empty = np.isnat(stamps)
+    seconds = stamps.astype("datetime64[ns]").astype(np.int64) / 1e9
+    whole = bool((seconds[~empty] % 86400 == 0).all())
+    values = np.where(empty, np.nan, seconds / 86400 if whole else np.round(seconds))
+    return values, _core.TableColumn("date", [], False, "Y-M-D" if whole else "Y-M-D h:m:s")
+
+
 def _refuse(column: str, found: Any) -> InputError:
     return InputError(f"[table] column '{column}': expected numbers, got {found} (leave it out with drop=['{column}'])")
 
 
-def _pandas_rows(data: Any, left_out: set[str]) -> tuple[np.ndarray, Frame]:
+def _pandas_texts(column: Any) -> tuple[np.ndarray, _core.TableColumn] | None:
+    """Categories, texts, booleans and dates; None where a column holds numbers."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _category(column.cat.codes.to_numpy(), list(column.cat.categories), bool(column.cat.ordered))
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return _days(column.dt.tz_localize(None).to_numpy(dtype="datetime64[ns]"))
+    if pd.api.types.is_bool_dtype(column.dtype) and not column.isna().any():
+        return _category(column.to_numpy(dtype=np.int64), ["False", "True"])
+    if not (pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)):
+        return None
+    if all(isinstance(v, (str, bool)) for v in column.dropna()):
+        codes, names = pd.factorize(column.map(str, na_action="ignore"), sort=True)
+        return _category(codes, list(names))
+    return None
+
+
+def _pandas_rows(data: Any, left_out: set[str], texts: bool = False) -> tuple[np.ndarray, Frame, list[Any]]:
     import pandas as pd
 
     if isinstance(data, pd.Series):
         data = data.to_frame(data.name if data.name is not None else "x")
     kept = [k for k, name in enumerate(data.columns) if str(name) not in left_out]
-    names, dtypes, parts = [], [], []
+    names: list[str] = []
+    dtypes: list[str] = []
+    parts: list[Any] = []
+    columns: list[Any] = []
     for k in kept:
         column = data.iloc[:, k]
+        if texts and (found := _pandas_texts(column)) is not None:
+            names.append(str(data.columns[k]))
+            dtypes.append(str(column.dtype))
+            parts.append(pd.Series(found[0]))
+            columns.append(found[1])
+            continue
+        columns.append(_core.TableColumn())
         if not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)):
             raise _refuse(str(data.columns[k]), column.dtype)
         if pd.api.types.is_complex_dtype(column.dtype):
@@ -72,10 +116,25 @@ def _pandas_rows(data: Any, left_out: set[str]) -> tuple[np.ndarray, Frame]:
         if same
         else np.column_stack([c.to_numpy(dtype=np.float64, na_value=np.nan) for c in parts])
     )
-    return rows, Frame("pandas", names, dtypes)
+    return rows, Frame("pandas", names, dtypes), columns if any(c.kind != "number" for c in columns) else []
 
 
-def _polars_rows(data: Any, left_out: set[str]) -> tuple[np.ndarray, Frame]:
+def _polars_texts(column: Any) -> tuple[np.ndarray, _core.TableColumn] | None:
+    import polars as pl
+
+    if column.dtype == pl.Boolean:
+        return _category(column.cast(pl.Int64).fill_null(-1).to_numpy(), ["false", "true"])
+    if column.dtype in (pl.String, pl.Categorical) or isinstance(column.dtype, pl.Enum):
+        text = column.cast(pl.String)
+        names = sorted(text.drop_nulls().unique().to_list())
+        place = {name: k for k, name in enumerate(names)}
+        return _category([place.get(v, -1) for v in text.to_list()], names)
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        return _days(column.cast(pl.Datetime("ns")).to_numpy().astype("datetime64[ns]"))
+    return None
+
+
+def _polars_rows(data: Any, left_out: set[str], texts: bool = False) -> tuple[np.ndarray, Frame, list[Any]]:
     import polars as pl
 
     if isinstance(data, pl.Series):
@@ -83,21 +142,34 @@ def _polars_rows(data: Any, left_out: set[str]) -> tuple[np.ndarray, Frame]:
     names = [name for name in data.columns if name not in left_out]
     if not names:
         raise InputError("[table] expected a column of numbers, got none")
+    frame = Frame("polars", names, [str(data.schema[name]) for name in names])
+    found = {name: _polars_texts(data[name]) for name in names} if texts else {}
+    if any(column is not None for column in found.values()):
+        parts, columns = [], []
+        for name in names:
+            own = found[name]
+            if own is None and not data.schema[name].is_numeric():
+                raise _refuse(name, data.schema[name])
+            parts.append(data[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() if own is None else own[0])
+            columns.append(_core.TableColumn() if own is None else own[1])
+        return np.column_stack(parts), frame, columns
     for name in names:
         if not (data.schema[name].is_numeric() or data.schema[name] == pl.Boolean):
             raise _refuse(name, data.schema[name])
     rows = data.select([pl.col(name).cast(pl.Float64).fill_null(float("nan")) for name in names]).to_numpy()
-    return rows, Frame("polars", names, [str(data.schema[name]) for name in names])
+    return rows, frame, []
 
 
-def rows_of(data: Any, left_out: Sequence[str] = ()) -> tuple[torch.Tensor, Frame]:
-    """Rows x columns (float32 or float64) of a data frame or an array, and what they were."""
+def rows_of(
+    data: Any, left_out: Sequence[str] = (), texts: bool = False
+) -> tuple[torch.Tensor, Frame, list[_core.TableColumn]]:
+    """Rows x columns (float32 or float64) of a data frame or an array, what they were, and what the columns hold."""
     kind = _kind(data)
     if kind in ("pandas", "polars"):
         read = _pandas_rows if kind == "pandas" else _polars_rows
-        rows, frame = read(data, set(left_out))
+        rows, frame, columns = read(data, set(left_out), texts)
         tensor, _ = share_floats(rows, "table")
-        return tensor, frame
+        return tensor, frame, columns
     original = str(getattr(data, "dtype", "float64"))
     tensor, _ = share_floats(data, "table")
     tensor = tensor.detach().cpu()
@@ -105,7 +177,7 @@ def rows_of(data: Any, left_out: Sequence[str] = ()) -> tuple[torch.Tensor, Fram
         tensor = tensor.reshape(-1, 1)
     if tensor.dim() != 2:
         raise InputError(f"[table] expected rows x columns, got {tensor.dim()} dimensions")
-    return tensor, Frame(kind, [], [original] * tensor.shape[1])
+    return tensor, Frame(kind, [], [original] * tensor.shape[1]), []
 
 
 def joined(names: Sequence[str] | str | None, what: str) -> str:
@@ -126,11 +198,16 @@ def dataset(
     drop: Sequence[str] | None = None,
     missing: str = "refuse",
     log_returns: bool = False,
+    kinds: str = "numbers",
+    decimal: str = "auto",
+    constraints: str = "",
 ) -> tuple[_core.Dataset, Frame, str]:
     """The data set of a file, a data frame or an array; what it was; and its name."""
     if is_path(data):
         path = os.fspath(data)
-        spec = _core.FileSpec(path, joined(columns, "columns"), joined(drop, "drop"), missing, log_returns)
+        spec = _core.FileSpec(
+            path, joined(columns, "columns"), joined(drop, "drop"), missing, log_returns, "table", kinds, decimal, constraints
+        )
         return _core.file_dataset(spec), Frame(kind="auto"), path
     left_out = [] if drop is None else [drop] if isinstance(drop, str) else list(drop)
     kind = _kind(data)
@@ -145,12 +222,20 @@ def dataset(
         for name in left_out:
             if name not in [str(c) for c in data.columns]:
                 raise InputError(f"[drop] expected one of {', '.join(map(str, data.columns))}; got '{name}'")
-    rows, frame = rows_of(data, left_out)
+    rows, frame, texts = rows_of(data, left_out, kinds != "numbers")
     frames = kind in ("pandas", "polars")
     spec = _core.FileSpec(
-        IN_MEMORY, joined(columns, "columns"), "" if frames else joined(drop, "drop"), missing, log_returns
+        IN_MEMORY,
+        joined(columns, "columns"),
+        "" if frames else joined(drop, "drop"),
+        missing,
+        log_returns,
+        "table",
+        kinds,
+        decimal,
+        constraints,
     )
-    set_ = _core.rows_dataset(rows, frame.columns, spec)
+    set_ = _core.rows_dataset(rows, frame.columns, spec, texts)
     if log_returns or set_.rows.shape[1] != rows.shape[1]:  # other columns, or no longer of the same kind
         frame.columns = list(set_.names) if frames else []
         frame.dtypes = ["float64"] * set_.rows.shape[1]
@@ -172,9 +257,49 @@ def _column(values: np.ndarray, dtype: str) -> np.ndarray | None:
     return values
 
 
-def back(rows: torch.Tensor, frame: Frame, names: Sequence[str]) -> Any:
+def _named(values: np.ndarray, column: _core.TableColumn, dtype: str) -> Any:
+    """Codes and days as what they stand for: objects or stamps, None or NaT where one is missing."""
+    empty = np.isnan(values)
+    if column.kind == "date":
+        unit = 1.0 if "h" in column.date_form else 86400.0
+        stamps = (np.where(empty, 0, values) * unit * 1000).round().astype("datetime64[ms]").astype("datetime64[ns]")
+        stamps[empty] = np.datetime64("NaT")
+        return stamps
+    if dtype.lower().startswith("bool") and not empty.any():
+        return values >= 0.5
+    names = np.array([*column.categories, None], dtype=object)
+    return names[np.where(empty, len(column.categories), values).astype(np.int64)]
+
+
+def _frame_of(values: np.ndarray, frame: Frame, names: Sequence[str], columns: Sequence[_core.TableColumn]) -> Any:
+    """A data frame of columns some of which are no numbers."""
+    names = list(frame.columns) or list(names) or [f"column {k + 1}" for k in range(values.shape[1])]
+    dtypes = frame.dtypes if len(frame.dtypes) == values.shape[1] else ["float64"] * values.shape[1]
+    parts: dict[str, Any] = {}
+    for k, column in enumerate(columns):
+        own = values[:, k] if column.kind == "number" else _named(values[:, k], column, dtypes[k])
+        number = _column(values[:, k], dtypes[k]) if column.kind == "number" else None
+        parts[names[k]] = own if number is None else number
+    if frame.kind == "polars":
+        import polars as pl
+
+        return pl.DataFrame({n: (v.tolist() if v.dtype == object else v) for n, v in parts.items()})
+    import pandas as pd
+
+    out = pd.DataFrame(parts)
+    for k, column in enumerate(columns):
+        if column.kind == "category" and dtypes[k] == "category":
+            out[names[k]] = pd.Categorical(out[names[k]], categories=column.categories, ordered=column.ordered)
+    return out
+
+
+def back(
+    rows: torch.Tensor, frame: Frame, names: Sequence[str], columns: Sequence[_core.TableColumn] = ()
+) -> Any:
     """Rows (n x columns, float64) as the table that they stand for; no copy for float64 arrays."""
     kind = frame.kind
+    if any(c.kind != "number" for c in columns) and (kind in ("pandas", "polars") or (kind == "auto" and _has_pandas())):
+        return _frame_of(rows.numpy(), frame, names, columns)
     if kind == "torch":
         return rows if set(frame.dtypes) <= {"torch.float64"} else rows.to(getattr(torch, frame.dtypes[0].split(".")[-1]))
     values = rows.numpy()

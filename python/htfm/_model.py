@@ -203,7 +203,7 @@ class Model:
         if output in ("numpy", "torch"):
             return rows if output == "torch" else rows.numpy()
         frame = self._frame if output is None else Frame(output, self._frame.columns, self._frame.dtypes)
-        return back(rows, frame, core.column_names)
+        return back(rows, frame, core.column_names, core.columns)
 
     # Files
 
@@ -263,8 +263,11 @@ def fit(
     random_state: Any = None,
     columns: Sequence[str] | None = None,
     drop: Sequence[str] | None = None,
-    missing: str = "refuse",
+    missing: str = "keep",
     log_returns: bool = False,
+    kinds: Mapping[str, str] | None = None,
+    constraints: Sequence[str] = (),
+    decimal: str = "auto",
     holdout: float = 0.3,
     samples: int = 10000,
     compare: bool = True,
@@ -275,9 +278,12 @@ def fit(
 ) -> Model:
     """From a table to a model: what ``htfm fit`` does, with the same bits for the same rows and seed.
 
-    ``data``: a pandas or polars data frame, an array, or the path of a .csv, .tsv, .npy or .parquet file. ``minutes``:
-    time to spend; where not given, two at the most. ``folder``: keeps the run, samples.csv and report.html there;
-    Ctrl-C then leaves a checkpoint that ``resume=True`` goes on from.
+    ``data``: a pandas or polars data frame, an array, or the path of a .csv, .tsv, .csv.gz, .npy, .parquet or .xlsx
+    file; columns may hold numbers, categories, dates and missing values (doc/tables.md). ``minutes``: time to spend;
+    where not given, two at the most. ``folder``: keeps the run, samples.csv and report.html there; Ctrl-C then leaves a
+    checkpoint that ``resume=True`` goes on from. ``missing``: keep (modelled), drop or refuse. ``kinds``: what columns
+    of a file hold, over what is recognised: ``{"zip": "category", "day": "date:D.M.Y"}``. ``constraints``: what every
+    row keeps: ``["paid <= incurred"]``.
 
     >>> import htfm, numpy as np
     >>> x = np.random.default_rng(0).standard_t(3, size=(400, 2))
@@ -296,6 +302,8 @@ def fit(
     options.samples, options.compare = int(samples), compare
     options.folder = "" if folder is None else os.fspath(folder)
     options.resume = resume
+    kinds_text = ",".join(["auto", *(f"{name}={kind}" for name, kind in (kinds or {}).items())])
+    constraints_text = "; ".join([constraints] if isinstance(constraints, str) else constraints)
     with Reporter(progress) as reporter:
         options.set_callbacks(
             None,
@@ -308,11 +316,21 @@ def fit(
 
             frame = Frame(kind="auto")
             options.file = _core.FileSpec(
-                os.fspath(data), joined(columns, "columns"), joined(drop, "drop"), missing, log_returns
+                os.fspath(data),
+                joined(columns, "columns"),
+                joined(drop, "drop"),
+                missing,
+                log_returns,
+                "table",
+                kinds_text,
+                decimal,
+                constraints_text,
             )
             result = _core.fit_table(options)
         else:
-            table, frame, name = dataset(data, columns, drop, missing, log_returns)
+            table, frame, name = dataset(
+                data, columns, drop, missing, log_returns, kinds_text, decimal, constraints_text
+            )
             options.file = _core.FileSpec(name)
             result = _core.fit_rows(table, options)
     if options.folder:

@@ -58,25 +58,47 @@ void bind_data(nb::module_& m) {
       .def(
           "__init__",
           [](FileSpec* self, std::string path, std::string columns, std::string drop, std::string missing,
-             bool log_returns, std::string kind) {
+             bool log_returns, std::string kind, std::string kinds, std::string decimal, std::string constraints) {
             new (self) FileSpec{.path = std::move(path),
                                 .columns = std::move(columns),
                                 .drop = std::move(drop),
                                 .missing = std::move(missing),
                                 .log_returns = log_returns};
-            self->kind = std::move(kind);
+            self->kind = std::move(kind), self->kinds = std::move(kinds), self->decimal = std::move(decimal);
+            self->constraints = std::move(constraints);
           },
           "path"_a, "columns"_a = "", "drop"_a = "", "missing"_a = "refuse", "log_returns"_a = false,
-          "kind"_a = "table");
+          "kind"_a = "table", "kinds"_a = "numbers", "decimal"_a = "auto", "constraints"_a = "");
+  nb::class_<TableColumn>(m, "TableColumn", "What a column of a table holds.")
+      .def(
+          "__init__",
+          [](TableColumn* self, const std::string& kind, std::vector<std::string> categories, bool ordered,
+             std::string date_form) {
+            new (self) TableColumn{.kind = kind_by_name(kind),
+                                   .categories = std::move(categories),
+                                   .ordered = ordered,
+                                   .date_form = std::move(date_form)};
+          },
+          "kind"_a = "number", "categories"_a = std::vector<std::string>(), "ordered"_a = false, "date_form"_a = "")
+      .def_prop_ro("kind", [](const TableColumn& c) { return std::string(kind_name(c.kind)); })
+      .def_ro("categories", &TableColumn::categories)
+      .def_ro("ordered", &TableColumn::ordered)
+      .def_ro("date_form", &TableColumn::date_form)
+      .def("text", &TableColumn::text, "value"_a);
   nb::class_<Dataset>(m, "Dataset", "Rows in memory.")
       .def_ro("rows", &Dataset::rows)
       .def_ro("names", &Dataset::names)
+      .def_ro("columns", &Dataset::columns)
       .def_ro("hash", &Dataset::hash)
       .def_ro("origin", &Dataset::origin)
       .def_ro("notes", &Dataset::notes)
       .def_ro("labels", &Dataset::labels)
       .def_ro("classes", &Dataset::classes);
-  m.def("rows_dataset", &rows_dataset, "rows"_a, "names"_a, "spec"_a, Unlocked());
+  m.def(
+      "rows_dataset",
+      [](const at::Tensor& rows, const std::vector<std::string>& names, const FileSpec& spec,
+         const std::vector<TableColumn>& columns) { return rows_dataset(rows, names, columns, spec); },
+      "rows"_a, "names"_a, "spec"_a, "columns"_a = std::vector<TableColumn>(), Unlocked());
   m.def("file_dataset", &file_dataset, "spec"_a, Unlocked());
   m.def("field_dataset", &field_dataset, "path"_a, "held_out"_a, Unlocked());
   m.def("column_name", &column_name, "data"_a, "column"_a);

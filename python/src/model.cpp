@@ -104,6 +104,7 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("clock", &Model::clock)
       .def_prop_ro("clock_explanation", &Model::clock_explanation)
       .def_prop_ro("column_names", &Model::column_names)
+      .def_prop_ro("columns", &Model::columns)
       .def_prop_ro("dim", &Model::dim)
       .def_prop_ro("is_field", [](const Model& model) { return model.field().has_value(); })
       .def_prop_ro("image_shape",

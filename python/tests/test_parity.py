@@ -112,6 +112,8 @@ REASONS = {
     "verdict_name": "Tails.verdict is the name",
     "log_basis_by_name": "the argument basis is the name",
     "time_grid_by_name": "the argument time_grid is the name",
+    "discrete_key": "Model.sample takes the seed",
+    "numbers_of": "a helper of the comparison",
     "run_training": "train, with the optimiser's state; a run folder keeps it",
     "nearest_images": "figures of the program's report",
     "read_sampled_images": "numpy.load, then metrics.images",

@@ -58,7 +58,7 @@ def test_arrays_keep_their_kind(table):
 
 
 def test_bad_tables_are_refused_in_one_line(mixed, table):
-    bad = mixed.assign(name="x")
+    bad = mixed.assign(name=[(1, 2)] * len(mixed))
     with pytest.raises(ValueError, match=r"column 'name': expected numbers.*drop=\['name'\]") as error:
         htfm.fit(bad, **QUICK)
     assert "\n" not in str(error.value)
@@ -66,7 +66,7 @@ def test_bad_tables_are_refused_in_one_line(mixed, table):
     holes = table.copy()
     holes[7, 1] = np.nan
     with pytest.raises(ValueError, match="row 8, column 2: expected a finite number, got nan"):
-        htfm.fit(holes, **QUICK)
+        htfm.fit(holes, missing="refuse", **QUICK)
     assert "1 of 400 rows left out" in " ".join(htfm.fit(holes, missing="drop", **QUICK).notes)
     assert np.isnan(holes[7, 1])  # and the caller's array is as it was
     holes[7, 1] = np.inf
@@ -93,3 +93,30 @@ def test_tails(table):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     assert found.plot().get_xlabel()
+
+
+def test_categories_dates_and_gaps_come_back():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(3)
+    n = 400
+    region = rng.choice(["north", "south", "west"], size=n)
+    loss = np.where(region == "north", 1.0, 3.0) * rng.standard_normal(n)
+    loss[rng.random(n) < 0.1] = np.nan
+    table = pd.DataFrame(
+        {
+            "region": region,
+            "grade": pd.Categorical(rng.choice(["low", "high"], size=n), categories=["low", "high"], ordered=True),
+            "open": rng.random(n) < 0.3,
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 700, size=n), unit="D"),
+            "loss": loss,
+        }
+    )
+    drawn = htfm.fit(table, **QUICK).sample(2000, seed=1)
+    assert list(drawn.columns) == list(table.columns)
+    assert set(drawn["region"]) <= {"north", "south", "west"}
+    assert list(drawn["grade"].cat.categories) == ["low", "high"] and drawn["grade"].cat.ordered
+    assert drawn["open"].dtype == bool
+    assert drawn["day"].between("2019-12-01", "2022-01-31").all()
+    # 4 standard errors of the difference between a share of 400 rows and one of 2000
+    share = table["loss"].isna().mean()
+    assert abs(drawn["loss"].isna().mean() - share) < 4 * np.sqrt(share * (1 - share) * (1 / 400 + 1 / 2000))

@@ -361,8 +361,8 @@ TEST(Table, ParquetRunsNothingOfTheWorkingFolder) {
 
 TEST(Table, RefusesEverythingElse) {
   const TemporaryFolder folder;
-  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.xlsx"); }),
-                  "expected a file named .npy, .csv, .tsv or .parquet, got '.xlsx'");
+  EXPECT_MENTIONS(input_error([&] { read_table(folder / "t.ods"); }),
+                  "expected a file named .npy, .csv, .tsv (or .csv.gz), .parquet or .xlsx, got '.ods'");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "a.b/table"); }), "got a name without an extension");
   EXPECT_MENTIONS(input_error([&] { read_table(folder / "none.csv"); }), "No such file");
   EXPECT_MENTIONS(input_error([&] { read_table(golden("cube.npy")); }), "expected a matrix n x d");

@@ -1,0 +1,142 @@
+#include "htfm/data/dates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+
+#include "htfm/base/error.h"
+
+namespace htfm {
+
+namespace {
+
+constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr double kDay = 86400;
+
+// The whole number of `least` to `most` digits at the beginning of a text, which is taken off; -1 where there is none.
+int take_number(std::string_view& text, size_t least, size_t most) {
+  int value = 0;
+  size_t k = 0;
+  while (k < most && k < text.size() && text[k] >= '0' && text[k] <= '9') value = value * 10 + (text[k++] - '0');
+  if (k < least) return -1;
+  text.remove_prefix(k);
+  return value;
+}
+
+int take_month_name(std::string_view& text) {
+  if (text.size() < 3) return -1;
+  for (size_t m = 0; m < kMonths.size(); ++m) {
+    bool same = true;
+    for (size_t i = 0; i < 3; ++i)
+      same = same && std::tolower(static_cast<unsigned char>(text[i])) == std::tolower(kMonths[m][i]);
+    if (!same) continue;
+    size_t end = 3;  // the rest of the whole name
+    while (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end]))) ++end;
+    text.remove_prefix(end);
+    return static_cast<int>(m) + 1;
+  }
+  return -1;
+}
+
+double take_fraction(std::string_view& text) {
+  double value = 0, unit = 0.1;
+  size_t k = 0;
+  for (; k < text.size() && text[k] >= '0' && text[k] <= '9'; ++k, unit /= 10) value += unit * (text[k] - '0');
+  if (k == 0) return -1;
+  text.remove_prefix(k);
+  return value;
+}
+
+}  // namespace
+
+bool DateForm::has_time() const { return pattern.find('h') != std::string::npos; }
+
+std::optional<double> DateForm::parse(std::string_view text) const {
+  int year = 1970, month = 1, day = 1, hour = 0, minute = 0, second = 0;
+  double fraction = 0;
+  for (const char c : pattern) {
+    switch (c) {
+      case 'Y': year = take_number(text, 4, 4); break;
+      case 'M': month = take_number(text, 1, 2); break;
+      case 'N': month = take_month_name(text); break;
+      case 'D': day = take_number(text, 1, 2); break;
+      case 'h': hour = take_number(text, 1, 2); break;
+      case 'm': minute = take_number(text, 2, 2); break;
+      case 's': second = take_number(text, 2, 2); break;
+      case 'f': fraction = take_fraction(text); break;
+      default:
+        if (text.empty() || text.front() != c) return std::nullopt;
+        text.remove_prefix(1);
+    }
+    if (year < 0 || month < 0 || day < 0 || hour < 0 || minute < 0 || second < 0 || fraction < 0) return std::nullopt;
+  }
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!text.empty() || !date.ok() || hour > 24 || minute > 59 || second > 60) return std::nullopt;
+  const auto days = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+  return has_time() ? days * kDay + hour * 3600.0 + minute * 60.0 + second + fraction : days;
+}
+
+std::string DateForm::format(double value) const {
+  const bool fine = pattern.find('f') != std::string::npos, seconds = pattern.find('s') != std::string::npos;
+  const double unit = !has_time() ? 1 : fine ? 0.001 : seconds ? 1 : 60;
+  const double most = has_time() ? 2.5e11 : 2.9e6;  // the year 9999
+  value = std::min(std::max(std::round(value / unit) * unit, has_time() ? -6.2e10 : -719162.0), most);
+  const double whole = has_time() ? std::floor(value / kDay) : value;
+  double rest = has_time() ? value - whole * kDay : 0;
+  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(static_cast<int64_t>(whole)))};
+  const auto take = [&](double size) {
+    const double count = std::floor(rest / size + 1e-9);
+    rest = std::max(0.0, rest - count * size);
+    return static_cast<int>(count);
+  };
+  const int hour = take(3600), minute = take(60), second = take(1);
+  std::string out;
+  for (const char c : pattern) {
+    switch (c) {
+      case 'Y': out += fmt::format("{:04}", static_cast<int>(date.year())); break;
+      case 'M': out += fmt::format("{:02}", static_cast<unsigned>(date.month())); break;
+      case 'N': out += kMonths[static_cast<unsigned>(date.month()) - 1]; break;
+      case 'D': out += fmt::format("{:02}", static_cast<unsigned>(date.day())); break;
+      case 'h': out += fmt::format("{:02}", hour); break;
+      case 'm': out += fmt::format("{:02}", minute); break;
+      case 's': out += fmt::format("{:02}", second); break;
+      case 'f': out += fmt::format("{:03}", static_cast<int>(std::floor(rest * 1000 + 1e-6))); break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+const std::vector<DateForm>& date_forms() {
+  static const std::vector<DateForm> all = [] {
+    std::vector<DateForm> out;
+    for (const char* date : {"Y-M-D", "Y/M/D", "Y.M.D", "D.M.Y", "D/M/Y", "M/D/Y", "D-M-Y", "M-D-Y", "D N Y", "D-N-Y",
+                             "N D, Y", "N D Y", "Y-N-D"})
+      for (const char* time : {"", " h:m:s", "Th:m:s", " h:m", "Th:m", "Th:m:sZ", " h:m:s.f", "Th:m:s.f", "Th:m:s.fZ"})
+        out.push_back({std::string(date) + time});
+    for (const char* other : {"Y-M", "M/Y", "N Y", "h:m:s", "h:m", "h:m:s.f"}) out.push_back({other});
+    return out;
+  }();
+  return all;
+}
+
+void check_date_form(const std::string& pattern, const std::string& where) {
+  const auto count = [&](char c) { return std::count(pattern.begin(), pattern.end(), c); };
+  bool once = true;
+  for (const char c : {'Y', 'D', 'h', 'm', 's', 'f'}) once = once && count(c) <= 1;
+  once = once && count('M') + count('N') <= 1;
+  const bool day = count('Y') == 1 && count('M') + count('N') == 1, time = count('h') == 1 && count('m') == 1;
+  if (once && (day || time)) return;
+  throw InputError(
+      "[{}] expected a form of dates with Y, M (or N for a name) and D, h, m and s, each once, as in Y-M-D h:m; got "
+      "'{}'",
+      where, pattern);
+}
+
+}  // namespace htfm

@@ -1,0 +1,220 @@
+#include "htfm/data/relations.h"
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/base/parallel.h"
+
+namespace htfm {
+
+namespace {
+
+constexpr const char* kRelations = "transform.relations";
+
+// Constraints in the order in which their columns can be computed: sums before what is bound by them.
+std::vector<Constraint> in_order(std::vector<Constraint> open) {
+  std::vector<Constraint> out;
+  const auto bound = [](const std::vector<Constraint>& list, int64_t column) {
+    return std::find_if(list.begin(), list.end(), [&](const Constraint& c) { return c.column == column; });
+  };
+  while (!open.empty()) {
+    const auto ready = std::find_if(open.begin(), open.end(), [&](const Constraint& c) {
+      return std::none_of(c.terms.begin(), c.terms.end(),
+                          [&](const Constraint::Term& t) { return bound(open, t.column) != open.end(); });
+    });
+    if (ready == open.end())
+      throw InputError("[constraint] expected columns that do not bind each other in a circle, got '{}'", open[0].text);
+    if (bound(out, ready->column) != out.end())
+      throw InputError("[constraint] expected one constraint that a column stands alone in, got '{}' and '{}'",
+                       bound(out, ready->column)->text, ready->text);
+    out.push_back(*ready);
+    open.erase(ready);
+  }
+  return out;
+}
+
+// 10^k, where all values have at most k <= 6 decimals; else 0.
+double resolution_of(const at::Tensor& rows, int64_t column) {
+  const int64_t n = rows.size(0), width = rows.size(1);
+  const double* x = rows.const_data_ptr<double>() + column;
+  for (double unit = 1; unit <= 1e6; unit *= 10) {
+    bool all = true;
+    for (int64_t i = 0; i < n && all; ++i) {
+      const double v = x[i * width];
+      all = std::isnan(v) || std::round(v * unit) / unit == v;
+    }
+    if (all) return unit;
+  }
+  return 0;
+}
+
+double settled(double v, double unit) { return unit > 0 ? std::round(v * unit) / unit + 0.0 : v; }
+
+}  // namespace
+
+double Relations::sum_of(const Constraint& c, const double* row) const {
+  double sum = c.constant;
+  for (const Constraint::Term& t : c.terms) {
+    const double v = row[t.column];
+    sum += t.sign * (std::isnan(v) ? stand_in_[static_cast<size_t>(t.column)] : v);
+  }
+  return sum;
+}
+
+Relations Relations::fit(const std::vector<Constraint>& constraints, const at::Tensor& rows) {
+  // What is bound on one side by a single column and itself is bound may be told from the other side.
+  Relations out;
+  std::vector<Constraint> list = constraints;
+  for (size_t i = 0; i < list.size(); ++i) {
+    Constraint& c = list[i];
+    const bool twice = std::any_of(list.begin(), list.begin() + static_cast<int64_t>(i),
+                                   [&](const Constraint& o) { return o.column == c.column; });
+    if (!twice || c.terms.size() != 1 || c.terms[0].sign < 0 || c.constant != 0) continue;
+    std::swap(c.column, c.terms[0].column);
+    if (c.sense != Constraint::Sense::equal)
+      c.sense = c.sense == Constraint::Sense::at_most ? Constraint::Sense::at_least : Constraint::Sense::at_most;
+  }
+  out.list_ = in_order(std::move(list));
+  const int64_t n = rows.size(0), width = rows.size(1);
+  const double* x = rows.const_data_ptr<double>();
+  for (int64_t k = 0; k < width; ++k) {
+    std::vector<double> v;
+    for (int64_t i = 0; i < n; ++i)
+      if (!std::isnan(x[i * width + k])) v.push_back(x[i * width + k]);
+    std::sort(v.begin(), v.end());
+    out.stand_in_.push_back(v.empty() ? 0 : v.front());
+  }
+  for (const Constraint& c : out.list_) {
+    out.resolution_.push_back(resolution_of(rows, c.column));
+    for (int64_t i = 0; i < n; ++i) {
+      const double* row = x + i * width;
+      const bool whole = !std::isnan(row[c.column]) && std::none_of(c.terms.begin(), c.terms.end(), [&](const auto& t) {
+        return std::isnan(row[t.column]);
+      });
+      const double sum = out.sum_of(c, row), gap = row[c.column] - sum,
+                   slack = 1e-6 * std::max({1.0, std::abs(sum), std::abs(row[c.column])});
+      const bool kept = c.sense == Constraint::Sense::at_most    ? gap <= slack
+                        : c.sense == Constraint::Sense::at_least ? gap >= -slack
+                                                                 : std::abs(gap) <= std::max(slack, 0.0051);
+      if (whole && !kept)
+        throw InputError("[constraint] expected every row to keep {}, got {} against {} in row {} of the data", c.text,
+                         row[c.column], sum, i + 1);
+    }
+  }
+  return out;
+}
+
+at::Tensor Relations::apply(const at::Tensor& rows) const {
+  at::Tensor out = rows.to(at::kDouble).clone();
+  const int64_t n = out.size(0), width = out.size(1);
+  double* x = out.mutable_data_ptr<double>();
+  const at::Tensor given = rows.to(at::kDouble).contiguous();
+  const double* from = given.const_data_ptr<double>();
+  for (size_t k = 0; k < list_.size(); ++k) {
+    const Constraint& c = list_[k];
+    // A sum's decimals are those of its columns; the distance is rounded to the finest.
+    const double unit = resolution_[k];
+    for (int64_t i = 0; i < n; ++i) {
+      double& v = x[i * width + c.column];
+      if (std::isnan(v)) continue;
+      const double gap = v - sum_of(c, from + i * width);
+      v = c.sense == Constraint::Sense::equal     ? 0
+          : c.sense == Constraint::Sense::at_most ? -settled(gap, unit)
+                                                  : settled(gap, unit);
+    }
+  }
+  return out;
+}
+
+void Relations::invert(at::Tensor& rows) const {
+  const int64_t n = rows.size(0), width = rows.size(1);
+  double* x = rows.mutable_data_ptr<double>();
+  parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i)
+      for (size_t k = 0; k < list_.size(); ++k) {
+        const Constraint& c = list_[k];
+        double& v = x[i * width + c.column];
+        if (std::isnan(v)) continue;
+        const double sum = sum_of(c, x + i * width);
+        v = c.sense == Constraint::Sense::equal ? sum : c.sense == Constraint::Sense::at_most ? sum - v : sum + v;
+        v = settled(v, resolution_[k]);
+        // Rounding must not undo what the constraint says.
+        if (c.sense == Constraint::Sense::at_most && v > sum) v = sum;
+        if (c.sense == Constraint::Sense::at_least && v < sum) v = sum;
+      }
+  });
+}
+
+std::vector<TableColumn> Relations::columns(std::vector<TableColumn> columns) const {
+  for (const Constraint& c : list_) columns[static_cast<size_t>(c.column)] = {};
+  return columns;
+}
+
+void Relations::bound(int64_t column, ColumnTransform& map) const {
+  for (const Constraint& c : list_)
+    if (c.column == column && !map.constant) map.least = std::max(map.least, 0.0);
+}
+
+std::string Relations::describe(int64_t column) const {
+  for (const Constraint& c : list_)
+    if (c.column == column)
+      return c.sense == Constraint::Sense::equal ? fmt::format(", computed by {}", c.text)
+                                                 : fmt::format(" (its distance by {})", c.text);
+  return {};
+}
+
+void Relations::save_state(std::map<std::string, at::Tensor>& out) const {
+  if (empty()) return;
+  std::vector<double> v{static_cast<double>(list_.size())};
+  for (size_t k = 0; k < list_.size(); ++k) {
+    const Constraint& c = list_[k];
+    v.insert(v.end(), {static_cast<double>(c.column), static_cast<double>(c.sense), c.constant, resolution_[k],
+                       static_cast<double>(c.terms.size())});
+    for (const Constraint::Term& t : c.terms) v.insert(v.end(), {static_cast<double>(t.column), t.sign});
+  }
+  v.insert(v.end(), stand_in_.begin(), stand_in_.end());
+  at::Tensor t = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
+  std::copy(v.begin(), v.end(), t.mutable_data_ptr<double>());
+  out[kRelations] = t;
+}
+
+Relations Relations::load_state(const std::map<std::string, at::Tensor>& in, const std::string& path, int64_t columns) {
+  Relations out;
+  const auto found = in.find(kRelations);
+  if (found == in.end()) return out;
+  const at::Tensor& t = found->second;
+  const bool numbers = t.dim() == 1 && t.scalar_type() == at::kDouble;
+  const double *p = numbers ? t.const_data_ptr<double>() : nullptr, *end = p + (numbers ? t.numel() : 0);
+  const auto refuse = [&]() -> double {
+    throw InputError("[checkpoint] {}: expected '{}' as constraints of {} columns", path, kRelations, columns);
+  };
+  const auto take = [&] { return p < end ? *p++ : refuse(); };
+  const auto take_column = [&] {
+    const double v = take();
+    return static_cast<int64_t>(v >= 0 && v < static_cast<double>(columns) ? v : refuse());
+  };
+  for (double left = take(); left > 0; --left) {
+    Constraint c;
+    c.column = take_column();
+    const double sense = take();
+    c.sense = sense == 0   ? Constraint::Sense::at_most
+              : sense == 1 ? Constraint::Sense::at_least
+                           : Constraint::Sense::equal;
+    c.constant = take();
+    out.resolution_.push_back(take());
+    for (double terms = take(); terms > 0; --terms) {
+      const int64_t column = take_column();
+      c.terms.push_back({column, take()});
+    }
+    c.text = "a constraint";
+    out.list_.push_back(std::move(c));
+  }
+  for (int64_t k = 0; k < columns; ++k) out.stand_in_.push_back(take());
+  return out;
+}
+
+}  // namespace htfm

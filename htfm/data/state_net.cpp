@@ -1,0 +1,178 @@
+#include "htfm/data/state_net.h"
+
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "htfm/base/single_thread_guard.h"
+
+namespace htfm {
+
+namespace {
+
+constexpr int64_t kMostSteps = 3000, kFewestSteps = 300, kLargestBatch = 512, kValidateSteps = 100, kPatience = 8;
+constexpr double kRate = 3e-3, kDecay = 0.02, kAverage = 0.99, kValidation = 0.15;
+constexpr double kOperations = 6e11;  // that a training may take
+
+at::Tensor rows_of(const at::Tensor& values, const std::vector<int64_t>& rows) {
+  return at::index_select(
+      values, 0, at::from_blob(const_cast<int64_t*>(rows.data()), {static_cast<int64_t>(rows.size())}, at::kLong));
+}
+
+StateInputs rows_of(const StateInputs& inputs, const std::vector<int64_t>& rows) {
+  StateInputs out{rows_of(inputs.numbers, rows)};
+  for (const at::Tensor& s : inputs.states) out.states.push_back(rows_of(s, rows));
+  return out;
+}
+
+// Adam's moments and a moving average, over flat buffers.
+struct Adam {
+  explicit Adam(int64_t size) : first(static_cast<size_t>(size)), second(static_cast<size_t>(size)) {}
+  std::vector<float> first, second;
+
+  void step(float* w, const float* g, float* average, int64_t t, double rate, double keep) {
+    const auto a = static_cast<float>(rate / (1 - std::pow(0.9, t))),
+               b = static_cast<float>(1 / (1 - std::pow(0.999, t))), shrink = static_cast<float>(1 - rate * kDecay),
+               k = static_cast<float>(keep);
+    for (size_t i = 0; i < first.size(); ++i) {
+      first[i] += 0.1F * (g[i] - first[i]);
+      second[i] += 0.001F * (g[i] * g[i] - second[i]);
+      w[i] = w[i] * shrink - a * first[i] / (std::sqrt(second[i] * b) + 1e-8F);
+      average[i] = w[i] + k * (average[i] - w[i]);
+    }
+  }
+};
+
+}  // namespace
+
+// What a pass leaves for the way back.
+struct StateNet::Pass {
+  at::Tensor z1, h1, z2, h2, out;
+};
+
+StateNet::StateNet(int64_t numbers, std::vector<int64_t> counts, int64_t states)
+    : numbers_(numbers), states_(states), width_(128), counts_(std::move(counts)) {}
+
+int64_t StateNet::size() const {
+  int64_t inputs = numbers_ + 1;
+  for (const int64_t c : counts_) inputs += c;
+  return inputs * width_ + (width_ + 1) * width_ + (width_ + 1) * states_;
+}
+
+// Numbers, bias, hidden layer, bias, output, bias, then a table for each discrete input.
+std::vector<at::Tensor> StateNet::views(const at::Tensor& flat) const {
+  std::vector<at::Tensor> out;
+  int64_t at = 0;
+  const auto take = [&](int64_t rows, int64_t columns) {
+    out.push_back(flat.narrow(0, at, rows * columns).view({rows, columns}));
+    at += rows * columns;
+  };
+  take(numbers_, width_), take(1, width_), take(width_, width_), take(1, width_), take(width_, states_),
+      take(1, states_);
+  for (const int64_t c : counts_) take(c, width_);
+  return out;
+}
+
+StateNet::Pass StateNet::forward(const std::vector<at::Tensor>& w, const StateInputs& inputs) const {
+  Pass p;
+  p.z1 = at::addmm(w[1], inputs.numbers, w[0]);
+  for (size_t j = 0; j < inputs.states.size(); ++j) p.z1.add_(at::index_select(w[6 + j], 0, inputs.states[j]));
+  p.h1 = at::silu(p.z1);
+  p.z2 = at::addmm(w[3], p.h1, w[2]);
+  p.h2 = at::silu(p.z2).add_(p.h1);
+  p.out = at::addmm(w[5], p.h2, w[4]);
+  return p;
+}
+
+double StateNet::loss(const at::Tensor& flat, const StateInputs& inputs, const at::Tensor& target) const {
+  const at::Tensor logs = at::log_softmax(forward(views(flat), inputs).out, 1);
+  const float* l = logs.const_data_ptr<float>();
+  const int64_t* c = target.const_data_ptr<int64_t>();
+  double sum = 0;
+  for (int64_t i = 0; i < target.size(0); ++i) sum -= l[i * states_ + c[i]];
+  return sum / static_cast<double>(std::max<int64_t>(1, target.size(0)));
+}
+
+void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key key) {
+  const OwnThread one;
+  const int64_t n = target.size(0);
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  fill_permutation(key.child("apart"), n, order.data());
+  const auto apart = static_cast<int64_t>(kValidation * static_cast<double>(n));
+  const std::vector<int64_t> judges(order.begin(), order.begin() + apart), rest(order.begin() + apart, order.end());
+  const StateInputs judged = rows_of(inputs, judges);
+  const at::Tensor judged_target = rows_of(target, judges);
+
+  // Small random weights; the output begins with the shares of the states and knows nothing of the inputs.
+  at::Tensor flat = at::zeros({size()}, at::kFloat);
+  fill_normal(key.child("weights"), 0, size(), flat.mutable_data_ptr<float>());
+  std::vector<at::Tensor> w = views(flat);
+  const double spread = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, numbers_)));
+  w[0].mul_(spread), w[1].mul_(0.1), w[2].mul_(1 / std::sqrt(static_cast<double>(width_))), w[3].zero_(), w[4].zero_();
+  for (size_t j = 0; j < counts_.size(); ++j) w[6 + j].mul_(0.5);
+  std::vector<double> share(static_cast<size_t>(states_), 0.5);
+  const int64_t* c = target.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < n; ++i) share[static_cast<size_t>(c[i])] += 1;
+  for (int64_t s = 0; s < states_; ++s)
+    w[5].mutable_data_ptr<float>()[s] =
+        static_cast<float>(std::log(share[static_cast<size_t>(s)] / static_cast<double>(n)));
+
+  int64_t width_in = numbers_ + width_ + states_;
+  const auto batch = std::min(kLargestBatch, std::max<int64_t>(32, static_cast<int64_t>(rest.size()) / 4));
+  const double a_step = 6.0 * static_cast<double>(batch * width_ * width_in);
+  const int64_t steps = std::clamp(static_cast<int64_t>(kOperations / a_step), kFewestSteps, kMostSteps);
+  at::Tensor average = flat.clone(), best = flat.clone(), gradient = at::zeros({size()}, at::kFloat);
+  std::vector<at::Tensor> g = views(gradient);
+  Adam adam(size());
+  double least = apart > 0 ? loss(flat, judged, judged_target) : 0;
+  std::vector<int64_t> rows(static_cast<size_t>(batch));
+  for (int64_t t = 1, since = 0; t <= steps && since < kPatience; ++t) {
+    const Key own = key.child("batch").child(static_cast<uint64_t>(t));
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = rest[own.below(rest.size(), i)];
+    const StateInputs in = rows_of(inputs, rows);
+    const at::Tensor wanted = rows_of(target, rows);
+    const Pass p = forward(w, in);
+    at::Tensor d = at::log_softmax(p.out, 1).exp_();
+    float* dp = d.mutable_data_ptr<float>();
+    const int64_t* wp = wanted.const_data_ptr<int64_t>();
+    for (int64_t i = 0; i < batch; ++i) dp[i * states_ + wp[i]] -= 1;
+    d.mul_(1.0 / static_cast<double>(batch));
+    g[4].copy_(at::mm(p.h2.t(), d)), g[5].copy_(d.sum(0, true));
+    const at::Tensor d2 = at::mm(d, w[4].t());
+    const at::Tensor e2 = at::silu_backward(d2, p.z2);
+    g[2].copy_(at::mm(p.h1.t(), e2)), g[3].copy_(e2.sum(0, true));
+    const at::Tensor d1 = at::mm(e2, w[2].t()).add_(d2);
+    const at::Tensor e1 = at::silu_backward(d1, p.z1);
+    g[0].copy_(at::mm(in.numbers.t(), e1)), g[1].copy_(e1.sum(0, true));
+    for (size_t j = 0; j < in.states.size(); ++j) g[6 + j].zero_(), g[6 + j].index_add_(0, in.states[j], e1);
+    const double rate =
+        0.5 * kRate * (1 + std::cos(std::numbers::pi * static_cast<double>(t) / static_cast<double>(steps)));
+    adam.step(flat.mutable_data_ptr<float>(), gradient.const_data_ptr<float>(), average.mutable_data_ptr<float>(), t,
+              rate, std::min(kAverage, static_cast<double>(t) / static_cast<double>(t + 9)));
+    if (t % kValidateSteps != 0 && t != steps) continue;
+    const double now = apart > 0 ? loss(average, judged, judged_target) : -static_cast<double>(t);
+    ++since;
+    if (now < least) least = now, best.copy_(average), since = 0;
+  }
+  weights_ = best;
+}
+
+at::Tensor StateNet::logits(const StateInputs& inputs) const { return forward(views(weights_), inputs).out; }
+
+bool StateNet::set_weights(const at::Tensor& weights) {
+  if (weights.scalar_type() != at::kFloat || weights.dim() != 1 || weights.numel() != size()) return false;
+  weights_ = weights.contiguous();
+  return true;
+}
+
+}  // namespace htfm

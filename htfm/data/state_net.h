@@ -1,0 +1,49 @@
+// The law of one discrete number given others: a small network whose output is the logarithm of each state's share.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "htfm/base/random.h"
+
+namespace htfm {
+
+/// What a state may depend on: numbers, and discrete numbers that come before it.
+struct StateInputs {
+  at::Tensor numbers;                   ///< n x d float32, of order one
+  std::vector<at::Tensor> states = {};  ///< n int64 each, 0, 1, ... below their counts
+};
+
+/// Two hidden layers; a discrete input is a row of weights of its own, so that memory grows with the number of states
+/// and not with its square.
+class StateNet {
+ public:
+  StateNet() = default;
+  /// `counts`: of the discrete inputs; `states`: of the output.
+  StateNet(int64_t numbers, std::vector<int64_t> counts, int64_t states);
+
+  /// Fits it to states 0, 1, ... (n int64) by their likelihood; the weights are those that serve rows best which are
+  /// not trained on. A function of the key alone, by one thread.
+  void train(const StateInputs& inputs, const at::Tensor& target, Key key);
+  /// n x states: logarithms of shares, up to a constant a row.
+  at::Tensor logits(const StateInputs& inputs) const;
+
+  bool there() const { return weights_.defined(); }
+  /// As one row of a checkpoint, and back; false where the size is another.
+  const at::Tensor& weights() const { return weights_; }
+  bool set_weights(const at::Tensor& weights);
+
+ private:
+  struct Pass;
+  std::vector<at::Tensor> views(const at::Tensor& flat) const;
+  Pass forward(const std::vector<at::Tensor>& w, const StateInputs& inputs) const;
+  double loss(const at::Tensor& flat, const StateInputs& inputs, const at::Tensor& target) const;
+  int64_t size() const;
+
+  int64_t numbers_ = 0, states_ = 0, width_ = 0;
+  std::vector<int64_t> counts_;
+  at::Tensor weights_;
+};
+
+}  // namespace htfm

@@ -1,0 +1,209 @@
+// The discrete part of a table: the laws that it must give back.
+#include "htfm/data/discrete_part.h"
+
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/data/relations.h"
+#include "htfm/data/table_transform.h"
+#include "htfm/stat/estimators.h"
+
+namespace htfm {
+namespace {
+
+// x normal; a category that depends on x; a number y = x + noise that is missing more often where x is large, and zero
+// where the category is 2.
+at::Tensor made_table(int64_t n, Key key) {
+  at::Tensor rows = at::empty({n, 3}, at::kDouble);
+  double* r = rows.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    const auto u = [&](uint64_t k) { return key.child(k).uniform(static_cast<uint64_t>(i)); };
+    const double x = normal_quantile(u(0)), up = 1 / (1 + std::exp(-2 * x));
+    const double c = u(1) < 0.3 ? 2 : u(2) < up ? 1 : 0;
+    double y = std::exp(x + 0.5 * normal_quantile(u(3)));
+    if (c == 2) y = 0;
+    if (u(4) < 0.4 * up) y = std::nan("");
+    r[3 * i] = x, r[3 * i + 1] = c, r[3 * i + 2] = y;
+  }
+  return rows;
+}
+
+std::vector<TableColumn> made_columns() {
+  std::vector<TableColumn> columns(3);
+  columns[1].kind = ColumnKind::category, columns[1].categories = {"a", "b", "c"};
+  return columns;
+}
+
+// Shares of an event among the rows with x below and above 0.
+template <class Event>
+std::array<double, 2> shares(const at::Tensor& rows, const Event& event) {
+  std::array<double, 2> out{}, count{};
+  const double* r = rows.const_data_ptr<double>();
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    const size_t side = r[3 * i] > 0;
+    out[side] += event(r + 3 * i), ++count[side];
+  }
+  return {out[0] / count[0], out[1] / count[1]};
+}
+
+TEST(DiscretePart, FindsCategoriesAtomsAndGaps) {
+  const DiscretePart part = DiscretePart::find(made_table(5000, Key(1)), made_columns());
+  ASSERT_EQ(part.list().size(), 2U);
+  EXPECT_FALSE(part.list()[0].flows);
+  EXPECT_EQ(part.list()[0].states(), 3);
+  EXPECT_TRUE(part.list()[1].flows);
+  ASSERT_EQ(part.list()[1].states(), 3) << "a number, zero, missing";
+  EXPECT_EQ(part.list()[1].values[1], 0);
+  EXPECT_TRUE(std::isnan(part.list()[1].values[2]));
+  EXPECT_EQ(part.of(0), nullptr);
+}
+
+// Given the numbers that a flow would draw, here those of fresh rows, the states follow their law given x. The bound is
+// 4 standard errors of the difference of two shares of about 6,000 rows each, and 0.02 for the network.
+TEST(DiscretePart, StatesFollowTheirLawGivenTheNumbers) {
+  const at::Tensor train = made_table(12000, Key(1)), fresh = made_table(12000, Key(2));
+  const Key key(3);
+  TableTransform transform = TableTransform::fit("scores", train, made_columns(), {}, key, true);
+  transform.learn_discrete(train, key);
+  const at::Tensor drawn = transform.invert(transform.apply(fresh, key).to(at::kDouble), Key(5));
+  const double bound = 4 * std::sqrt(2 * 0.25 / 6000) + 0.02;
+  const auto compare = [&](const char* what, const auto& event) {
+    const auto real = shares(fresh, event), own = shares(drawn, event);
+    for (size_t side : {0, 1}) EXPECT_NEAR(own[side], real[side], bound) << what << (side ? ", x > 0" : ", x < 0");
+  };
+  compare("category b", [](const double* r) { return r[1] == 1; });
+  compare("missing", [](const double* r) { return std::isnan(r[2]); });
+  compare("zero", [](const double* r) { return r[2] == 0; });
+  compare("zero without category c", [](const double* r) { return r[2] == 0 && r[1] != 2; });
+}
+
+TEST(DiscretePart, ARowDoesNotDependOnTheOthers) {
+  const at::Tensor train = made_table(2000, Key(1));
+  const Key key(3);
+  TableTransform transform = TableTransform::fit("scores", train, made_columns(), {}, key, true);
+  transform.learn_discrete(train, key);
+  const at::Tensor z = transform.apply(train, key).to(at::kDouble), all = transform.invert(z, Key(5), 0);
+  const at::Tensor part = transform.invert(z.narrow(0, 700, 300), Key(5), 700);
+  EXPECT_TRUE(part.nan_to_num(-1).equal(all.narrow(0, 700, 300).nan_to_num(-1)));
+  std::map<std::string, at::Tensor> state;
+  transform.save_state(state);
+  const TableTransform loaded = TableTransform::load_state(state, "test");
+  EXPECT_TRUE(loaded.invert(z, Key(5)).nan_to_num(-1).equal(all.nan_to_num(-1)));
+}
+
+TEST(DiscretePart, AThousandCategories) {
+  const int64_t n = 4000;
+  at::Tensor rows = at::empty({n, 2}, at::kDouble);
+  for (int64_t i = 0; i < n; ++i) {
+    rows.mutable_data_ptr<double>()[2 * i] = normal_quantile(Key(1).uniform(static_cast<uint64_t>(i)));
+    rows.mutable_data_ptr<double>()[2 * i + 1] = static_cast<double>(Key(2).below(1000, static_cast<uint64_t>(i)));
+  }
+  std::vector<TableColumn> columns(2);
+  columns[1].kind = ColumnKind::category;
+  for (int k = 0; k < 1000; ++k) columns[1].categories.push_back(std::to_string(k));
+  TableTransform transform = TableTransform::fit("scores", rows, columns, {}, Key(3), true);
+  transform.learn_discrete(rows, Key(3));
+  const at::Tensor drawn = transform.invert(transform.apply(rows, Key(3)).to(at::kDouble), Key(5));
+  double mean = 0;
+  for (int64_t i = 0; i < n; ++i) mean += drawn.const_data_ptr<double>()[2 * i + 1] / static_cast<double>(n);
+  // Uniform codes: 4 standard errors of a mean of 4,000 draws, twice for those that were trained on, and as much again.
+  EXPECT_NEAR(mean, 499.5, 4 * 289 / std::sqrt(4000.0) * 3);
+}
+
+TEST(DiscretePart, ATableOfCategoriesAlone) {
+  const int64_t n = 3000;
+  at::Tensor rows = at::empty({n, 2}, at::kDouble);
+  for (int64_t i = 0; i < n; ++i) {
+    const double a = static_cast<double>(Key(1).below(3, static_cast<uint64_t>(i)));
+    rows.mutable_data_ptr<double>()[2 * i] = a;
+    rows.mutable_data_ptr<double>()[2 * i + 1] = Key(2).uniform(static_cast<uint64_t>(i)) < 0.9 ? a : 3;
+  }
+  std::vector<TableColumn> columns(2);
+  columns[0].kind = ColumnKind::category, columns[0].categories = {"a", "b", "c"};
+  columns[1].kind = ColumnKind::category, columns[1].categories = {"a", "b", "c", "d"};
+  TableTransform transform = TableTransform::fit("scores", rows, columns, {}, Key(3), true);
+  ASSERT_EQ(transform.dim(), 1) << "a flow sees one of them";
+  transform.learn_discrete(rows, Key(3));
+  const at::Tensor drawn = transform.invert(transform.apply(rows, Key(3)).to(at::kDouble), Key(5));
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double* r = drawn.const_data_ptr<double>() + 2 * i;
+    wrong += r[1] != 3 && r[1] != r[0];
+  }
+  EXPECT_LT(wrong, n / 20) << "where b is not d it equals a";
+}
+
+TEST(DiscretePart, DaysKeepTheirWeekdaysAndSeasons) {
+  // Working days of five years; y is large in winter.
+  const int64_t n = 6000;
+  at::Tensor rows = at::empty({n, 2}, at::kDouble);
+  double* r = rows.mutable_data_ptr<double>();
+  const auto weekday = [](double day) { return static_cast<int64_t>(day + 3) % 7; };  // 1970-01-01 was a Thursday
+  const auto winter = [](double day) { return std::cos(2 * M_PI * day / 365.2425) > 0; };
+  for (int64_t i = 0; i < n; ++i) {
+    double day = 18000 + static_cast<double>(Key(1).below(5 * 365, static_cast<uint64_t>(i)));
+    while (weekday(day) > 4) ++day;
+    r[2 * i] = day;
+    r[2 * i + 1] = (winter(day) ? 2 : -2) + normal_quantile(Key(2).uniform(static_cast<uint64_t>(i)));
+  }
+  std::vector<TableColumn> columns(2);
+  columns[0].kind = ColumnKind::date, columns[0].date_form = "Y-M-D";
+  TableTransform transform = TableTransform::fit("scores", rows, columns, {}, Key(3), true);
+  transform.learn_discrete(rows, Key(3));
+  // A flow that knows how y goes with the day as little as a line can.
+  at::Tensor z = at::empty({n, 2}, at::kDouble);
+  fill_normal(Key(7), 0, z.numel(), z.mutable_data_ptr<double>());
+  const at::Tensor drawn = transform.invert(z, Key(8));
+  const double* d = drawn.const_data_ptr<double>();
+  int64_t weekends = 0, agree = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    EXPECT_EQ(d[2 * i], std::round(d[2 * i]));
+    weekends += weekday(d[2 * i]) > 4;
+    agree += winter(d[2 * i]) == (d[2 * i + 1] > 0);
+  }
+  EXPECT_LT(weekends, n / 100);
+  EXPECT_GT(agree, n * 4 / 5) << "y and the season go together, as they do in 97.7 % of the rows";
+}
+
+TEST(Relations, AreKeptByConstruction) {
+  const int64_t n = 2000;
+  at::Tensor rows = at::empty({n, 4}, at::kDouble);
+  double* r = rows.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    const auto u = [&](uint64_t k) { return Key(k).uniform(static_cast<uint64_t>(i)); };
+    const double paid = std::round(1000 * -std::log(u(1))) / 10, net = std::round(1000 * u(2)) / 10;
+    r[4 * i] = paid, r[4 * i + 1] = u(3) < 0.3 ? paid : paid + std::round(500 * u(4)) / 10;
+    r[4 * i + 2] = net, r[4 * i + 3] = net + paid;
+  }
+  const std::vector<std::string> names{"paid", "incurred", "net", "total"};
+  const auto constraints = parse_constraints("paid <= incurred; total = net + paid", names);
+  const Relations relations = Relations::fit(constraints, rows);
+  at::Tensor back = relations.apply(rows);
+  relations.invert(back);
+  EXPECT_LT(back.sub(rows).abs().max().item().toDouble(), 1e-9);
+
+  const std::vector<TableColumn> columns(4);
+  TableTransform transform = TableTransform::fit("scores", rows, columns, constraints, Key(1), true);
+  at::Tensor z = at::empty({n, transform.dim()}, at::kDouble);
+  fill_normal(Key(7), 0, z.numel(), z.mutable_data_ptr<double>());
+  const at::Tensor drawn = transform.invert(z, Key(8));
+  const double* d = drawn.const_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    EXPECT_LE(d[4 * i], d[4 * i + 1] + 1e-9);
+    EXPECT_NEAR(d[4 * i + 3], d[4 * i + 2] + d[4 * i], 1e-6);
+  }
+  r[4 * 17] = 1e6;
+  try {
+    Relations::fit(constraints, rows);
+    FAIL() << "a row that breaks a constraint";
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("in row 18 of the data"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(Relations::fit(parse_constraints("paid <= net; net <= paid", names), rows), InputError);
+}
+
+}  // namespace
+}  // namespace htfm

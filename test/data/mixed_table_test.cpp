@@ -1,0 +1,159 @@
+// Tables as they are: what columns are taken for, what is said, and what is refused in one line.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/data/dataset.h"
+#include "htfm/data/dates.h"
+#include "htfm/data/number_text.h"
+#include "test/temporary_folder.h"
+
+namespace htfm {
+namespace {
+
+Dataset read(const std::string& text, FileSpec spec = {}) {
+  const test::TemporaryFolder folder;
+  spec.path = folder / "table.csv";
+  test::spill(spec.path, text);
+  if (spec.kinds == "numbers") spec.kinds = "auto";
+  if (spec.missing == "refuse") spec.missing = "keep";
+  return file_dataset(spec);
+}
+
+std::string refusal(const std::string& text, const FileSpec& spec = {}) {
+  try {
+    read(text, spec);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+double at(const Dataset& data, int64_t row, int64_t column) {
+  return data.rows.const_data_ptr<double>()[row * data.rows.size(1) + column];
+}
+
+bool says(const Dataset& data, const std::string& words) {
+  for (const std::string& note : data.notes)
+    if (note.find(words) != std::string::npos) return true;
+  return false;
+}
+
+TEST(Dates, EveryFormGivesBackWhatItRead) {
+  for (const DateForm& form : date_forms()) {
+    const double unit = form.has_time() ? 86400 : 1;
+    for (double day = -20000; day < 40000; day += 977) {
+      // A form without days or years names the first of them.
+      const std::string text = form.format(day * unit + (form.has_time() ? 12 * 3600 + 34 * 60 : 0));
+      const std::optional<double> value = form.parse(text);
+      ASSERT_TRUE(value) << form.pattern << ": " << text;
+      EXPECT_EQ(form.format(*value), text);
+      if (form.pattern == "Y-M-D") EXPECT_EQ(*value, day);
+    }
+  }
+  EXPECT_EQ(DateForm{"Y-M-D"}.parse("1970-01-02"), 1);
+  EXPECT_EQ(DateForm{"D.M.Y h:m"}.parse("1.2.1970 1:30"), 31 * 86400 + 5400);
+  for (const char* wrong : {"2021-02-29", "2021-13-01", "2021-01-01x", "21-01-01", ""})
+    EXPECT_FALSE(DateForm{"Y-M-D"}.parse(wrong)) << wrong;
+  EXPECT_THROW(check_date_form("Y-Y", "--kind"), InputError);
+}
+
+TEST(NumberText, ReadsWhatPeopleWrite) {
+  const auto value = [](const char* text, char decimal) {
+    const auto read = read_number_text(text, decimal);
+    return read ? read->value : std::nan("");
+  };
+  EXPECT_EQ(value("1,234.5", '.'), 1234.5);
+  EXPECT_EQ(value("1.234,5", ','), 1234.5);
+  EXPECT_EQ(value("1 234 567", ','), 1234567);
+  EXPECT_EQ(value("$1,200", '.'), 1200);
+  EXPECT_EQ(value("-12,50 €", ','), -12.5);
+  EXPECT_EQ(value("12 %", '.'), 12);
+  EXPECT_EQ(value("(3.5)", '.'), -3.5);
+  EXPECT_EQ(value("CHF 1'000.25", '.'), 1000.25);
+  for (const char* wrong : {"", "abc", "1,23.4", "12,34,5", "$", "1-2", "1.2.3,4,5"})
+    EXPECT_TRUE(std::isnan(value(wrong, '.'))) << wrong;
+}
+
+TEST(MixedTable, TakesColumnsForWhatTheyAre) {
+  std::string text = "id;region;day;paid;rate;open;x\n";
+  for (int i = 0; i < 60; ++i)
+    text +=
+        fmt::format("{};{};{:02}.03.2021;1.{:03},5{};{} %;{};{}\n", 1000 + 7 * i, i % 3 ? "Süd" : "Nord", i % 28 + 1, i,
+                    i % 2 ? "" : " €", i, i % 2 ? "yes" : "no", i % 5 ? std::to_string(0.5 * i * i) : "#N/A");
+  const Dataset data = read(text);
+  ASSERT_EQ(data.names, (std::vector<std::string>{"region", "day", "paid", "rate", "open", "x"}));
+  EXPECT_TRUE(says(data, "id is different in every row, an identifier"));
+  EXPECT_TRUE(says(data, "paid has numbers with a decimal comma, thousands kept apart, the currency sign €"));
+  EXPECT_TRUE(says(data, "rate has numbers with percent signs"));
+  EXPECT_EQ(data.columns[0].categories, (std::vector<std::string>{"Nord", "Süd"}));
+  EXPECT_EQ(at(data, 0, 0), 0);
+  EXPECT_EQ(at(data, 1, 0), 1);
+  EXPECT_EQ(data.columns[1].kind, ColumnKind::date);
+  EXPECT_EQ(data.columns[1].text(at(data, 4, 1)), "05.03.2021");
+  EXPECT_EQ(at(data, 3, 2), 1003.5);
+  EXPECT_EQ(at(data, 9, 3), 9);
+  EXPECT_EQ(data.columns[4].categories, (std::vector<std::string>{"no", "yes"}));
+  EXPECT_TRUE(std::isnan(at(data, 5, 5)));
+  EXPECT_EQ(data.columns[5].kind, ColumnKind::number);
+}
+
+TEST(MixedTable, TheUserOverrules) {
+  std::string text = "zip,grade,n\n";
+  for (int i = 0; i < 40; ++i) text += fmt::format("{:05},{},{}\n", 1000 + i % 4, i % 2 ? "low" : "high", i % 3);
+  const Dataset data = read(text, {.kinds = "auto,grade=ordered:low|high,n=category"});
+  EXPECT_EQ(data.columns[0].categories.front(), "01000") << "a code keeps its zeros";
+  EXPECT_TRUE(data.columns[1].ordered);
+  EXPECT_EQ(at(data, 0, 1), 1) << "high comes after low";
+  EXPECT_EQ(data.columns[2].categories, (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_NE(
+      refusal(text, {.kinds = "auto,grade=ordered:low|mid"}).find("row 2, grade: expected one of low, mid, got 'high'"),
+      std::string::npos);
+  EXPECT_NE(refusal(text, {.kinds = "auto,colour=category"}).find("expected a column"), std::string::npos);
+  EXPECT_NE(refusal(text, {.kinds = "auto,n=colour"}).find("expected column=number, category"), std::string::npos);
+}
+
+TEST(MixedTable, AStrayTextIsRefusedWithItsRow) {
+  std::string numbers = "x,y\n", days = "day,y\n";
+  for (int i = 0; i < 50; ++i) {
+    numbers += fmt::format("{},{}\n", i == 30 ? "12o" : std::to_string(100 + i), i);
+    days += fmt::format("{},{}\n", i == 30 ? "soon" : fmt::format("2020-01-{:02}", i % 28 + 1), i);
+  }
+  EXPECT_NE(refusal(numbers).find("row 32, x: expected a number, as in 49 other rows, got '12o'"), std::string::npos)
+      << refusal(numbers);
+  EXPECT_NE(refusal(days).find("row 32, day: expected a date of the form Y-M-D"), std::string::npos) << refusal(days);
+  EXPECT_EQ(refusal(numbers).find('\n'), std::string::npos);
+}
+
+TEST(MixedTable, ARowOfDataIsNoHeader) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += fmt::format("{},{}\n", i % 2 ? "a" : "b", 1.5 * i);
+  const Dataset data = read(text);
+  EXPECT_EQ(data.rows.size(0), 20);
+  EXPECT_TRUE(data.names.empty());
+}
+
+TEST(MixedTable, DaysAreTheOrderOfReturns) {
+  std::string text = "day,price\n";
+  for (int i = 0; i < 10; ++i) text += fmt::format("2020-01-{:02},{}\n", 20 - i, std::pow(2.0, 10 - i));
+  const Dataset data = read(text, {.log_returns = true});
+  ASSERT_EQ(data.rows.size(1), 1);
+  for (int i = 0; i < 9; ++i) EXPECT_NEAR(at(data, i, 0), std::log(2.0), 1e-12) << "forwards in time";
+  EXPECT_TRUE(says(data, "day says the order of the rows"));
+}
+
+TEST(MixedTable, ConstraintsAreReadAndChecked) {
+  const std::vector<std::string> names{"paid", "incurred", "tax-rate", "total"};
+  const auto list = parse_constraints("paid <= incurred; total = paid + \"tax-rate\" - 2; tax-rate >= 0", names);
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].sense, Constraint::Sense::at_most);
+  EXPECT_EQ(list[1].terms, (std::vector<Constraint::Term>{{0, 1}, {2, 1}}));
+  EXPECT_EQ(list[1].constant, -2);
+  EXPECT_EQ(list[2].column, 2);
+  for (const char* wrong : {"paid", "paid <= ", "paid <= colour", "paid + total <= incurred + paid", "1 <= 2"})
+    EXPECT_THROW(parse_constraints(wrong, names), InputError) << wrong;
+}
+
+}  // namespace
+}  // namespace htfm
