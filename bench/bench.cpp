@@ -169,9 +169,8 @@ void bench_assignment(Bench& b) {
     for (const double p : {1.0, 1.5, 2.0}) {
       const double s = median_seconds([&] { assign(n, x.const_data_ptr<double>(), y.const_data_ptr<double>(), 2, p); });
       std::vector<PeerLine> rivals;
-      for (const Json& j : b.run_peer(
-               "assignment.py",
-               {"--source", folder.file("source.npy"), "--data", folder.file("data.npy"), "-p", fmt::format("{}", p)}))
+      for (const Json& j : b.run_peer("assignment.py", {"--source", folder.file("source.npy"), "--data",
+                                                        folder.file("data.npy"), "-p", fmt::format("{}", p)}))
         rivals.push_back(peer_line(j, j.value("seconds", 0.0)));
       b.add("assignment", fmt::format("assignment of {} {} points, p = {}, 1 thread", n, name, p), s,
             fmt::format("{:.1f} ms", s * 1e3), rivals);
@@ -190,8 +189,8 @@ void bench_scores(Bench& b) {
   const double knn = median_seconds([&] { knn_value = f1_knn(real, fake).f1; }),
                prd = median_seconds([&] { prd_value = f1_prd(real, fake).f1; }, 5);
   std::vector<PeerLine> knn_rivals, prd_rivals;
-  for (const Json& j : b.run_peer(
-           "scores.py", {"--real", folder.file("real.npy"), "--fake", folder.file("fake.npy")})) {
+  for (const Json& j :
+       b.run_peer("scores.py", {"--real", folder.file("real.npy"), "--fake", folder.file("fake.npy")})) {
     const PeerLine line = peer_line(j, j.value("seconds", 0.0),
                                     j.contains("value") ? fmt::format("(score {:.4f})", j["value"].get<double>()) : "");
     (j.value("case", "") == "f1_knn" ? knn_rivals : prd_rivals).push_back(line);
@@ -235,8 +234,8 @@ void bench_frechet(Bench& b) {
   for (double& t : times) t = processor_seconds(root_once);
   std::sort(times.begin(), times.end());
   std::vector<PeerLine> moments_rivals, root_rivals;
-  for (const Json& j : b.run_peer(
-           "frechet.py", {"--real", folder.file("real.npy"), "--fake", folder.file("fake.npy")})) {
+  for (const Json& j :
+       b.run_peer("frechet.py", {"--real", folder.file("real.npy"), "--fake", folder.file("fake.npy")})) {
     const std::string difference =
         j.contains("value") ? fmt::format("(differs by {:.1e})", j["value"].get<double>() - value) : "";
     (j.value("case", "") == "root" ? root_rivals : moments_rivals)

@@ -43,9 +43,12 @@ Json reproduce_rivals(const ReproduceOptions& o) {
   report::Page page("Extremes beside rivals", fmt::format("{} draws a set, the same for every model.", o.seeds));
   for (const RivalSet& set : kSets) {
     if (!o.wants(set.name)) continue;
-    std::vector<std::string> arguments{"--htfm", own_folder() + "/htfm", "--set", set.name, "--draws", fmt::format("{}", o.seeds),
-                                       "--first", fmt::format("{}", o.common.seed), "--threads", fmt::format("{}", thread_count()),
-                                       "--cache", o.folder};
+    std::vector<std::string> arguments{"--htfm",    own_folder() + "/htfm",
+                                       "--set",     set.name,
+                                       "--draws",   fmt::format("{}", o.seeds),
+                                       "--first",   fmt::format("{}", o.common.seed),
+                                       "--threads", fmt::format("{}", thread_count()),
+                                       "--cache",   o.folder};
     for (const std::string& s : o.settings) arguments.insert(arguments.end(), {"--setting", s});
     report::Table table;
     table.caption = set.what;

@@ -43,8 +43,8 @@ at::Tensor points_of_radius(Key key, const std::vector<double>& radius, int64_t 
 // Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function
 // of it: its median is the function at the median. So s_d needs no pairs, only the law of the radius. Where both have
 // power tails the knots go on far beyond the data: a generalised Pareto law is a power law only in the limit.
-DataScale scale_by_level(const Clock& clock, const MagnitudeLaw& sizes, int64_t dim,
-                         const LevelNoise& noise, const std::vector<double>& area_at_levels,
+DataScale scale_by_level(const Clock& clock, const MagnitudeLaw& sizes, int64_t dim, const LevelNoise& noise,
+                         const std::vector<double>& area_at_levels,
                          const std::function<double(double)>& survival_of_radius) {
   std::vector<double> x, y;
   const double middle = chi_median(dim);
@@ -85,7 +85,10 @@ std::vector<double> at_scale_levels(const std::vector<double>& sorted) {
 class Conjugate final : public Coupling {
  public:
   explicit Conjugate(const CouplingContext& c)
-      : source_(c.source), dim_(c.dim), key_(c.key), noise_(c.spec.noise),
+      : source_(c.source),
+        dim_(c.dim),
+        key_(c.key),
+        noise_(c.spec.noise),
         radius_(c.source.clock().student_degrees(), c.dim) {}
 
   SourceBatch pair(Key key, const DataBatch&, const std::vector<double>& level, bool points) const override {
@@ -133,7 +136,8 @@ class Pool final : public Coupling {
     });
   }
 
-  explicit Pool(const CouplingContext& c) : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key), noise_(c.spec.noise) {}
+  explicit Pool(const CouplingContext& c)
+      : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key), noise_(c.spec.noise) {}
 
   SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool points) const override {
     const int64_t n = data.rows.size(0);

@@ -64,7 +64,8 @@ DataScale FlowMatching::fit_scale(const TrainingData& data) const {
     const Key own = key.child(static_cast<uint64_t>(round));
     const std::vector<double> level = sizes_->levels(own.child("level"), rows);
     const at::Tensor stretched = sizes_->stretch(rows, level);
-    const SourceBatch source = coupling_->pair(own, {stretched, index, rows.position}, source_levels(own, level), false);
+    const SourceBatch source =
+        coupling_->pair(own, {stretched, index, rows.position}, source_levels(own, level), false);
     const at::Tensor from_centre = distances(stretched, centre);
     const double* area = source.area.const_data_ptr<double>();
     const double* distance = from_centre.const_data_ptr<double>();
