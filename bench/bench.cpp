@@ -95,7 +95,7 @@ struct Bench {
   }
 
   // Runs a peer script and reads its JSON lines; nothing where there is no Python or script.
-  std::vector<Json> run_peer(const std::string& script, const std::string& arguments) const {
+  std::vector<Json> run_peer(const std::string& script, const std::vector<std::string>& arguments = {}) const {
     return run_peer_script(python, peers + "/" + script, arguments);
   }
 };
@@ -111,7 +111,7 @@ void bench_stable(Bench& b) {
   std::vector<double> x(n);
   const double s = median_seconds([&] { fill_positive_stable(Key(1), rho, 1, 0, n, x.data()); });
   std::vector<PeerLine> rivals;
-  for (const Json& j : b.run_peer("stable.py", ""))
+  for (const Json& j : b.run_peer("stable.py"))
     rivals.push_back(peer_line(j, static_cast<double>(n) / j.value("per_second", 1.0)));
   b.add("stable", "positive stable draws, double, 1 thread", s,
         fmt::format("{:.1f} million/s", static_cast<double>(n) / s / 1e6), rivals);
@@ -131,7 +131,7 @@ void bench_signature(Bench& b) {
   const double sig = median_seconds([&] { signature(paths, 3); }),
                log = median_seconds([&] { logsignature(paths, 3, LogBasis::brackets); });
   std::vector<PeerLine> sig_rivals, log_rivals;
-  for (const Json& j : b.run_peer("signature.py", "")) {
+  for (const Json& j : b.run_peer("signature.py")) {
     const PeerLine line = peer_line(j, static_cast<double>(n) / j.value("per_second", 1.0));
     (j.value("case", "") == "logsig" ? log_rivals : sig_rivals).push_back(line);
   }
@@ -169,9 +169,8 @@ void bench_assignment(Bench& b) {
     for (const double p : {1.0, 1.5, 2.0}) {
       const double s = median_seconds([&] { assign(n, x.const_data_ptr<double>(), y.const_data_ptr<double>(), 2, p); });
       std::vector<PeerLine> rivals;
-      for (const Json& j : b.run_peer(
-               "assignment.py",
-               fmt::format("--source '{}' --data '{}' -p {}", folder.file("source.npy"), folder.file("data.npy"), p)))
+      for (const Json& j : b.run_peer("assignment.py", {"--source", folder.file("source.npy"), "--data",
+                                                        folder.file("data.npy"), "-p", fmt::format("{}", p)}))
         rivals.push_back(peer_line(j, j.value("seconds", 0.0)));
       b.add("assignment", fmt::format("assignment of {} {} points, p = {}, 1 thread", n, name, p), s,
             fmt::format("{:.1f} ms", s * 1e3), rivals);
@@ -190,8 +189,8 @@ void bench_scores(Bench& b) {
   const double knn = median_seconds([&] { knn_value = f1_knn(real, fake).f1; }),
                prd = median_seconds([&] { prd_value = f1_prd(real, fake).f1; }, 5);
   std::vector<PeerLine> knn_rivals, prd_rivals;
-  for (const Json& j : b.run_peer(
-           "scores.py", fmt::format("--real '{}' --fake '{}'", folder.file("real.npy"), folder.file("fake.npy")))) {
+  for (const Json& j :
+       b.run_peer("scores.py", {"--real", folder.file("real.npy"), "--fake", folder.file("fake.npy")})) {
     const PeerLine line = peer_line(j, j.value("seconds", 0.0),
                                     j.contains("value") ? fmt::format("(score {:.4f})", j["value"].get<double>()) : "");
     (j.value("case", "") == "f1_knn" ? knn_rivals : prd_rivals).push_back(line);
@@ -235,8 +234,8 @@ void bench_frechet(Bench& b) {
   for (double& t : times) t = processor_seconds(root_once);
   std::sort(times.begin(), times.end());
   std::vector<PeerLine> moments_rivals, root_rivals;
-  for (const Json& j : b.run_peer(
-           "frechet.py", fmt::format("--real '{}' --fake '{}'", folder.file("real.npy"), folder.file("fake.npy")))) {
+  for (const Json& j :
+       b.run_peer("frechet.py", {"--real", folder.file("real.npy"), "--fake", folder.file("fake.npy")})) {
     const std::string difference =
         j.contains("value") ? fmt::format("(differs by {:.1e})", j["value"].get<double>() - value) : "";
     (j.value("case", "") == "root" ? root_rivals : moments_rivals)
@@ -292,7 +291,7 @@ void bench_images(Bench& b) {
     });
   });
   std::vector<PeerLine> gradient_rivals, evaluation_rivals;
-  for (const Json& j : b.run_peer("images.py", fmt::format("--threads {}", thread_count())))
+  for (const Json& j : b.run_peer("images.py", {"--threads", fmt::format("{}", thread_count())}))
     (j.value("case", "") == "gradient" ? gradient_rivals : evaluation_rivals)
         .push_back(peer_line(j, j.value("seconds", 0.0)));
   b.add("images", fmt::format("U-Net of {} parameters, gradient, batch {}", network->layout().count(), batch), backward,
@@ -327,7 +326,7 @@ void bench_job(Bench& b) {
       std::vector<PeerLine> step_rivals, evaluation_rivals;
       for (const char* mode : {"eager", "compile"})
         for (const Json& j :
-             b.run_peer("mlp2d.py", fmt::format("--mode {} --threads {} --clock {}", mode, threads, clock))) {
+             b.run_peer("mlp2d.py", {"--mode", mode, "--threads", fmt::format("{}", threads), "--clock", clock})) {
           if (j.value("bench", "") == "train2d") step_rivals.push_back(peer_line(j, j.value("ms_per_step", 0.0) / 1e3));
           if (j.value("bench", "") == "sample2d")
             evaluation_rivals.push_back(peer_line(j, j.value("ms_per_evaluation", 0.0) / 1e3));

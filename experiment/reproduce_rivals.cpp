@@ -43,9 +43,13 @@ Json reproduce_rivals(const ReproduceOptions& o) {
   report::Page page("Extremes beside rivals", fmt::format("{} draws a set, the same for every model.", o.seeds));
   for (const RivalSet& set : kSets) {
     if (!o.wants(set.name)) continue;
-    std::string arguments = fmt::format("--htfm '{}/htfm' --set {} --draws {} --first {} --threads {} --cache '{}'",
-                                        own_folder(), set.name, o.seeds, o.common.seed, thread_count(), o.folder);
-    for (const std::string& s : o.settings) arguments += fmt::format(" --setting '{}'", s);
+    std::vector<std::string> arguments{"--htfm",    own_folder() + "/htfm",
+                                       "--set",     set.name,
+                                       "--draws",   fmt::format("{}", o.seeds),
+                                       "--first",   fmt::format("{}", o.common.seed),
+                                       "--threads", fmt::format("{}", thread_count()),
+                                       "--cache",   o.folder};
+    for (const std::string& s : o.settings) arguments.insert(arguments.end(), {"--setting", s});
     report::Table table;
     table.caption = set.what;
     table.columns = {{"model"}};
@@ -74,7 +78,7 @@ Json reproduce_rivals(const ReproduceOptions& o) {
     }
     if (table.rows.empty())
       throw Error("[rivals] {}: the script said nothing; run it by hand: {} {} {}", set.name, python, script,
-                  arguments);
+                  fmt::join(arguments, " "));
     page.section(set.name).table(table);
   }
   page.section("Figures").text(

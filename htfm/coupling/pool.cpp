@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "htfm/base/error.h"
+#include "htfm/coupling/level_noise.h"
 #include "htfm/coupling/student_radius.h"
 #include "htfm/stat/order.h"
 #include "htfm/stat/scatter.h"
@@ -42,13 +43,13 @@ at::Tensor points_of_radius(Key key, const std::vector<double>& radius, int64_t 
 // Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function
 // of it: its median is the function at the median. So s_d needs no pairs, only the law of the radius. Where both have
 // power tails the knots go on far beyond the data: a generalised Pareto law is a power law only in the limit.
-DataScale scale_by_level(const Clock& clock, const MagnitudeLaw& sizes, int64_t dim,
+DataScale scale_by_level(const Clock& clock, const MagnitudeLaw& sizes, int64_t dim, const LevelNoise& noise,
                          const std::vector<double>& area_at_levels,
                          const std::function<double(double)>& survival_of_radius) {
   std::vector<double> x, y;
   const double middle = chi_median(dim);
   const auto add = [&](double s0) {
-    const double size = sizes.upper_quantile(survival_of_radius(s0 * middle));
+    const double size = sizes.upper_quantile(noise.data_share(survival_of_radius(s0 * middle)));
     if (!(size > 0) || !std::isfinite(s0) || !std::isfinite(size) || (!x.empty() && !(std::log(s0) > x.back() + 1e-6)))
       return;
     x.push_back(std::log(s0));
@@ -84,7 +85,11 @@ std::vector<double> at_scale_levels(const std::vector<double>& sorted) {
 class Conjugate final : public Coupling {
  public:
   explicit Conjugate(const CouplingContext& c)
-      : source_(c.source), dim_(c.dim), key_(c.key), radius_(c.source.clock().student_degrees(), c.dim) {}
+      : source_(c.source),
+        dim_(c.dim),
+        key_(c.key),
+        noise_(c.spec.noise),
+        radius_(c.source.clock().student_degrees(), c.dim) {}
 
   SourceBatch pair(Key key, const DataBatch&, const std::vector<double>& level, bool points) const override {
     std::vector<double> radius(level.size());
@@ -99,7 +104,7 @@ class Conjugate final : public Coupling {
     if (!sizes.size().is_distance()) return std::nullopt;
     std::vector<double> area = drawn_areas(source_.clock(), key_.child("scale").child("clock"));
     sort_values(area);
-    return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area),
+    return scale_by_level(source_.clock(), sizes, dim_, noise_, at_scale_levels(area),
                           [&](double r) { return radius_.survival(r); });
   }
 
@@ -107,6 +112,7 @@ class Conjugate final : public Coupling {
   const SourceSampler& source_;
   int64_t dim_;
   Key key_;
+  LevelNoise noise_;
   StudentRadius radius_;
 };
 
@@ -122,7 +128,7 @@ class Pool final : public Coupling {
     sort_values(radius);
     // Beyond the last few hundred draws the radius follows its power law.
     const double exponent = source_.clock().tail_exponent(), far = radius[kScaleDraws - kFarDraws];
-    return scale_by_level(source_.clock(), sizes, dim_, at_scale_levels(area), [&](double r) {
+    return scale_by_level(source_.clock(), sizes, dim_, noise_, at_scale_levels(area), [&](double r) {
       if (r > far && std::isfinite(exponent))
         return static_cast<double>(kFarDraws) / kScaleDraws * std::pow(r / far, -exponent);
       const auto above = radius.end() - std::upper_bound(radius.begin(), radius.end(), r);
@@ -130,7 +136,8 @@ class Pool final : public Coupling {
     });
   }
 
-  explicit Pool(const CouplingContext& c) : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key) {}
+  explicit Pool(const CouplingContext& c)
+      : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key), noise_(c.spec.noise) {}
 
   SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool points) const override {
     const int64_t n = data.rows.size(0);
@@ -178,6 +185,7 @@ class Pool final : public Coupling {
   const SourceSampler& source_;
   int64_t dim_, size_;
   Key key_;
+  LevelNoise noise_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Ranking> pool_;
 };

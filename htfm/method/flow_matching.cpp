@@ -4,6 +4,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
+#include "htfm/coupling/level_noise.h"
 #include "htfm/stat/scatter.h"
 
 namespace htfm {
@@ -63,7 +64,8 @@ DataScale FlowMatching::fit_scale(const TrainingData& data) const {
     const Key own = key.child(static_cast<uint64_t>(round));
     const std::vector<double> level = sizes_->levels(own.child("level"), rows);
     const at::Tensor stretched = sizes_->stretch(rows, level);
-    const SourceBatch source = coupling_->pair(own, {stretched, index, rows.position}, level, false);
+    const SourceBatch source =
+        coupling_->pair(own, {stretched, index, rows.position}, source_levels(own, level), false);
     const at::Tensor from_centre = distances(stretched, centre);
     const double* area = source.area.const_data_ptr<double>();
     const double* distance = from_centre.const_data_ptr<double>();
@@ -87,6 +89,10 @@ at::Tensor FlowMatching::source_of(const at::Tensor& area, const at::Tensor& z) 
   return x;
 }
 
+std::vector<double> FlowMatching::source_levels(Key key, const std::vector<double>& level) const {
+  return LevelNoise(coupling_spec_.noise).apply(key.child("level noise"), level);
+}
+
 PairPlan FlowMatching::plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
   if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
   const int64_t n = data.rows.size(0);
@@ -96,7 +102,7 @@ PairPlan FlowMatching::plan_pairs(Key key, const DataBatch& data, RunningStandar
                                         : sizes_->levels(key.child("level"), data);
   PairPlan out;
   out.data = sizes_->stretch(data, level), out.data_changed = pareto_tail_;
-  out.source = coupling_->pair(key, {out.data, data.index, data.position}, level, needs_points());
+  out.source = coupling_->pair(key, {out.data, data.index, data.position}, source_levels(key, level), needs_points());
   out.noise = key.child("source");
   if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
   std::vector<double> times(static_cast<size_t>(n));

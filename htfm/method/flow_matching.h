@@ -125,6 +125,8 @@ class FlowMatching final : public Method {
   bool needs_points() const {
     return coupling_spec_.kind != "independent" || !source_.mean().zero() || !covariance_spec_.identity();
   }
+  // The levels of the sources that rows of these levels meet.
+  std::vector<double> source_levels(Key key, const std::vector<double>& level) const;
   // The time that a draw of training stands for, normal or uniform (TrainingTimes).
   double training_time(double draw, const Scales& own) const {
     if (times_.normal)
