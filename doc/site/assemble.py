@@ -84,7 +84,7 @@ def members(xml):
 
 
 def directive(kind, name):
-    options = "\n:members:" if kind in ("class", "struct") else ""
+    options = "\n:members:\n:undoc-members:" if kind in ("class", "struct") else ""
     return f"```{{doxygen{kind}}} {name}{options}\n```\n"
 
 
