@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 TESTS = ctest --preset $(1) --parallel $(JOBS) $(ARGS)
 
-.PHONY: install wheel build demo test test-gpu bench debug asan tsan fuzz format format-check tidy setup clean help
+.PHONY: install wheel build demo docs test test-gpu bench debug asan tsan fuzz format format-check tidy setup clean help
 .DEFAULT_GOAL := build
 
 help:         ## what can be made
@@ -29,6 +29,9 @@ install: setup ## build, then install headers, library, programs and configurati
 
 wheel: setup  ## build the Python wheel (in build-wheel/dist), and try it in a fresh environment
 	@script/wheel
+
+docs:         ## build the site at build-docs/html (Sphinx, once a user), without a network once its tools are there
+	@script/docs
 
 test-gpu: build ## build, then run the tests that need a CUDA device
 	@for test in build/*_test; do HTFM_REQUIRE_CUDA=1 $$test --gtest_filter='*Device*' $(ARGS) || failed=1; done; test -z "$$failed"

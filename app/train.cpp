@@ -18,12 +18,19 @@ namespace htfm::app {
 
 namespace {
 
+// A bar would end a cell of the table.
+std::string in_a_cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '|' ? "\\|" : std::string(1, c);
+  return out;
+}
+
 // A table in Markdown, so that the documentation can be made from it.
 void print_keys() {
   fmt::print("| key | type | default | meaning |\n|---|---|---|---|\n");
   for (const ConfigKey& k : config_keys())
     fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.default_value.empty() ? "" : "`" + k.default_value + "`",
-               k.meaning);
+               in_a_cell(k.meaning));
 }
 
 // A clock that is named must be the run's.

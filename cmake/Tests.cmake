@@ -55,3 +55,9 @@ target_link_libraries(htfm_inject PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(htfm_inject PROPERTIES CXX_VISIBILITY_PRESET default)
 target_compile_definitions(app_test PRIVATE HTFM_INJECT="$<TARGET_FILE:htfm_inject>")
 add_dependencies(app_test htfm_inject)
+
+# Links, tables and paragraphs of the pages: any Python will do.
+find_program(python3 python3)
+if(python3)
+  add_test(NAME pages COMMAND ${python3} ${CMAKE_SOURCE_DIR}/test/documents/check_pages_test.py)
+endif()

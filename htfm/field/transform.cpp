@@ -71,13 +71,13 @@ double FieldTransform::dry(double u) const {
 
 double FieldTransform::dry_moment(int power) const {
   constexpr int kPoints = 1000;
-  double (*const own)(double) = bend();
+  const BendFunction own = bend();
   double sum = 0;
   for (int k = 0; k < kPoints; ++k) sum += std::pow(own(dry((k + 0.5) / kPoints) / unit), power) / kPoints;
   return sum;
 }
 
-double (*FieldTransform::bend() const)(double) { return find_named(kBends, kind, "transform").apply; }
+BendFunction FieldTransform::bend() const { return find_named(kBends, kind, "transform").apply; }
 
 at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t first) const {
   const int64_t n = fields.size(0), size = n > 0 ? fields.numel() / n : 0,
@@ -175,7 +175,7 @@ FieldTransform fit_field_transform(const FieldTransform& settings, const at::Ten
   for (int64_t c = 0; c < channels; ++c) {
     const auto field = [&](int64_t i) { return x + (i * channels + c) * plane; };
     const bool plain = t.is_plain(c);
-    double (*const bend)(double) = plain ? [](double v) { return v; } : t.bend();
+    const BendFunction bend = plain ? [](double v) { return v; } : t.bend();
     const double unit = plain ? 1 : t.unit;
     double sum = 0, squares = 0, lowest = std::numeric_limits<double>::infinity();
     int64_t spread = 0;  // dry values

@@ -13,6 +13,9 @@
 
 namespace htfm HTFM_PUBLIC {
 
+/// The logarithm of a transform, or none: a function of one number.
+using BendFunction = double (*)(double);
+
 struct FieldTransform {
   std::string kind = "none";             ///< none, log1p or asinh, of x / unit
   double unit = 1;                       ///< in the field's own unit
@@ -27,7 +30,7 @@ struct FieldTransform {
   void check() const;
   int64_t channels() const { return static_cast<int64_t>(mean.size()); }
   /// The logarithm alone, of x / unit.
-  double (*bend() const)(double);
+  BendFunction bend() const;
   bool is_plain(int64_t channel) const { return std::find(plain.begin(), plain.end(), channel) != plain.end(); }
   /// Whether a value is dry, and comes out as 0.
   bool is_dry(double x) const { return threshold && x < *threshold; }

@@ -1,4 +1,4 @@
-"""Docstrings, types and the page are right."""
+"""Docstrings and types are right. The pages are run by test/documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import importlib
 import os
 import pathlib
 import pkgutil
-import re
 import subprocess
 import sys
 
@@ -33,17 +32,6 @@ def test_public_functions_have_an_example():
             if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__ and callable(value):
                 where = f"{module.__name__.split('.')[1]}.{name}"
                 assert where in without or ">>>" in (value.__doc__ or "") or where == "clocks.of", where
-
-
-def test_the_page(source, tmp_path, monkeypatch):
-    """The Python of doc/python.md runs, block after block."""
-    pytest.importorskip("pandas")
-    blocks = re.findall(r"```python\n(.*?)```", (source / "doc/python.md").read_text(), re.S)
-    assert len(blocks) > 4
-    monkeypatch.chdir(tmp_path)
-    scope: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "doc/python.md", "exec"), scope)
 
 
 def test_types(source, tmp_path):

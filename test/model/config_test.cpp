@@ -116,7 +116,8 @@ TEST(Config, EveryKeyIsDescribed) {
 
 // `htfm train --keys` prints these rows.
 TEST(Config, TheDocumentListsEveryKey) {
-  const std::string text = read_file(test::source_file("doc/configuration.md"));
+  std::string text = read_file(test::source_file("doc/configuration.md"));
+  for (size_t at = 0; (at = text.find("\\|", at)) != std::string::npos;) text.erase(at, 1);  // a bar inside a cell
   const size_t from = text.find("| key | type | default | meaning |\n|---|---|---|---|\n");
   ASSERT_NE(from, std::string::npos);
   std::string rows = "| key | type | default | meaning |\n|---|---|---|---|\n";
