@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kPairsShown = 20, kTablesShown = 6;
+constexpr size_t kPairsShown = 20, kTablesShown = 4;
 
 Json number_json(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
@@ -70,9 +71,13 @@ std::string risk_text(const RiskReport& r) {
                        aligned_text(pair_cells(r, level, kPairsShown)));
     if (r.pairs.size() > kPairsShown) out += fmt::format("({} of {} pairs)\n", kPairsShown, r.pairs.size());
   }
-  for (size_t i = 0; i < r.stress.size() && i < kTablesShown; ++i)
+  // The portfolio's stress is the one that was asked for; files and JSON have all of them.
+  const size_t first = r.with_portfolio && !r.stress.empty() ? r.stress.size() - 1 : 0,
+               shown = std::min(r.stress.size() - first, kTablesShown);
+  for (size_t i = first; i < first + shown; ++i)
     out += "\n" + stress_title(r, r.stress[i]) + "\n" + aligned_text(stress_cells(r, r.stress[i]));
-  if (r.stress.size() > kTablesShown) out += fmt::format("({} of {} stress tables)\n", kTablesShown, r.stress.size());
+  if (shown < r.stress.size())
+    out += fmt::format("({} of {} stress tables; -o FOLDER writes all)\n", shown, r.stress.size());
   out += "\n";
   for (const std::string& note : r.notes) out += note + "\n";
   return out;

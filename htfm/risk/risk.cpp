@@ -188,7 +188,7 @@ std::vector<double> refit(const Model& model, const Dataset& data, const RowRoun
 std::string what_intervals_hold(const RiskReport& r, bool from_rows) {
   const double percent = 100 * r.options.interval;
   if (r.options.rounds == 0) return "No intervals: no rounds were asked for.";
-  const std::string samples = fmt::format("the noise of {} samples", r.options.n);
+  const std::string samples = fmt::format("the noise of {} samples", r.samples.size(0));
   if (r.uncertainty == RiskUncertainty::samples)
     return fmt::format(
         "{:g} % intervals hold {} alone, not the uncertainty of the fit: the training rows are not known.", percent,
@@ -207,6 +207,10 @@ std::string what_intervals_hold(const RiskReport& r, bool from_rows) {
 
 void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_rows, bool from_rows) {
   r.notes.push_back(what_intervals_hold(r, from_rows));
+  if (r.uncertainty == RiskUncertainty::tail_fit && !r.pairs.empty() && r.options.rounds > 0)
+    r.notes.push_back(
+        "Probabilities of joint exceedances depend on nothing but the learned dependence: their intervals hold the "
+        "noise of samples, and the share of the training rows stands beside them.");
   if (!about_rows.empty())
     r.notes.push_back(about_rows + (r.uncertainty == RiskUncertainty::tail_fit
                                         ? " Rounds draw rows of the model instead, brought to its columns' laws."

@@ -11,7 +11,7 @@ namespace htfm {
 
 namespace {
 
-constexpr double kFar = 0.05;  // share of the excesses beyond the place that says how far a tail reaches
+constexpr double kFar = 0.02;  // share of the excesses beyond the place that says how far a tail reaches
 
 // The values ascending towards the tail.
 std::vector<double> turned(const std::vector<double>& sorted) {

@@ -143,7 +143,8 @@ TEST(Risk, OfAModelWithoutScores) {
   for (int64_t i = 0; i < 200; ++i) {
     const double x = worst.const_data_ptr<double>()[i * 3 + 1];
     EXPECT_GE(x, r.losses[1].measures[1].quantile.value);
-    if (i > 0) EXPECT_LE(x, worst.const_data_ptr<double>()[(i - 1) * 3 + 1]);
+    const double before = i > 0 ? worst.const_data_ptr<double>()[(i - 1) * 3 + 1] : x;
+    EXPECT_LE(x, before);
   }
   o.rows = nullptr;
   EXPECT_EQ(risk(model, o).uncertainty, RiskUncertainty::samples);

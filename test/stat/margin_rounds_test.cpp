@@ -164,7 +164,7 @@ TEST(MarginRounds, ColumnsShareTheirErrors) {
     return ab / std::sqrt(aa * bb);
   };
   const Values first = far(x, 5);
-  EXPECT_GT(correlation(first, far(twin, 6)), 0.9);
+  EXPECT_GT(correlation(first, far(twin, 6)), 0.7);  // the draws of a rank still differ
   EXPECT_LT(std::abs(correlation(first, far(other, 7))), 4 / std::sqrt(kRounds));
 }
 
