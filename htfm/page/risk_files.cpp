@@ -50,7 +50,7 @@ std::vector<std::vector<std::string>> measure_rows(const RiskReport& r) {
   for (const RiskLoss& l : r.losses) {
     const auto add = [&](const RiskMeasure& m) {
       std::vector<std::string> row{l.name, l.high ? "high" : "low", plain(m.p),
-                                   plain(1 / (1 - m.p) / r.options.rows_per_period)};
+                                   plain(period_of_level(m.p) / r.options.rows_per_period)};
       add_plain(row, m.quantile), add_plain(row, m.sfall);
       out.push_back(std::move(row));
     };

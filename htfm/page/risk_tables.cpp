@@ -39,7 +39,7 @@ CellTable measure_cells(const RiskReport& r) {
   for (const RiskLoss& l : r.losses)
     for (const RiskMeasure& m : l.measures)
       out.push_back({loss_name(l), fmt::format("{:g}", m.p),
-                     fmt::format("{:.4g}", 1 / (1 - m.p) / r.options.rows_per_period), scored_text(m.quantile),
+                     fmt::format("{:.4g}", period_of_level(m.p) / r.options.rows_per_period), scored_text(m.quantile),
                      scored_text(m.sfall)});
   return out;
 }

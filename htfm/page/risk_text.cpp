@@ -49,7 +49,7 @@ report::Figure return_figure(const RiskReport& r, const RiskLoss& loss) {
   report::Series s{.name = loss.name};
   for (const RiskMeasure& m : loss.measures) {
     if (!std::isfinite(m.quantile.value)) continue;
-    s.x.push_back(1 / (1 - m.p) / r.options.rows_per_period), s.y.push_back(m.quantile.value);
+    s.x.push_back(period_of_level(m.p) / r.options.rows_per_period), s.y.push_back(m.quantile.value);
     s.low.push_back(m.quantile.low), s.high.push_back(m.quantile.high);
   }
   return report::line_chart({s}, {.label = "Return levels of " + loss.name,

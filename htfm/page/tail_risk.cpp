@@ -29,7 +29,7 @@ std::vector<double> all_levels(const TailRiskOptions& o) {
   return out;
 }
 
-std::string once_in(double p) { return report::count(std::llround(1 / (1 - p))); }
+std::string once_in(double p) { return report::number(period_of_level(p), 6); }
 
 Json figure_json(const Scored& s) {
   const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); };

@@ -68,6 +68,11 @@ double level_of_period(double period) {
   return 1 - 1 / period;
 }
 
+double period_of_level(double p) {
+  const double period = 1 / (1 - p), whole = std::round(period);
+  return std::abs(period - whole) < 1e-9 * period ? whole : period;
+}
+
 std::vector<RiskMeasure> return_levels(const TailReport& r, std::span<const double> periods, double interval) {
   std::vector<double> p;
   for (const double period : periods) p.push_back(level_of_period(period));

@@ -28,5 +28,7 @@ std::vector<RiskMeasure> return_levels(const TailReport& tail, std::span<const d
 
 /// The level that is exceeded once in `period` rows; InputError unless that is more than 1.
 double level_of_period(double period);
+/// And back, whole where it is as good as whole.
+double period_of_level(double p);
 
 }  // namespace htfm

@@ -16,7 +16,7 @@ std::vector<MeasureRow> measure_rows(const RiskReport& r, std::vector<RiskMeasur
   std::vector<MeasureRow> out;
   for (const RiskLoss& l : r.losses)
     for (const RiskMeasure& m : l.*list)
-      out.emplace_back(l.name, l.high ? "high" : "low", m.p, 1 / (1 - m.p) / r.options.rows_per_period,
+      out.emplace_back(l.name, l.high ? "high" : "low", m.p, period_of_level(m.p) / r.options.rows_per_period,
                        figure(m.quantile), figure(m.sfall));
   return out;
 }

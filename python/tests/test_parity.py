@@ -127,6 +127,7 @@ REASONS = {
     "field_example_maps": "figures of the program's report",
     "score_field_run": "Model.sample and fields.evaluate",
     "add_risk_section": "a part of Risk.to_html",
+    "period_of_level": "Risk.measures has the periods",
     "figures_of": "a walk over the C++ struct; Risk has tables",
     "uncertainty_name": "Risk.uncertainty is the name",
     "add_tail_sections": "a part of Tails.to_html",

@@ -26,7 +26,8 @@ def model(frame):
 
 
 def test_tables_hold_the_figures_of_the_json(model):
-    found = htfm.risk(model, portfolio={"gain": 1.0, "loss": -0.5}, losses={"gain": "low"}, n=4000, rounds=20)
+    found = htfm.risk(model, portfolio={"gain": 1.0, "loss": -0.5}, losses={"gain": "low"}, levels=[0.95, 0.99], n=4000,
+                      rounds=20)
     assert found.uncertainty == "tail fit"
     names = json.loads(found.to_json())["losses"]
     assert list(names) == ["gain", "loss", "portfolio"]

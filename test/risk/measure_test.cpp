@@ -47,6 +47,17 @@ double student_quantile(double nu, double p) {
   return low;
 }
 
+// The integral of x^2 f(x) beyond q, by steps that are even in log x.
+double second_moment_beyond(double nu, double q) {
+  double sum = 0;
+  constexpr int kSteps = 20000;
+  for (int i = 0; i < kSteps; ++i) {
+    const double x = q * std::exp(20.0 * (i + 0.5) / kSteps);
+    sum += x * x * student_density(nu, x) * x * 20 / kSteps;
+  }
+  return sum;
+}
+
 Values student_draws(double nu, int64_t n, uint64_t seed) {
   Values z(static_cast<size_t>(n)), g(static_cast<size_t>(n));
   fill_normal(Key(seed).child("z"), 0, n, z.data());
@@ -68,8 +79,8 @@ TEST(Measure, ValueAtRiskAndShortfallOfStudentsLaw) {
     const double q = student_quantile(kNu, m.p), f = student_density(kNu, q), beyond = kSamples * (1 - m.p);
     const double shortfall = f / (1 - m.p) * (kNu + q * q) / (kNu - 1);
     EXPECT_NEAR(m.quantile.value, q, 4 * std::sqrt(m.p * (1 - m.p) / kSamples) / f);
-    // Beyond q the second moment is that of a tail of index 5, at most 5/3 of a power law's at q.
-    const double variance = q * q * 5 / 3 - shortfall * shortfall + m.p * (shortfall - q) * (shortfall - q);
+    const double spread = second_moment_beyond(kNu, q) / (1 - m.p) - shortfall * shortfall;
+    const double variance = spread + m.p * (shortfall - q) * (shortfall - q);
     EXPECT_NEAR(m.sfall.value, shortfall, 4 * std::sqrt(variance / beyond)) << m.p;
   }
   for (size_t i = 0; i < 3; ++i) {  // losses that are small values: the same in the other direction
