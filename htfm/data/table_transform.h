@@ -43,8 +43,8 @@ class TableTransform {
   const ScoreLaw& scores() const { return scores_; }
   /// Of a column that the model sees, where they are scored.
   const Margin& margin(int64_t seen) const { return margins_[static_cast<size_t>(seen)]; }
-  /// Where rows that the model drew, n x dim float64, lie in the laws of their columns: n x dim places, row by row. Only
-  /// where columns are scored; what is not finite stays in the middle.
+  /// Where rows that the model drew, n x dim float64, lie in the laws of their columns: n x dim places, row by row.
+  /// Only where columns are scored; what is not finite stays in the middle.
   std::vector<TailPlace> places(const at::Tensor& drawn) const;
   /// Sets every column's margin right for a model: from here on invert() gives the data's margins to rows like these,
   /// n x dim float64 as the model draws them. Rows that are not finite are left out; nothing changes without scores, or

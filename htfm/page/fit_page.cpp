@@ -99,8 +99,9 @@ void add_highlights(report::Page& page, const TableFit& fit) {
 void add_risk(report::Page& page, const TableFit& fit) {
   try {
     add_risk_section(page, risk(fit.model, {.rows = &fit.rows}));
-    page.remark("`htfm risk RUN --losses low --portfolio weights.csv` takes small values as losses, and adds a weighted "
-                "sum of columns.");
+    page.remark(
+        "`htfm risk RUN --losses low --portfolio weights.csv` takes small values as losses, and adds a weighted "
+        "sum of columns.");
   } catch (const InputError& e) {
     page.section("Risk").remark(fmt::format("No figures of risk: {}.", e.what()));
   }

@@ -118,9 +118,8 @@ std::string risk_json(const RiskReport& r) {
                             {"mean_first", scored_json(risk.mean_first)},
                             {"rows", scored_json(risk.rows)}});
   for (const StressTable& t : r.stress) {
-    Json table{{"given", r.losses[static_cast<size_t>(t.given)].name},
-               {"p", r.options.stress_level},
-               {"samples", t.samples}};
+    Json table{
+        {"given", r.losses[static_cast<size_t>(t.given)].name}, {"p", r.options.stress_level}, {"samples", t.samples}};
     for (size_t k = 0; k < t.rows.size(); ++k) {
       Json& row = table["columns"][r.losses[k].name];
       row["mean"] = scored_json(t.rows[k].mean);
@@ -137,19 +136,22 @@ void add_risk_section(report::Page& page, const RiskReport& r) {
   page.section("Risk").text(
       "A loss is a large value of a column, or a small one where that is said (low); beyond means on that side. All "
       "values are in the units of the data.");
-  page.table(page_table(measure_cells(r),
-                        "Value at risk: the level that losses stay within with probability p. Expected shortfall: their "
-                        "mean beyond it; ∞ where the law has none."));
-  if (!periods_are_levels(r)) page.table(page_table(return_cells(r), "Return levels: what is exceeded once in so many."));
+  page.table(
+      page_table(measure_cells(r),
+                 "Value at risk: the level that losses stay within with probability p. Expected shortfall: their "
+                 "mean beyond it; ∞ where the law has none."));
+  if (!periods_are_levels(r))
+    page.table(page_table(return_cells(r), "Return levels: what is exceeded once in so many."));
   for (size_t k = 0; k < r.losses.size() && k < kFigures; ++k)
     if (r.losses[k].measures.size() > 1)
       page.figure(return_figure(r, r.losses[k]), r.losses[k].name + ": levels against how rarely they are exceeded.");
   if (!r.pairs.empty()) {
     const size_t level = shown_level(r);
-    page.table(page_table(pair_cells(r, level, 60),
-                          fmt::format("Joint exceedances of the {:g} quantiles, and what one column does when the other "
-                                      "is beyond. The rows' own share has Wilson's interval.",
-                                      r.options.levels[level])));
+    page.table(
+        page_table(pair_cells(r, level, 60),
+                   fmt::format("Joint exceedances of the {:g} quantiles, and what one column does when the other "
+                               "is beyond. The rows' own share has Wilson's interval.",
+                               r.options.levels[level])));
   }
   for (const StressTable& t : r.stress)
     page.table(page_table(stress_cells(r, t), "Stress: " + stress_title(r, t) + "."));

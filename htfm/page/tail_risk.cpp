@@ -85,8 +85,7 @@ std::string tail_risk_text(const Diagnosis& d, const TailRiskOptions& o, int64_t
   for (const TailReport& r : d.sides) {
     if (r.choice.k == 0 || r.column >= columns) continue;
     for (const RiskMeasure& m : risk_measures(r, levels, o.interval))
-      cells.push_back(
-          {r.name, fmt::format("{:g}", m.p), once_in(m.p), scored_text(m.quantile), scored_text(m.sfall)});
+      cells.push_back({r.name, fmt::format("{:g}", m.p), once_in(m.p), scored_text(m.quantile), scored_text(m.sfall)});
   }
   if (cells.size() == 1) return {};
   return aligned_text(cells) +
@@ -101,7 +100,8 @@ std::string tail_risk_json(const Diagnosis& d, const TailRiskOptions& o) {
     own["side"] = r.sign > 0 ? "high" : "low";
     own["riskmeasures"] = own["return_levels"] = Json::array();
     for (const RiskMeasure& m : risk_measures(r, o.levels, o.interval))
-      own["riskmeasures"].push_back({{"p", m.p}, {"quantile", figure_json(m.quantile)}, {"sfall", figure_json(m.sfall)}});
+      own["riskmeasures"].push_back(
+          {{"p", m.p}, {"quantile", figure_json(m.quantile)}, {"sfall", figure_json(m.sfall)}});
     const std::vector<RiskMeasure> far = return_levels(r, o.return_periods, o.interval);
     for (size_t i = 0; i < far.size(); ++i)
       own["return_levels"].push_back({{"period", o.return_periods[i]},
@@ -113,9 +113,10 @@ std::string tail_risk_json(const Diagnosis& d, const TailRiskOptions& o) {
 
 void add_tail_risk(report::Page& page, const TailReport& r, const TailRiskOptions& o) {
   if (r.choice.k == 0) return;
-  page.figure(stability_figure(r, "Threshold stability: shape", "shape γ", &StabilityPoint::shape,
-                               &StabilityPoint::shape_error),
-              "The shape fitted beyond each threshold, with 95 % intervals: level where a generalised Pareto law holds.");
+  page.figure(
+      stability_figure(r, "Threshold stability: shape", "shape γ", &StabilityPoint::shape,
+                       &StabilityPoint::shape_error),
+      "The shape fitted beyond each threshold, with 95 % intervals: level where a generalised Pareto law holds.");
   page.figure(stability_figure(r, "Threshold stability: modified scale", "scale − γ u", &StabilityPoint::scale,
                                &StabilityPoint::scale_error),
               "The modified scale beyond each threshold: level in the same range.");

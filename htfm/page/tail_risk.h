@@ -20,7 +20,8 @@ struct TailRiskOptions {
 /// An aligned table: the sides of the first `columns` columns, at the levels and at those of the return periods.
 std::string tail_risk_text(const Diagnosis& diagnosis, const TailRiskOptions& options = {}, int64_t columns = 12);
 
-/// One JSON object: for each side "riskmeasures" (p, quantile, sfall) and "return_levels" (period, ...), with intervals.
+/// One JSON object: for each side "riskmeasures" (p, quantile, sfall) and "return_levels" (period, ...), with
+/// intervals.
 std::string tail_risk_json(const Diagnosis& diagnosis, const TailRiskOptions& options = {});
 
 /// Threshold stability (shape and modified scale against the threshold) and the table of levels: a part of a page.

@@ -48,8 +48,7 @@ LossModel::LossModel(const Model& model, std::vector<double> weights, int64_t n,
 
 // As the model's own laws were fitted: lattices spread over their cells by the same numbers.
 std::vector<double> LossModel::spread_rows(const at::Tensor& rows, size_t k) const {
-  const Key own =
-      Key(static_cast<uint64_t>(model_.config().seed)).child("spread").child(static_cast<uint64_t>(k));
+  const Key own = Key(static_cast<uint64_t>(model_.config().seed)).child("spread").child(static_cast<uint64_t>(k));
   const at::Tensor values = rows.select(1, static_cast<int64_t>(k)).to(at::kDouble).contiguous();
   const double* x = values.const_data_ptr<double>();
   std::vector<double> out(static_cast<size_t>(values.numel()));
@@ -156,7 +155,8 @@ void LossModel::add_portfolio(LossSamples& s) const {
 }
 
 LossSamples LossModel::point() const {
-  return pushed({}, [](int64_t i) { return i; }, n_);
+  return pushed(
+      {}, [](int64_t i) { return i; }, n_);
 }
 
 LossSamples LossModel::round(int64_t b) const {

@@ -73,8 +73,8 @@ void set_sides(std::vector<RiskLoss>& losses, const std::string& text) {
         for (RiskLoss& l : losses) l.high = high;
         continue;
       }
-      const auto found =
-          std::find_if(losses.begin(), losses.end(), [&](const RiskLoss& l) { return l.name == part.substr(0, equals); });
+      const auto found = std::find_if(losses.begin(), losses.end(),
+                                      [&](const RiskLoss& l) { return l.name == part.substr(0, equals); });
       if (found == losses.end()) {
         std::vector<std::string> names;
         for (const RiskLoss& l : losses) names.push_back(l.name);
@@ -200,9 +200,10 @@ std::string what_intervals_hold(const RiskReport& r, bool from_rows) {
     return fmt::format(
         "{:g} % intervals hold {}; not that of the dependence that the network learned, which --refits K adds.",
         percent, tails);
-  return fmt::format("{:g} % intervals hold {}, and what {} models trained anew on rows drawn with replacement differ "
-                     "by.",
-                     percent, tails, r.options.refits);
+  return fmt::format(
+      "{:g} % intervals hold {}, and what {} models trained anew on rows drawn with replacement differ "
+      "by.",
+      percent, tails, r.options.refits);
 }
 
 void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_rows, bool from_rows) {
@@ -215,7 +216,8 @@ void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_
     r.notes.push_back(about_rows + (r.uncertainty == RiskUncertainty::tail_fit
                                         ? " Rounds draw rows of the model instead, brought to its columns' laws."
                                         : ""));
-  if (losses.left_out() > 0) r.notes.push_back(fmt::format("{} samples are not finite and left out.", losses.left_out()));
+  if (losses.left_out() > 0)
+    r.notes.push_back(fmt::format("{} samples are not finite and left out.", losses.left_out()));
   const double furthest = 1 - kFewestBeyond / static_cast<double>(losses.samples());
   bool far = false;
   for (const RiskLoss& l : r.losses)

@@ -37,8 +37,8 @@ struct RiskOptions {
   int64_t rounds = 200;                  ///< of the bootstrap that the intervals come from; 0: no intervals
   int64_t refits = 0;                    ///< models trained anew, each on rows drawn with replacement
   double interval = 0.95;                ///< level of the intervals
-  std::optional<uint64_t> seed = {};  ///< the model's own where there is none
-  std::string data = {};          ///< the training table, where it is no longer where the run says
+  std::optional<uint64_t> seed = {};     ///< the model's own where there is none
+  std::string data = {};                 ///< the training table, where it is no longer where the run says
   const Dataset* rows = nullptr;  ///< the training rows themselves, where they are at hand; else the table is read
   std::function<void(const std::string& stage, int64_t done, int64_t n)> report = {};
 };
@@ -54,9 +54,9 @@ const char* uncertainty_name(RiskUncertainty uncertainty);
 /// One column, or the portfolio, as a loss.
 struct RiskLoss {
   std::string name;
-  bool high = true;                     ///< losses are the large values, else the small ones
-  bool exact = false;                   ///< by the column's own law; else by samples, and NaN where they end
-  std::vector<RiskMeasure> measures = {};    ///< one a level
+  bool high = true;                             ///< losses are the large values, else the small ones
+  bool exact = false;                           ///< by the column's own law; else by samples, and NaN where they end
+  std::vector<RiskMeasure> measures = {};       ///< one a level
   std::vector<RiskMeasure> return_levels = {};  ///< one a period
 };
 
@@ -82,8 +82,8 @@ struct StressRow {
 
 /// What happens to all of them, given that one is beyond the stress level.
 struct StressTable {
-  int64_t given = 0;            ///< place in RiskReport::losses
-  int64_t samples = 0;          ///< that lie beyond
+  int64_t given = 0;                 ///< place in RiskReport::losses
+  int64_t samples = 0;               ///< that lie beyond
   std::vector<StressRow> rows = {};  ///< one for each of RiskReport::losses
 };
 

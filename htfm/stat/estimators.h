@@ -63,7 +63,8 @@ struct GpdFit {
   double quantile(double p) const;
   /// The mean of what lies beyond that value; infinite for shapes of 1 and more.
   double shortfall(double p) const;
-  /// The interval of the value by the delta method on log(quantile - threshold); gpd_quantile_interval is better and slower.
+  /// The interval of the value by the delta method on log(quantile - threshold); gpd_quantile_interval is better and
+  /// slower.
   Interval quantile_interval(double p, double level = 0.95) const;
 };
 

@@ -140,8 +140,7 @@ Margin Margin::redrawn(std::span<const double> sorted, const MarginTail& below, 
                   static_cast<int64_t>(first)};
   }
   if (above_.there()) {
-    const auto beyond =
-        static_cast<size_t>(sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), above_.from));
+    const auto beyond = static_cast<size_t>(sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), above_.from));
     last = n - 1 - std::min(beyond, n - 1);
     out.above_ = {(static_cast<double>(beyond) + 0.5) / static_cast<double>(n), above_.from, above.scale, above.shape,
                   static_cast<int64_t>(beyond)};

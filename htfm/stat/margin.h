@@ -54,8 +54,8 @@ class Margin {
   /// The place of a value; among those of a value that is an atom, where `v` in (0,1) says.
   TailPlace place(double value, double v) const;
 
-  /// The law of other rows (ascending) of the same column: its tails begin where these do, with these shapes and scales,
-  /// and hold the share of the rows that lies there.
+  /// The law of other rows (ascending) of the same column: its tails begin where these do, with these shapes and
+  /// scales, and hold the share of the rows that lies there.
   Margin redrawn(std::span<const double> sorted, const MarginTail& below, const MarginTail& above) const;
 
   const MarginTail& below() const { return below_; }

@@ -57,8 +57,9 @@ std::vector<int64_t> RowRounds::drawn(int64_t round) const {
 MarginRounds::MarginRounds(const Margin& margin, std::vector<double> values, const RowRounds& rows, Key key)
     : margin_(margin), rows_(rows), order_(values.size()) {
   std::iota(order_.begin(), order_.end(), int64_t{0});
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](int64_t a, int64_t b) { return values[static_cast<size_t>(a)] < values[static_cast<size_t>(b)]; });
+  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
+    return values[static_cast<size_t>(a)] < values[static_cast<size_t>(b)];
+  });
   for (const int64_t i : order_) sorted_.push_back(values[static_cast<size_t>(i)]);
   const MarginTail &below = margin_.below(), &above = margin_.above();
   const std::vector<double> down = turned(sorted_);

@@ -1,5 +1,5 @@
-// Laws of a column that its rows leave possible, one a round: the body of rows drawn with replacement, and tails drawn in
-// proportion to their likelihood. Columns that share the rounds' rows share their errors.
+// Laws of a column that its rows leave possible, one a round: the body of rows drawn with replacement, and tails drawn
+// in proportion to their likelihood. Columns that share the rounds' rows share their errors.
 #pragma once
 
 #include <cstdint>

@@ -22,9 +22,9 @@ Dataset table(int64_t rows = 1200) {
 
 // Trained for some steps: what is promised here does not depend on how good the model is.
 RunConfig quick(const std::string& normalise) {
-  return with_settings({}, {"data.path=(none)", "data.kind=table", "data.normalise=" + normalise, "train.epochs=30",
-                            "train.batch=256", "net.width=32", "clock.family=deterministic", "sample.nfe=6",
-                            "sample.solver=ab2"});
+  return with_settings(
+      {}, {"data.path=(none)", "data.kind=table", "data.normalise=" + normalise, "train.epochs=30", "train.batch=256",
+           "net.width=32", "clock.family=deterministic", "sample.nfe=6", "sample.solver=ab2"});
 }
 
 const Model& scored() {
@@ -136,7 +136,8 @@ TEST(Risk, OfAModelWithoutScores) {
   EXPECT_EQ(r.uncertainty, RiskUncertainty::tail_fit);
   for (const RiskLoss& l : r.losses) {
     EXPECT_FALSE(l.exact);
-    for (const RiskMeasure& m : l.measures) EXPECT_TRUE(m.quantile.low <= m.quantile.value && m.quantile.has_interval());
+    for (const RiskMeasure& m : l.measures)
+      EXPECT_TRUE(m.quantile.low <= m.quantile.value && m.quantile.has_interval());
   }
   const at::Tensor worst = scenarios(r, "b", 0.99);
   ASSERT_EQ(worst.size(0), 200);

@@ -102,7 +102,8 @@ TEST(RowRounds, EveryRoundHasAllRowsOnTheAverageOnce) {
     int64_t sum = 0, none = 0;
     for (const int32_t c : rows.counts(b)) sum += c, none += c == 0;
     EXPECT_EQ(sum, 500);
-    EXPECT_NEAR(static_cast<double>(none), 500 * std::exp(-1), 4 * std::sqrt(500 * std::exp(-1) * (1 - 2 * std::exp(-1))));
+    EXPECT_NEAR(static_cast<double>(none), 500 * std::exp(-1),
+                4 * std::sqrt(500 * std::exp(-1) * (1 - 2 * std::exp(-1))));
   }
 }
 
