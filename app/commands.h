@@ -19,6 +19,7 @@ void add_compare(CLI::App& app);
 void add_fit(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_tails(CLI::App& app);
+void add_risk(CLI::App& app);
 void add_grid(CLI::App& app);
 void add_report(CLI::App& app);
 void add_info(CLI::App& app);

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
     add_eval(app);
     add_compare(app);
     add_tails(app);
+    add_risk(app);
     add_grid(app);
     add_report(app);
     add_companion(app, "reproduce", "Reproduce a table or figure of the paper");

@@ -8,6 +8,7 @@
 #include "htfm/model/choose_clock.h"
 #include "htfm/page/joint_text.h"
 #include "htfm/page/tail_page.h"
+#include "htfm/page/tail_risk.h"
 #include "htfm/page/tail_text.h"
 
 namespace htfm::app {
@@ -18,6 +19,7 @@ void add_tails(CLI::App& app) {
     TableFile file;
     std::string output, radius = "euclidean";
     DiagnosisOptions diagnosis;
+    TailRiskOptions risk;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c =
@@ -32,6 +34,14 @@ void add_tails(CLI::App& app) {
       ->capture_default_str();
   c->add_option("--level", o->diagnosis.threshold.level, "Confidence level of the intervals")
       ->check(between(0.5, 0.999))
+      ->capture_default_str();
+  c->add_option("--levels", o->risk.levels, "Levels of value at risk and expected shortfall")
+      ->delimiter(',')
+      ->check(between(0.5, 0.99999999))
+      ->capture_default_str();
+  c->add_option("--return-periods", o->risk.return_periods, "Return levels: once in so many rows")
+      ->delimiter(',')
+      ->check(between(2, 1e12))
       ->capture_default_str();
   c->add_option("-o,--output", o->output, "Page to write (.html)")->check(output_file({".html"}));
   o->common.add(*c);
@@ -50,6 +60,7 @@ void add_tails(CLI::App& app) {
     const ChosenClock clock = suggest_clock(d);
     const JointExtremes joint = diagnose_joint(
         data.rows, data.names, {.level = o->diagnosis.threshold.level, .seed = static_cast<uint64_t>(o->common.seed)});
+    o->risk.interval = o->diagnosis.threshold.level;
     if (!o->output.empty())
       atomic_write(o->output, tail_page(o->file.path, data, d, clock,
                                         {{"command", fmt::format("htfm tails {} -o {}", o->file.path, o->output)},
@@ -62,6 +73,7 @@ void add_tails(CLI::App& app) {
       for (const auto& [name, value] : clock.spec.parameters) suggested[name] = value;
       suggested["explanation"] = clock.explanation;
       j["suggested_clock"] = suggested;
+      j["risk"] = Json::parse(tail_risk_json(d, o->risk));
       j["extremes"] = Json::parse(joint_json(joint));
       print_figures(o->common, j);
       return;
@@ -74,6 +86,7 @@ void add_tails(CLI::App& app) {
     if (const int64_t most = d.most_skewed(); most >= 0)
       fmt::print("\nskewness: {}: {}\n", d.skewness[static_cast<size_t>(most)].name,
                  d.skewness[static_cast<size_t>(most)].sentence);
+    if (const std::string text = tail_risk_text(d, o->risk); !text.empty()) fmt::print("\n{}", text);
     if (const std::string text = joint_text(joint); !text.empty()) fmt::print("\n{}", text);
     fmt::print("\nverdict: {}\nclock: {}\n{}\n", d.sentence, clock.spec.describe(), clock.explanation);
     if (!o->output.empty()) fmt::print("page: {}\n", o->output);

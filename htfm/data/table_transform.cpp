@@ -61,6 +61,14 @@ ColumnTransform fit_column(const std::string& kind, std::vector<double> column, 
 
 }  // namespace
 
+MarginOptions margin_options(const ColumnTransform& c) {
+  const double half = c.step() / 2;
+  return {.tail_below = c.values.empty() && !std::isfinite(c.least),
+          .tail_above = c.values.empty() && !std::isfinite(c.most),
+          .least = c.least - half,
+          .most = c.most + half};
+}
+
 void TableTransform::set(std::vector<ColumnTransform> list) {
   list_ = std::move(list);
   seen_.clear();
@@ -209,7 +217,24 @@ double TableTransform::data_value(int64_t k, double z) const {
   const ColumnTransform& column = list_[seen_[k]];
   if (!scored()) return column.invert(levels_[k].invert(log_ ? std::copysign(std::expm1(std::abs(z)), z) : z));
   if (!std::isfinite(z)) return z;
-  return column.settle(margins_[k].value(calibrated() ? calibration_[k].place(z, scores_) : scores_.place(z)));
+  return column.settle(margins_[k].value(place_of(k, z)));
+}
+
+TailPlace TableTransform::place_of(int64_t k, double z) const {
+  return calibrated() ? calibration_[k].place(z, scores_) : scores_.place(z);
+}
+
+std::vector<TailPlace> TableTransform::places(const at::Tensor& drawn) const {
+  const at::Tensor z = unwhitened(drawn);
+  const int64_t n = z.size(0), dim = this->dim();
+  const double* x = z.const_data_ptr<double>();
+  std::vector<TailPlace> out(static_cast<size_t>(n * dim));
+  parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i)
+      for (int64_t k = 0; k < dim; ++k)
+        if (std::isfinite(x[i * dim + k])) out[i * dim + k] = place_of(k, x[i * dim + k]);
+  });
+  return out;
 }
 
 at::Tensor TableTransform::unwhitened(const at::Tensor& rows) const {
@@ -231,11 +256,7 @@ void TableTransform::fit_margins(const at::Tensor& rows, Key key) {
       if (const double value = x[i * columns() + column]; !std::isnan(value))
         v.push_back(c.spread(value, own.uniform(static_cast<uint64_t>(i))));
     std::sort(v.begin(), v.end());
-    const double half = c.step() / 2;
-    margins_[k] = Margin::fit(v, {.tail_below = c.values.empty() && !std::isfinite(c.least),
-                                  .tail_above = c.values.empty() && !std::isfinite(c.most),
-                                  .least = c.least - half,
-                                  .most = c.most + half});
+    margins_[k] = Margin::fit(v, margin_options(c));
   });
 }
 

@@ -20,6 +20,9 @@
 
 namespace htfm HTFM_PUBLIC {
 
+/// How the law of a column of this kind may end (Margin::fit).
+MarginOptions margin_options(const ColumnTransform& column);
+
 class TableTransform {
  public:
   /// none, zscore (mean and deviation), robust (median and interquartile range), log (sign(y) log(1 + |y|) of that),
@@ -54,6 +57,9 @@ class TableTransform {
   const ScoreLaw& scores() const { return scores_; }
   /// Of a column that the model sees, where they are scored.
   const Margin& margin(int64_t seen) const { return margins_[static_cast<size_t>(seen)]; }
+  /// Where rows that the model drew, n x dim float64, lie in the laws of their columns: n x dim places, row by row.
+  /// Only where columns are scored; what is not finite stays in the middle.
+  std::vector<TailPlace> places(const at::Tensor& drawn) const;
   /// Sets every column's margin right for a model: from here on invert() gives the data's margins to rows like these,
   /// n x dim float64 as the model draws them. Rows that are not finite are left out; nothing changes without scores, or
   /// where hardly any row is finite.
@@ -96,6 +102,7 @@ class TableTransform {
   HoleFill fill_;
   double seen_value(int64_t k, double x, double u) const;
   double data_value(int64_t k, double z) const;
+  TailPlace place_of(int64_t k, double z) const;
   at::Tensor unwhitened(const at::Tensor& rows) const;
   void fit_margins(const at::Tensor& rows, Key key);
   at::Tensor for_flow(const at::Tensor& rows) const;

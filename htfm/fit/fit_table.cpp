@@ -240,6 +240,7 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
   }
 
   TableFit fit{.plan = std::move(plan), .model = std::move(judged.model)};
+  fit.rows = o.refit ? table : fit.plan.train;
   fit.refitted = o.refit, fit.judged_step = judged_step;
   fit.samples = judged.result.samples.narrow(0, 0, o.samples);
   fit.losses = o.folder.empty() ? losses : read_losses(judged_folder(o));  // with the steps before an interruption

@@ -68,6 +68,7 @@ struct TableFit {
   TablePlan
       plan;     ///< as it was carried out: shortened or lengthened to the time, or as the run that was resumed had it
   Model model;  ///< of all rows, or the judged one where none is refitted
+  Dataset rows = {};                    ///< what `model` was trained on
   bool refitted = false;                ///< whether `model` was trained on all rows, the held-out ones too
   int64_t judged_step = 0;              ///< after how many steps the judged model was best
   at::Tensor samples = {};              ///< as many rows as were asked for, in the table's units

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "htfm/base/error.h"
 #include "htfm/page/fit_figures.h"
 #include "htfm/page/joint_text.h"
+#include "htfm/page/risk_text.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/text.h"
 #include "htfm/sample/sampler.h"
@@ -138,6 +140,17 @@ void add_highlights(report::Page& page, const TableFit& fit) {
         rows));
 }
 
+void add_risk(report::Page& page, const TableFit& fit) {
+  try {
+    add_risk_section(page, risk(fit.model, {.rows = &fit.rows}));
+    page.remark(
+        "`htfm risk RUN --losses low --portfolio weights.csv` takes small values as losses, and adds a weighted "
+        "sum of columns.");
+  } catch (const InputError& e) {
+    page.section("Risk").remark(fmt::format("No figures of risk: {}.", e.what()));
+  }
+}
+
 void add_training(report::Page& page, const TableFit& fit) {
   page.section("Training");
   std::vector<report::Series> series;
@@ -177,6 +190,7 @@ std::string fit_page(const TableFit& fit, const report::KeyValues& origin) {
     add_tail_dependence(page, fit);
   }
   add_privacy(page, fit);
+  add_risk(page, fit);
   add_training(page, fit);
   page.section("Configuration").configuration(config_entries(plan.model));
   report::KeyValues provenance = origin;

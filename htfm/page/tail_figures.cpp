@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "htfm/page/tail_risk.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/text.h"
 
@@ -134,22 +135,6 @@ report::Figure tail_quantile_figure(const TailReport& r) {
                                           .height = 330});
 }
 
-report::Table tail_return_levels(const TailReport& r) {
-  report::Table table;
-  table.columns = {{"once in"}, {r.sign > 0 ? "beyond" : "below"}, {"95 % interval"}};
-  const auto n = static_cast<double>(r.choice.n);
-  for (const double rows : {100.0, 1e3, 1e4, 1e5, 1e6}) {
-    const double p = 1 / rows;
-    if (p * n >= static_cast<double>(r.choice.k) || rows > 100 * n) continue;
-    const Interval i = r.quantile_interval(p);
-    table.add({report::count(static_cast<int64_t>(rows)) + " rows", report::number(r.quantile(p)),
-               report::number(i.lower) + " to " + report::number(i.upper)});
-  }
-  table.caption = r.column < 0 ? "How far it goes, by the fitted law."
-                               : "How far it goes, by the fitted law, in the units of the data.";
-  return table;
-}
-
 }  // namespace
 
 void add_tail_figures(report::Page& page, const TailReport& r) {
@@ -161,10 +146,10 @@ void add_tail_figures(report::Page& page, const TailReport& r) {
   page.figure(tail_p_value_figure(r), "The choice is the largest number of exceedances that the test does not reject.");
   page.figure(
       tail_excess_figure(r),
-      "The mean excess of a power law grows in proportion with the threshold; that of a light tail stays or falls.");
+      "Mean excess, or mean residual life: that of a power law grows in proportion with the threshold, that of a light "
+      "tail stays or falls.");
   page.figure(tail_quantile_figure(r), "Values beyond the threshold against the quantiles of the fitted law.");
-  const report::Table levels = tail_return_levels(r);
-  if (!levels.rows.empty()) page.table(levels);
+  add_tail_risk(page, r);
 }
 
 }  // namespace htfm

@@ -92,4 +92,10 @@ TailEstimate moment_estimate(std::span<const double> sorted, int64_t k, double l
   return estimate;
 }
 
+Interval share_interval(double share, double n, double z) {
+  const double centre = (share + z * z / (2 * n)) / (1 + z * z / n),
+               half = z / (1 + z * z / n) * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+}
+
 }  // namespace htfm

@@ -23,6 +23,9 @@ double normal_quantile(double level);
 /// equal wider quantiles are taken; 0 for a constant.
 std::pair<double, double> centre_and_spread(std::span<const double> sorted);
 
+/// Wilson's interval of a share of n, z standard errors wide.
+Interval share_interval(double share, double n, double z);
+
 /// An estimate of gamma, and what it says of the tail index 1 / gamma. NaN where the tail is too short or without
 /// spread.
 struct TailEstimate {
@@ -63,7 +66,10 @@ struct GpdFit {
   double excess_quantile(double p) const;
   /// The value that is exceeded with probability p, p < exceedances / n.
   double quantile(double p) const;
-  /// Its interval by the delta method on log(quantile - threshold); gpd_quantile_interval is better and slower.
+  /// The mean of what lies beyond that value; infinite for shapes of 1 and more.
+  double shortfall(double p) const;
+  /// The interval of the value by the delta method on log(quantile - threshold); gpd_quantile_interval is better and
+  /// slower.
   Interval quantile_interval(double p, double level = 0.95) const;
 };
 
@@ -82,6 +88,10 @@ Interval gpd_profile_interval(std::span<const double> sorted, const GpdFit& fit,
 
 /// The same for the value that is exceeded with probability p.
 Interval gpd_quantile_interval(std::span<const double> sorted, const GpdFit& fit, double p, double level = 0.95);
+
+/// The same for the mean of what lies beyond that value, p <= exceedances / n; without an upper end where a law without
+/// mean is not rejected.
+Interval gpd_shortfall_interval(std::span<const double> sorted, const GpdFit& fit, double p, double level = 0.95);
 
 /// Twice the log-likelihood lost by fixing the shape, with the sign of fit.shape - shape.
 double gpd_signed_deviance(std::span<const double> sorted, const GpdFit& fit, double shape);

@@ -98,6 +98,12 @@ double GpdFit::quantile(double p) const {
   return threshold + excess_quantile(p * static_cast<double>(n) / static_cast<double>(exceedances));
 }
 
+double GpdFit::shortfall(double p) const {
+  const double excess = quantile(p) - threshold;
+  if (shape >= 1) return std::numeric_limits<double>::infinity();
+  return threshold + (excess + scale) / (1 - shape);
+}
+
 Interval GpdFit::quantile_interval(double p, double level) const {
   const double value = quantile(p), excess = value - threshold;
   if (!(excess > 0)) return {kNan, kNan};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "htfm/base/error.h"
 #include "htfm/stat/gpd_likelihood.h"
@@ -71,6 +72,11 @@ double MarginTail::excess(double p) const {
   return scale * l * (std::abs(x) < 1e-8 ? 1 + x / 2 : std::expm1(x) / x);
 }
 
+double MarginTail::mean_excess(double p) const {
+  const double e = excess(p);
+  return e + (scale + shape * e) / (1 - shape);
+}
+
 double MarginTail::probability(double excess) const {
   const double x = excess / scale, g = shape * x;
   const double l = std::abs(g) < 1e-9 ? x : g <= -1 ? 700 : std::log1p(g) / shape;
@@ -95,23 +101,8 @@ Margin Margin::fit(std::span<const double> sorted, const MarginOptions& o) {
     out.below_ = tail_of(below, below.choice.fit);
   out.below_.from = -out.below_.from;
 
-  // Knots: order statistics between the thresholds, all or evenly, and both ends of every run of equal values.
-  const size_t first = static_cast<size_t>(out.below_.exceedances),
-               last = n - 1 - static_cast<size_t>(out.above_.exceedances);
-  const double every = std::max(1.0, static_cast<double>(last - first) / kMostKnots);
-  const size_t run = std::max<size_t>(3, n / kMostKnots);
-  const auto add = [&](size_t i) {
-    out.level_.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(n)), out.value_.push_back(sorted[i]);
-  };
-  double next = static_cast<double>(first);
-  for (size_t i = first; i <= last; ++i) {
-    const bool starts = i + run <= n && sorted[i] == sorted[i + run - 1] && (i == 0 || sorted[i - 1] != sorted[i]),
-               ends = i + 1 >= run && sorted[i] == sorted[i + 1 - run] && (i + 1 == n || sorted[i + 1] != sorted[i]);
-    if (static_cast<double>(i) >= next || i == last || starts || ends) {
-      add(i);
-      if (static_cast<double>(i) >= next) next += every;
-    }
-  }
+  out.add_knots(sorted, static_cast<size_t>(out.below_.exceedances),
+                n - 1 - static_cast<size_t>(out.above_.exceedances));
   // A side without a tail goes to its bound, where one is near; else it ends with the data.
   const auto near = [&](double end, double outermost) {
     return std::abs(end - outermost) <= sorted.back() - sorted.front();
@@ -121,6 +112,75 @@ Margin Margin::fit(std::span<const double> sorted, const MarginOptions& o) {
   if (!out.above_.there() && o.most > sorted.back() && near(o.most, sorted.back()))
     out.most_ = {o.most, power_at(n, [&](size_t i) { return o.most - sorted[n - 1 - i]; })};
   return out;
+}
+
+// Order statistics between the thresholds, all or evenly, and both ends of every run of equal values.
+void Margin::add_knots(std::span<const double> sorted, size_t first, size_t last) {
+  const size_t n = sorted.size();
+  const double every = std::max(1.0, static_cast<double>(last - first) / kMostKnots);
+  const size_t run = std::max<size_t>(3, n / kMostKnots);
+  double next = static_cast<double>(first);
+  for (size_t i = first; i <= last; ++i) {
+    const bool starts = i + run <= n && sorted[i] == sorted[i + run - 1] && (i == 0 || sorted[i - 1] != sorted[i]),
+               ends = i + 1 >= run && sorted[i] == sorted[i + 1 - run] && (i + 1 == n || sorted[i + 1] != sorted[i]);
+    if (static_cast<double>(i) >= next || i == last || starts || ends) {
+      level_.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(n)), value_.push_back(sorted[i]);
+      if (static_cast<double>(i) >= next) next += every;
+    }
+  }
+}
+
+Margin Margin::redrawn(std::span<const double> sorted, const MarginTail& below, const MarginTail& above) const {
+  const size_t n = sorted.size();
+  Margin out;
+  size_t first = 0, last = n - 1;
+  if (below_.there()) {
+    first = static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), below_.from) - sorted.begin());
+    out.below_ = {(static_cast<double>(first) + 0.5) / static_cast<double>(n), below_.from, below.scale, below.shape,
+                  static_cast<int64_t>(first)};
+  }
+  if (above_.there()) {
+    const auto beyond = static_cast<size_t>(sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), above_.from));
+    last = n - 1 - std::min(beyond, n - 1);
+    out.above_ = {(static_cast<double>(beyond) + 0.5) / static_cast<double>(n), above_.from, above.scale, above.shape,
+                  static_cast<int64_t>(beyond)};
+  }
+  if (first >= last) return *this;  // hardly a row between the thresholds
+  out.add_knots(sorted, first, last);
+  if (out.level_.size() < 2) return *this;
+  if (below_.there()) out.value_.front() = below_.from;
+  if (above_.there()) out.value_.back() = above_.from;
+  if (least_.there() && sorted.front() > least_.bound)
+    out.least_ = {least_.bound, power_at(n, [&](size_t i) { return sorted[i] - least_.bound; })};
+  if (most_.there() && sorted.back() < most_.bound)
+    out.most_ = {most_.bound, power_at(n, [&](size_t i) { return most_.bound - sorted[n - 1 - i]; })};
+  return out;
+}
+
+double Margin::mean_beyond(double p, bool above) const {
+  const MarginTail& tail = above ? above_ : below_;
+  const MarginEnd& end = above ? most_ : least_;
+  const double sign = above ? 1 : -1;
+  if (!tail.has_mean()) return sign * std::numeric_limits<double>::infinity();
+  if (tail.there() && p <= tail.share) return tail.from + sign * tail.mean_excess(p);
+  // From the end inwards: what lies beyond the outermost knot, then trapezoids between knots.
+  const auto depth = [&](size_t i) { return above ? 1 - level_[level_.size() - 1 - i] : level_[i]; };
+  const auto height = [&](size_t i) { return above ? value_[value_.size() - 1 - i] : value_[i]; };
+  double done = std::min(p, depth(0)), sum = 0;
+  if (tail.there())
+    sum = tail.share * (tail.from + sign * tail.mean_excess(tail.share)), done = tail.share;
+  else if (end.there())
+    sum = done * (end.bound + (height(0) - end.bound) * std::pow(done / depth(0), end.power) / (end.power + 1));
+  else
+    sum = done * height(0);
+  for (size_t i = 1; i < level_.size() && done < p; ++i) {
+    if (!(depth(i) > done)) continue;
+    const double from = done, to = std::min(p, depth(i)), width = depth(i) - depth(i - 1);
+    const auto at = [&](double q) { return std::lerp(height(i - 1), height(i), (q - depth(i - 1)) / width); };
+    sum += (to - from) * (at(from) + at(to)) / 2, done = to;
+  }
+  if (done < p) sum += (p - done) * height(level_.size() - 1);
+  return sum / p;
 }
 
 double Margin::value(const TailPlace& place) const {

@@ -18,6 +18,10 @@ struct MarginTail {
   int64_t exceedances = 0;
 
   bool there() const { return share > 0; }
+  /// Whether the law has a mean.
+  bool has_mean() const { return !there() || shape < 1; }
+  /// The mean distance of what lies beyond the place p < share.
+  double mean_excess(double p) const;
   /// The distance from the threshold that is exceeded with probability p < share, and back.
   double excess(double p) const;
   double probability(double excess) const;
@@ -44,8 +48,15 @@ class Margin {
 
   /// The value at a place.
   double value(const TailPlace& place) const;
+  /// The mean of all values at places beyond p on a side: (1/p) times the integral of the values there, p in (0, 1/2].
+  /// Infinite where the tail has no mean.
+  double mean_beyond(double p, bool above) const;
   /// The place of a value; among those of a value that is an atom, where `v` in (0,1) says.
   TailPlace place(double value, double v) const;
+
+  /// The law of other rows (ascending) of the same column: its tails begin where these do, with these shapes and
+  /// scales, and hold the share of the rows that lies there.
+  Margin redrawn(std::span<const double> sorted, const MarginTail& below, const MarginTail& above) const;
 
   const MarginTail& below() const { return below_; }
   const MarginTail& above() const { return above_; }
@@ -55,6 +66,7 @@ class Margin {
   static Margin from_numbers(std::span<const double> numbers);
 
  private:
+  void add_knots(std::span<const double> sorted, size_t first, size_t last);
   std::vector<double> level_, value_;  // knots, both ascending, levels strictly
   MarginTail below_, above_;
   MarginEnd least_, most_;  // of sides without a tail

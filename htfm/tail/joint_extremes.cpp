@@ -40,13 +40,6 @@ bool varies(const Points& points, int64_t column) {
   return false;
 }
 
-// Wilson's interval of a share.
-Interval share_interval(double share, double n, double z) {
-  const double centre = (share + z * z / (2 * n)) / (1 + z * z / n),
-               half = z / (1 + z * z / n) * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
-  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
-}
-
 double chi_bar_of(double both, double beyond) {
   if (!(both > 0)) return -1;
   return both >= 1 ? 1 : std::clamp(2 * std::log(beyond) / std::log(both) - 1, -1.0, 1.0);

@@ -16,6 +16,7 @@ from htfm._core import Error, InputError, Interrupted, set_thread_count, thread_
 from htfm._core import version as __version__  # noqa: E402
 from htfm._matcher import FlowMatcher, solve, solvers  # noqa: E402
 from htfm._model import Model, fit, load, train  # noqa: E402
+from htfm._risk import Risk, risk  # noqa: E402
 from htfm._signature import chen, logsignature, signature  # noqa: E402
 from htfm._tails import Tail, Tails, tails  # noqa: E402
 
@@ -25,6 +26,7 @@ __all__ = [
     "InputError",
     "Interrupted",
     "Model",
+    "Risk",
     "Tail",
     "Tails",
     "__version__",
@@ -39,6 +41,7 @@ __all__ = [
     "load",
     "logsignature",
     "metrics",
+    "risk",
     "set_thread_count",
     "signature",
     "solve",

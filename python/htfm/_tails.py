@@ -69,14 +69,57 @@ class Tails:
         >>> low < value < high
         True
         """
+        return self._core.quantile(self._side(column, side), p)
+
+    def _side(self, column: int | None, side: str) -> int:
         if column is None:
-            return self._core.quantile(-1, p)
+            return -1
         if side not in ("above", "below"):
             raise InputError(f"[side] expected above or below; got '{side}'")
         for k, found in enumerate(self._core.sides):
             if found["column"] == column and found["name"].endswith(side):
-                return self._core.quantile(k, p)
+                return k
         raise InputError(f"[column] expected a column that varies, from 0; got {column}")
+
+    def riskmeasures(
+        self,
+        p: Sequence[float] = (0.95, 0.99, 0.995, 0.999),
+        column: int | None = None,
+        side: str = "above",
+        interval: float = 0.95,
+    ) -> Any:
+        """Value at risk (quantile) and expected shortfall (sfall) by the fitted generalised Pareto law, with profile
+        intervals: a data frame where pandas is installed. As riskmeasures of the R package evir.
+
+        >>> import htfm, numpy as np
+        >>> found = htfm.tails(np.random.default_rng(0).standard_t(3, size=(2000, 2)))
+        >>> len(found.riskmeasures([0.99, 0.999], column=1, side="below"))
+        2
+        """
+        from htfm._risk import _cells, as_table
+
+        rows = _core.risk_measures(self._core, self._side(column, side), list(p), interval)
+        return as_table([{"p": level, **_cells("quantile", q), **_cells("sfall", s)} for level, q, s in rows])
+
+    def return_level(
+        self,
+        period: Sequence[float] = (100, 200, 1000),
+        column: int | None = None,
+        side: str = "above",
+        interval: float = 0.95,
+    ) -> Any:
+        """What is exceeded once in so many rows, as return.level of the R package extRemes gives it.
+
+        >>> import htfm, numpy as np
+        >>> found = htfm.tails(np.random.default_rng(0).standard_t(3, size=(2000, 2)))
+        >>> len(found.return_level([100, 1000]))
+        2
+        """
+        from htfm._risk import _cells, as_table
+
+        levels = [_core.level_of_period(t) for t in period]
+        rows = _core.risk_measures(self._core, self._side(column, side), levels, interval)
+        return as_table([{"period": t, **_cells("level", q), **_cells("sfall", s)} for t, (_, q, s) in zip(period, rows)])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """The page of ``htfm tails``: verdicts, and the plots behind them."""

@@ -61,6 +61,7 @@ void bind_model(nb::module_& m);
 void bind_matcher(nb::module_& m);
 void bind_fit(nb::module_& m);
 void bind_tails(nb::module_& m);
+void bind_risk(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_fields(nb::module_& m);
 void bind_images(nb::module_& m);

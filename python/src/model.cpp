@@ -269,6 +269,7 @@ void bind_fit(nb::module_& m) {
       .def_ro("diverged", &TableFit::diverged)
       .def_ro("seconds", &TableFit::seconds)
       .def_ro("folder", &TableFit::folder)
+      .def_ro("rows", &TableFit::rows)
       .def_prop_ro("notes", [](const TableFit& f) { return plan_sentences(f.plan); })
       .def_prop_ro("held_out", [](const TableFit& f) { return f.plan.held_out.rows; });
   m.def(

@@ -38,6 +38,7 @@ NB_MODULE(_core, m) {
   bind_matcher(m);
   bind_fit(m);
   bind_tails(m);
+  bind_risk(m);
   bind_metrics(m);
   bind_fields(m);
   bind_images(m);

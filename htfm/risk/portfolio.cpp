@@ -1,0 +1,88 @@
+#include "htfm/risk/portfolio.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "htfm/base/error.h"
+#include "htfm/base/nearest.h"
+#include "htfm/base/split.h"
+#include "htfm/io/file.h"
+
+namespace htfm {
+
+namespace {
+
+std::string trimmed(std::string_view s) {
+  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!s.empty() && space(s.front())) s.remove_prefix(1);
+  while (!s.empty() && space(s.back())) s.remove_suffix(1);
+  return std::string(s);
+}
+
+std::string unquoted(const std::string& s) {
+  if (s.size() < 2 || s.front() != '"' || s.back() != '"') return s;
+  std::string out;
+  for (size_t i = 1; i + 1 < s.size(); ++i) {
+    out += s[i];
+    if (s[i] == '"' && s[i + 1] == '"') ++i;
+  }
+  return out;
+}
+
+bool read_number(const std::string& s, double& out) {
+  const char* first = s.data() + (s.starts_with('+') ? 1 : 0);
+  const auto [end, error] = std::from_chars(first, s.data() + s.size(), out);
+  return error == std::errc() && end == s.data() + s.size() && std::isfinite(out);
+}
+
+}  // namespace
+
+Portfolio parse_portfolio(std::string_view text, const std::string& path) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  Portfolio out;
+  int64_t line = 0;
+  for (const std::string& raw : split(text, '\n')) {
+    ++line;
+    const std::string whole = trimmed(raw);
+    if (whole.empty()) continue;
+    const size_t comma = whole.find_last_of(",;\t");
+    if (comma == std::string::npos)
+      throw InputError("[portfolio] {}: line {}: expected column,weight; got '{}'", path, line, whole);
+    const std::string name = unquoted(trimmed(std::string_view(whole).substr(0, comma))),
+                      weight = trimmed(std::string_view(whole).substr(comma + 1));
+    if (out.empty() && name == "column" && weight == "weight") continue;
+    double value = 0;
+    if (!read_number(weight, value))
+      throw InputError("[portfolio] {}: line {}: expected a number as the weight of '{}', got '{}'", path, line, name,
+                       weight);
+    const auto same = [&](const auto& part) { return part.first == name; };
+    if (std::any_of(out.begin(), out.end(), same))
+      throw InputError("[portfolio] {}: line {}: expected every column once, got '{}' again", path, line, name);
+    out.emplace_back(name, value);
+  }
+  if (std::all_of(out.begin(), out.end(), [](const auto& part) { return part.second == 0; }))
+    throw InputError("[portfolio] {}: expected lines column,weight with a weight that is not 0, got none", path);
+  return out;
+}
+
+Portfolio read_portfolio(const std::string& path) { return parse_portfolio(read_file(path), path); }
+
+std::vector<double> portfolio_weights(const Portfolio& portfolio, const std::vector<std::string>& columns) {
+  std::vector<double> out(columns.size(), 0.0);
+  for (const auto& [name, weight] : portfolio) {
+    const auto found = std::find(columns.begin(), columns.end(), name);
+    if (found == columns.end()) {
+      const std::string like = nearest_name(name, columns, 2);
+      throw InputError("[portfolio] expected columns of the model ({}), got '{}'{}", fmt::join(columns, ", "), name,
+                       like.empty() ? "" : fmt::format(": did you mean {}?", like));
+    }
+    if (!std::isfinite(weight)) throw InputError("[portfolio] expected a finite weight of '{}', got {}", name, weight);
+    out[static_cast<size_t>(found - columns.begin())] = weight;
+  }
+  return out;
+}
+
+}  // namespace htfm
