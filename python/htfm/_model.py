@@ -155,18 +155,9 @@ class Model:
         (4, 2)
         """
         core = self._core
-        options = _core.sample_options(core.config)
+        options = self._sample_options(nfe, seed_of(seed, random_state), device, solver)
         if n is not None:
             options.n = int(n)
-        own_seed = seed_of(seed, random_state)
-        if own_seed is not None:
-            options.seed = own_seed
-        if solver is not None:
-            options.solver = solver
-        if nfe is not None:
-            options.nfe = nfe
-        elif options.solver == "dopri5":
-            options.nfe = max(options.nfe, 2000)
         if time_grid is not None:
             options.set_time_grid(time_grid)
         if time_power is not None:
@@ -181,13 +172,31 @@ class Model:
             raise InputError(f"[weights] expected ema or raw; got '{weights}'")
         options.averaged = weights == "ema"
         options.first = first
-        options.set_device(_core.choose_device(device, core.config.network))
         with Reporter(progress) as reporter:
             options.set_report(
                 (lambda done, total: reporter.sampling("sampling", done, total)) if reporter.active else None
             )
             self.last = _core.sample(core, options)
-        rows = self.last.samples
+        return self._rows(self.last.samples, output, as_xarray)
+
+    def _sample_options(
+        self, nfe: int | None, seed: int | None, device: str, solver: str | None
+    ) -> _core.SampleOptions:
+        options = _core.sample_options(self._core.config)
+        if seed is not None:
+            options.seed = seed
+        if solver is not None:
+            options.solver = solver
+        if nfe is not None:
+            options.nfe = nfe
+        elif options.solver == "dopri5":
+            options.nfe = max(options.nfe, 2000)
+        options.set_device(_core.choose_device(device, self._core.config.network))
+        return options
+
+    def _rows(self, rows: torch.Tensor, output: str | None, as_xarray: bool = False) -> Any:
+        """Rows of the library as the data were."""
+        core = self._core
         shape = core.image_shape
         if shape is not None:
             images = rows.reshape(-1, *shape)
@@ -204,6 +213,112 @@ class Model:
             return rows if output == "torch" else rows.numpy()
         frame = self._frame if output is None else Frame(output, self._frame.columns, self._frame.dtypes)
         return back(rows, frame, core.column_names, core.columns)
+
+    # Rare events
+
+    def _rare_options(
+        self, nfe: int | None, seed: int | None, device: str, solver: str | None, draws: int | None
+    ) -> _core.RareOptions:
+        options = _core.RareOptions()
+        options.set_sample(self._sample_options(nfe, seed_of(seed, None), device, solver))
+        if draws is not None:
+            options.draws = draws
+        return options
+
+    def event_probability(
+        self,
+        where: str,
+        *,
+        nfe: int | None = None,
+        seed: int | None = None,
+        device: str = "auto",
+        solver: str | None = None,
+        draws: int | None = None,
+    ) -> _core.EventProbability:
+        """How probable a condition on columns is, however rare: ``probability``, ``standard_error``, the 95 % interval
+        ``lower`` to ``upper``, and the network samples that it took. ``draws``: those of the estimate itself, after the
+        search. doc/rare-events.md.
+
+        >>> import htfm
+        >>> model = htfm.train({"data.n": 300, "train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2})
+        >>> p = model.event_probability("column(1) > 5 and column(2) > 0", seed=1)
+        >>> p.lower < p.probability < p.upper
+        True
+        """
+        return _core.event_probability(self._core, where, self._rare_options(nfe, seed, device, solver, draws))
+
+    def rare_quantile(
+        self,
+        of: str,
+        probability: float,
+        *,
+        nfe: int | None = None,
+        seed: int | None = None,
+        device: str = "auto",
+        solver: str | None = None,
+        draws: int | None = None,
+    ) -> _core.RareQuantile:
+        """The number that an expression of columns exceeds with this probability, down to 1e-10: ``value`` with its
+        95 % interval ``lower`` to ``upper``.
+
+        >>> import htfm
+        >>> model = htfm.train({"data.n": 300, "train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2})
+        >>> q = model.rare_quantile("0.5*column(1) + 0.5*column(2)", 1e-6, seed=1)
+        >>> q.lower <= q.value <= q.upper
+        True
+        """
+        return _core.rare_quantile(
+            self._core, of, probability, self._rare_options(nfe, seed, device, solver, draws)
+        )
+
+    def sample_event(
+        self,
+        n: int,
+        where: str,
+        *,
+        nfe: int | None = None,
+        seed: int | None = None,
+        device: str = "auto",
+        solver: str | None = None,
+        output: str | None = None,
+    ) -> tuple[Any, Any, _core.EventProbability]:
+        """n rows that meet a condition, as :meth:`sample` gives them; their weights; and the condition's probability.
+        The mean of weight times f(row) is an unbiased estimate of E[f(row); condition].
+
+        >>> import htfm
+        >>> model = htfm.train({"data.n": 300, "train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2})
+        >>> rows, weights, p = model.sample_event(100, "column(1) > 5", seed=1)
+        >>> rows.shape, bool((rows[:, 0] > 5).all()), bool(abs(weights.mean() - p.probability) < 1e-9)
+        ((100, 2), True, True)
+        """
+        drawn = _core.sample_event(self._core, where, n, self._rare_options(nfe, seed, device, solver, None))
+        return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.probability
+
+    def sample_beyond(
+        self,
+        n: int,
+        level: float,
+        of: str = "size",
+        *,
+        nfe: int | None = None,
+        seed: int | None = None,
+        device: str = "auto",
+        solver: str | None = None,
+        output: str | None = None,
+    ) -> tuple[Any, Any, _core.RareQuantile]:
+        """n rows whose size, or another expression of columns, is beyond its quantile at a level; their weights; and
+        that quantile.
+
+        >>> import htfm
+        >>> model = htfm.train({"data.n": 300, "train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2})
+        >>> rows, weights, q = model.sample_beyond(100, 0.999, "column(1)", seed=1)
+        >>> bool((rows[:, 0] > q.value).all())
+        True
+        """
+        drawn = _core.sample_beyond(
+            self._core, of, level, n, self._rare_options(nfe, seed, device, solver, None)
+        )
+        return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.threshold
 
     # Files
 

@@ -59,6 +59,7 @@ void bind_config(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_model(nb::module_& m);
 void bind_matcher(nb::module_& m);
+void bind_rare(nb::module_& m);
 void bind_fit(nb::module_& m);
 void bind_tails(nb::module_& m);
 void bind_risk(nb::module_& m);

@@ -36,6 +36,7 @@ NB_MODULE(_core, m) {
   bind_data(m);
   bind_model(m);
   bind_matcher(m);
+  bind_rare(m);
   bind_fit(m);
   bind_tails(m);
   bind_risk(m);
