@@ -17,6 +17,7 @@
 #include "htfm/io/toml_options.h"
 #include "htfm/model/checkpoint.h"
 #include "htfm/model/model.h"
+#include "htfm/rare/expression.h"
 
 namespace htfm::fuzz {
 
@@ -54,6 +55,21 @@ inline bool toml(std::string_view bytes) {
   return accepts([&] {
     const RunConfig config = parse_config(text, "fuzz.toml");
     if (!config_differences(config, parse_config(format_config(config), "again.toml")).empty()) std::abort();
+  });
+}
+
+/// A condition that is accepted is true or false of every row.
+inline bool expression(std::string_view bytes) {
+  return accepts([&] {
+    RowNames names;
+    names.columns = {"loss", "region_a", "b"}, names.count = 3;
+    names.size = [](std::span<const double> row) { return row[0]; };
+    const Expression read(std::string(bytes), names, "fuzz");
+    const std::vector<double> row{1, -2, 3};
+    if (read.is_condition())
+      (void)read.truth(row);
+    else
+      (void)read.number(row);
   });
 }
 

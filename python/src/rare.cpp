@@ -32,8 +32,9 @@ void bind_rare(nb::module_& m) {
       .def_ro("reached", &EventProbability::reached, "False: it never happens, or is rarer than `upper`.")
       .def_ro("method", &EventProbability::method)
       .def("__repr__", [](const EventProbability& p) {
-        return p.reached ? fmt::format("EventProbability({:.4g}, 95 % {:.4g} to {:.4g})", p.probability, p.lower, p.upper)
-                         : fmt::format("EventProbability(not reached, below {:.2g})", p.upper);
+        return p.reached
+                   ? fmt::format("EventProbability({:.4g}, 95 % {:.4g} to {:.4g})", p.probability, p.lower, p.upper)
+                   : fmt::format("EventProbability(not reached, below {:.2g})", p.upper);
       });
   nb::class_<RareQuantile>(m, "RareQuantile", "An estimate of a quantile.")
       .def_ro("value", &RareQuantile::value)

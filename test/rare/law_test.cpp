@@ -1,5 +1,5 @@
-// What is promised of weights: unbiased, the same for any number of threads, right by either method; and what is said of
-// events that do not happen.
+// What is promised of weights: unbiased, the same for any number of threads, right by either method; and what is said
+// of events that do not happen.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
@@ -50,10 +50,8 @@ void expect_unbiased(bool splitting, int seeds, int64_t n) {
   std::vector<double> claimed;
   for (int seed = 0; seed < seeds; ++seed) {
     Normal normal(2);
-    const RareSamples drawn = draw_event(normal, corner, n,
-                                         {.key = Key(static_cast<uint64_t>(seed)),
-                                          .particles = 300,
-                                          .splitting = splitting});
+    const RareSamples drawn = draw_event(
+        normal, corner, n, {.key = Key(static_cast<uint64_t>(seed)), .particles = 300, .splitting = splitting});
     ASSERT_EQ(drawn.samples.size(0), n);
     EXPECT_GT(drawn.samples.min().item<double>(), kFour);
     EXPECT_NEAR(drawn.weights.mean().item<double>(), drawn.probability.probability, 1e-9 * p);
@@ -80,7 +78,9 @@ TEST(RareLaw, IntervalsHoldWhatTheySay) {
   int held = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Normal normal(3);
-    const RowLevel level = [](std::span<const double> row) { return row[0] + row[1] + row[2] > 9 ? kHolds : row[0] + row[1] + row[2]; };
+    const RowLevel level = [](std::span<const double> row) {
+      return row[0] + row[1] + row[2] > 9 ? kHolds : row[0] + row[1] + row[2];
+    };
     const EventProbability p = estimate_event(normal, level, {.key = Key(seed), .draws = 3000, .particles = 300});
     const double truth = upper_tail(9 / std::sqrt(3.0));
     held += p.lower <= truth && truth <= p.upper;
@@ -106,14 +106,13 @@ TEST(RareLaw, SameBitsForAnyNumberOfThreads) {
 TEST(RareLaw, SaysWhereAnEventIsNotReached) {
   Normal normal(2);
   // Below 1e-12.
-  const EventProbability rare = estimate_event(
-      normal, [](std::span<const double> row) { return row[0] > 30 ? kHolds : row[0]; }, {});
+  const EventProbability rare =
+      estimate_event(normal, [](std::span<const double> row) { return row[0] > 30 ? kHolds : row[0]; }, {});
   EXPECT_FALSE(rare.reached);
   EXPECT_EQ(rare.probability, 0);
   EXPECT_EQ(rare.upper, 1e-12);
   // Never: nothing comes nearer than others.
-  const EventProbability never = estimate_event(
-      normal, [](std::span<const double>) { return 0.0; }, {});
+  const EventProbability never = estimate_event(normal, [](std::span<const double>) { return 0.0; }, {});
   EXPECT_FALSE(never.reached);
   EXPECT_LE(never.upper, 0.01);
   EXPECT_FALSE(draw_event(normal, [](std::span<const double>) { return 0.0; }, 10, {}).probability.reached);

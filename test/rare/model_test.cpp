@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
-#include "htfm/rare/rare.h"
-#include "htfm/rare/rare_file.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/npy.h"
+#include "htfm/rare/rare.h"
+#include "htfm/rare/rare_file.h"
 #include "htfm/train/trainer.h"
 #include "test/temporary_folder.h"
 
@@ -17,8 +17,8 @@ namespace htfm {
 namespace {
 
 RunConfig config_of(std::vector<std::string> more) {
-  std::vector<std::string> settings{"data.n=2000", "data.name=student", "data.nu=3", "data.dim=2", "sample.solver=euler",
-                                    "sample.nfe=2"};
+  std::vector<std::string> settings{"data.n=2000", "data.name=student",   "data.nu=3",
+                                    "data.dim=2",  "sample.solver=euler", "sample.nfe=2"};
   settings.insert(settings.end(), more.begin(), more.end());
   return parse_config("", "test", settings);
 }
@@ -33,8 +33,8 @@ Model standing_still(const RunConfig& config) {
 // Scores: column k is Q_k(U_k) with U_k uniform, Q_k a margin with a generalised Pareto tail. The probability of being
 // beyond a value is that margin's, through TableTransform::invert, down to 1e-8.
 TEST(RareModel, ProbabilitiesAndQuantilesAreThoseOfTheMargins) {
-  const Model model = standing_still(config_of({"data.normalise=scores", "clock.family=deterministic",
-                                                "precondition.data_scale=1", "data.whiten=false"}));
+  const Model model = standing_still(config_of(
+      {"data.normalise=scores", "clock.family=deterministic", "precondition.data_scale=1", "data.whiten=false"}));
   const Margin& margin = model.transform().margin(0);
   for (const double p : {1e-4, 1e-6, 1e-8}) {
     const double value = margin.value({p, true});
@@ -47,7 +47,8 @@ TEST(RareModel, ProbabilitiesAndQuantilesAreThoseOfTheMargins) {
     // Both columns are independent here.
     const double each = std::sqrt(p), other = model.transform().margin(1).value({each, true});
     const EventProbability both = event_probability(
-        model, {.condition = fmt::format("column(1) > {:.17g} and column(2) > {:.17g}", margin.value({each, true}), other)},
+        model,
+        {.condition = fmt::format("column(1) > {:.17g} and column(2) > {:.17g}", margin.value({each, true}), other)},
         {.draws = 10000});
     EXPECT_NEAR(both.probability / p, 1, 4 * both.standard_error / p) << p;
   }
@@ -57,9 +58,9 @@ TEST(RareModel, ProbabilitiesAndQuantilesAreThoseOfTheMargins) {
 TEST(RareModel, GivenSourcesAreMovedLikeDrawnOnes) {
   for (const char* solver : {"euler", "ab2", "fitted"})
     for (const char* clock : {"stable", "inverse-gamma"}) {
-      const RunConfig config =
-          config_of({std::string("clock.family=") + clock, std::string("clock.") + (clock[0] == 's' ? "alpha=1.7" : "nu=3"),
-                     "clock.grid=20", "train.epochs=1"});
+      const RunConfig config = config_of({std::string("clock.family=") + clock,
+                                          std::string("clock.") + (clock[0] == 's' ? "alpha=1.7" : "nu=3"),
+                                          "clock.grid=20", "train.epochs=1"});
       const Model model = train(config);
       SampleOptions options = sample_options(config);
       options.n = 150, options.solver = solver, options.solve.nfe = 6;
@@ -109,7 +110,8 @@ TEST(RareModel, RefusesWhatCannotBe) {
   EXPECT_THROW(sample_beyond(model, {}, 0.3, 10), InputError);
   EXPECT_FALSE(event_probability(model, {.condition = "column(1) > 1e9"}).reached);
   EXPECT_THROW(sample_event(model, {.condition = "column(1) > 1e9"}, 10), InputError);
-  EXPECT_THROW(event_probability(standing_still(config_of({"method=dlpm"})), {.condition = "column(1) > 1"}), InputError);
+  EXPECT_THROW(event_probability(standing_still(config_of({"method=dlpm"})), {.condition = "column(1) > 1"}),
+               InputError);
 }
 
 TEST(RareModel, WritesSamplesWithTheirWeights) {
