@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kSizeRows = 4096, kSizeImages = 256, kSpreadRows = 1000;
 
 // The distance from the coordinate-wise median: of several columns in units of their spreads, as `htfm tails` measures
-// a radius; of one column, and of images and fields, in their own.
+// a radius, over those that are numbers and not missing; of one column, and of images and fields, in their own.
 std::function<double(std::span<const double>)> measured_size(const RowNames& names, LatentSampler& sampler) {
   const int64_t n = names.image ? kSizeImages : kSizeRows, columns = sampler.columns();
   const at::Tensor rows = sampler.draw(Key(0).child("size"), 0, n);
@@ -29,15 +29,18 @@ std::function<double(std::span<const double>)> measured_size(const RowNames& nam
     std::sort(values.begin(), values.end());
     const auto [middle, spread] = centre_and_spread(values);
     centre[k] = middle;
-    unit[k] = names.image || columns == 1 ? 1 : spread > 0 ? 1 / spread : 0;
+    const bool number = names.kinds.empty() || names.kinds[static_cast<size_t>(k)].kind == ColumnKind::number;
+    unit[k] = !number ? 0 : names.image || columns == 1 ? 1 : spread > 0 ? 1 / spread : 0;
   });
   return [centre, unit](std::span<const double> row) {
     double square = 0;
+    bool any = false;
     for (size_t k = 0; k < centre.size(); ++k) {
+      if (unit[k] == 0 || std::isnan(row[k])) continue;
       const double d = (row[k] - centre[k]) * unit[k];
-      square += d * d;
+      square += d * d, any = true;
     }
-    return std::sqrt(square);
+    return any ? std::sqrt(square) : std::numeric_limits<double>::quiet_NaN();
   };
 }
 
@@ -66,7 +69,7 @@ std::vector<double> levels_of(const at::Tensor& rows, const RowLevel& level) {
 RowNames row_names(const Model& model) {
   RowNames out;
   out.count = model.transform().columns(), out.image = model.image();
-  if (!model.image()) out.columns = model.column_names();
+  if (!model.image()) out.columns = model.column_names(), out.kinds = model.columns();
   return out;
 }
 

@@ -53,6 +53,7 @@ Truth Expression::truth_of(int at, std::span<const double> row) const {
     return {a.holds || b.holds, std::max(a.margin, b.margin)};
   }
   const double a = number_of(node.left, row), b = number_of(node.right, row);
+  if (std::isnan(a) || std::isnan(b)) return {false, -std::numeric_limits<double>::infinity()};
   // Logarithmic far out: a margin of a thousand spreads is not to drown another one.
   const double margin = std::asinh((a - b) / node.spread);
   switch (node.kind) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "htfm/data/image_set.h"
+#include "htfm/data/table_column.h"
 
 namespace htfm {
 
@@ -17,11 +18,13 @@ namespace htfm {
 struct RowNames {
   std::vector<std::string> columns;                              ///< may be empty: columns have numbers alone
   int64_t count = 0;                                             ///< values of a row
+  std::vector<TableColumn> kinds = {};                           ///< of the columns; empty: numbers
   std::optional<ImageShape> image = {};                          ///< of rows that are images or fields
   std::function<double(std::span<const double> row)> size = {};  ///< what `size` is
 };
 
-/// A condition of a row: whether it holds, and by how much it does or fails to.
+/// A condition of a row: whether it holds, and by how much it does or fails to. No comparison with a missing value
+/// holds.
 struct Truth {
   bool holds = false;
   double margin = 0;
@@ -46,6 +49,7 @@ class Expression {
  private:
   enum class Kind {
     constant,
+    text,
     column,
     size,
     field_max,

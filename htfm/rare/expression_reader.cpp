@@ -9,6 +9,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/nearest.h"
+#include "htfm/data/dates.h"
 
 namespace htfm {
 
@@ -46,6 +47,11 @@ void ExpressionReader::advance() {
   } else if (begins_name(c)) {
     while (at_ + next_.length < text_.size() && in_name(text_[at_ + next_.length])) ++next_.length;
     next_.type = Type::name;
+  } else if (c == '\'' || c == '"') {
+    const size_t end = text_.find(c, at_ + 1);
+    if (end == std::string::npos) refuse(fmt::format("a {} after the text", c), text_.size(), "its end");
+    next_.type = Type::text, next_.quoted = true, next_.length = end + 1 - at_;
+    next_.text = text_.substr(at_ + 1, end - at_ - 1);
   } else if (c == '[') {
     const size_t end = text_.find(']', at_);
     if (end == std::string::npos) refuse("a ']' after the name", text_.size(), "its end");
@@ -83,15 +89,56 @@ int ExpressionReader::add(Kind kind, size_t place, int left, int right) {
   return static_cast<int>(out_.nodes_.size()) - 1;
 }
 
+int ExpressionReader::operand_node(int node) const {
+  return out_.nodes_[static_cast<size_t>(node)].kind == Kind::text ? node : number_node(node);
+}
+
+// Categories have codes, dates days or seconds.
+void ExpressionReader::resolve_text(int text, int column, Kind comparison) {
+  Expression::Node& t = out_.nodes_[static_cast<size_t>(text)];
+  if (t.kind != Kind::text) return;
+  const std::string word = texts_[static_cast<size_t>(t.column)];
+  const Expression::Node& other = out_.nodes_[static_cast<size_t>(column)];
+  const std::vector<TableColumn>& kinds = out_.names_.kinds;
+  const TableColumn* kind = other.kind == Kind::column && other.column < static_cast<int64_t>(kinds.size())
+                                ? &kinds[static_cast<size_t>(other.column)]
+                                : nullptr;
+  if (!kind || kind->kind == ColumnKind::number)
+    refuse("a number, or a column of categories or dates to compare a text with,", t.place, "'" + word + "'");
+  t.kind = Kind::constant;
+  if (kind->kind == ColumnKind::date) {
+    const bool time = DateForm{kind->date_form}.has_time();
+    std::vector<DateForm> forms = date_forms();
+    forms.insert(forms.begin(), DateForm{kind->date_form});
+    for (const DateForm& form : forms)
+      if (const std::optional<double> value = form.parse(word)) {
+        t.value = *value * (time && !form.has_time() ? 86400.0 : !time && form.has_time() ? 1 / 86400.0 : 1.0);
+        return;
+      }
+    refuse("a date, as in " + kind->text(0), t.place, "'" + word + "'");
+  }
+  const auto found = std::find(kind->categories.begin(), kind->categories.end(), word);
+  if (found == kind->categories.end()) {
+    const std::string near = nearest_name(word, kind->categories, 2);
+    refuse("a category of the column", t.place,
+           fmt::format("'{}'{}", word, near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
+  }
+  if (!kind->ordered && comparison != Kind::equal && comparison != Kind::unequal)
+    refuse("== or != for categories without an order", t.place, "'" + word + "'");
+  t.value = static_cast<double>(found - kind->categories.begin());
+}
+
 int ExpressionReader::number_node(int node) const {
   const Expression::Node& n = out_.nodes_[static_cast<size_t>(node)];
+  if (n.kind == Kind::text) refuse("a number", n.place, "a text");
   if (Expression::is_condition(n.kind)) refuse("a number", n.place, "a condition");
   return node;
 }
 
 int ExpressionReader::condition_node(int node) const {
   const Expression::Node& n = out_.nodes_[static_cast<size_t>(node)];
-  if (!Expression::is_condition(n.kind)) refuse("a comparison, such as a > 1,", n.place, "a number");
+  if (!Expression::is_condition(n.kind))
+    refuse("a comparison, such as a > 1,", n.place, n.kind == Kind::text ? "a text" : "a number");
   return node;
 }
 
@@ -99,6 +146,7 @@ void ExpressionReader::read() {
   advance();
   out_.root_ = either();
   if (next_.type != Type::end) refuse("an operator or the end", next_);
+  if (out_.nodes_[static_cast<size_t>(out_.root_)].kind == Kind::text) number_node(out_.root_);
 }
 
 int ExpressionReader::either() {
@@ -145,8 +193,10 @@ int ExpressionReader::comparison() {
     if (found == kinds.end()) return all < 0 ? left : all;
     const size_t place = next_.place;
     advance();
-    number_node(left);
-    const int right = number_node(sum()), compared = add(found->second, place, left, right);
+    operand_node(left);
+    const int right = operand_node(sum()), compared = add(found->second, place, left, right);
+    resolve_text(left, right, found->second);
+    resolve_text(right, left, found->second);
     all = all < 0 ? compared : add(Kind::both, place, all, compared);
     left = right;
   }
@@ -186,6 +236,13 @@ int ExpressionReader::sign() {
 
 int ExpressionReader::alone() {
   const Token token = next_;
+  if (token.type == Type::text) {
+    advance();
+    const int node = add(Kind::text, token.place);
+    out_.nodes_.back().column = static_cast<int64_t>(texts_.size());
+    texts_.push_back(token.text);
+    return node;
+  }
   if (token.type == Type::number) {
     advance();
     const int node = add(Kind::constant, token.place);

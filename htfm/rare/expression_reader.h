@@ -17,7 +17,7 @@ class ExpressionReader {
 
  private:
   using Kind = Expression::Kind;
-  enum class Type { end, number, name, symbol };
+  enum class Type { end, number, name, text, symbol };
   struct Token {
     Type type = Type::end;
     size_t place = 0, length = 0;
@@ -48,7 +48,10 @@ class ExpressionReader {
   int column_of(const Token& name);
 
   int add(Kind kind, size_t place, int left = -1, int right = -1);
-  int number_node(int node) const;     // InputError unless it is a number
+  int number_node(int node) const;  // InputError unless it is a number
+  // The same where a text may stand, on one side of a comparison; and what it stands for.
+  int operand_node(int node) const;
+  void resolve_text(int text, int column, Kind comparison);
   int condition_node(int node) const;  // or a condition
 
   Expression& out_;
@@ -56,6 +59,7 @@ class ExpressionReader {
   const std::string& where_;
   size_t at_ = 0;
   int depth_ = 0;
+  std::vector<std::string> texts_;  // Node::column of a text is its place here
   Token next_;
 };
 

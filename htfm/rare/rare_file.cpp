@@ -2,7 +2,7 @@
 
 #include <ATen/ops/cat.h>
 
-#include "htfm/data/dataset.h"
+#include "htfm/data/table_column.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/npy.h"
 
@@ -26,6 +26,7 @@ void write_rare_samples(const Model& model, const RareSamples& drawn, const std:
   if (path.ends_with(".csv")) {
     std::vector<std::string> names = model.column_names();
     std::vector<int> digits = model.transform().digits();
+    std::vector<TableColumn> columns = model.columns();
     at::Tensor rows = drawn.samples;
     if (weights.empty()) {
       // A header needs a name for every column.
@@ -33,9 +34,10 @@ void write_rare_samples(const Model& model, const RareSamples& drawn, const std:
         names.push_back("column " + std::to_string(k + 1));
       names.emplace_back("weight");
       digits.push_back(kWeightDigits);
+      if (!columns.empty()) columns.emplace_back();
       rows = at::cat({rows, drawn.weights.unsqueeze(1)}, 1);
     }
-    write_csv(path, rows, names, digits);
+    write_csv(path, rows, names, digits, cell_text(columns));
   } else if (model.field()) {
     const ImageShape& s = *model.image();
     write_npy(path, drawn.samples.to(at::kFloat).reshape({-1, s.channels, s.height, s.width}).contiguous());

@@ -88,6 +88,26 @@ TEST(Expression, PointsAtWhatItCannotRead) {
   EXPECT_NE(refusal(std::string(100000, '(')), "");
 }
 
+TEST(Expression, ComparesCategoriesAndDatesWithTexts) {
+  RowNames names;
+  names.columns = {"region", "grade", "day", "loss"}, names.count = 4;
+  names.kinds.resize(4);
+  names.kinds[0].kind = ColumnKind::category, names.kinds[0].categories = {"north", "south"};
+  names.kinds[1].kind = ColumnKind::category, names.kinds[1].categories = {"low", "mid", "high"};
+  names.kinds[1].ordered = true;
+  names.kinds[2].kind = ColumnKind::date, names.kinds[2].date_form = "D.M.Y";
+  const std::vector<double> row{1, 1, 31, std::nan("")};  // the last one is missing
+  const auto truth = [&](const std::string& text) { return Expression(text, names, "where").truth(row).holds; };
+  EXPECT_TRUE(truth("region == 'south' and 'north' != region"));
+  EXPECT_TRUE(truth("grade >= \"mid\" and grade < 'high'"));
+  EXPECT_TRUE(truth("day == '1.2.1970' and day > '1970-01-31'"));
+  EXPECT_FALSE(truth("loss > 0 or loss <= 0 or loss != 0"));
+  EXPECT_NE(refusal("region == 'nort'", names).find("did you mean north?"), std::string::npos);
+  for (const char* text : {"region > 'north'", "loss == 'north'", "'north' == 'north'", "region == 'north", "'north'",
+                           "day < 'soon'", "'a' + 1 > 2", "not 'a'"})
+    EXPECT_NE(refusal(text, names), "") << text;
+}
+
 TEST(Expression, KnowsFieldsAndImages) {
   RowNames names;
   names.image = ImageShape{2, 2, 3}, names.count = 12;
