@@ -29,6 +29,11 @@ TEST(Mutation, ConfigurationsAreAcceptedOrRefused) {
         {"=", ".", "clock", "1e999", "nan", "-", ",", "\n"}, rounds(), Key(13));
   drive(fuzz::schedule, {"ct: -0.3", "0.1", "ct: 0.2, c: 0.1", "t: 1"},
         {":", ",", "ct", "c", "-", "1e308", "nan", ".", "inf", " "}, rounds(), Key(14));
+  const std::vector<std::string> conditions = {"loss > 5e6 and not (region_a < 0 or abs(b) >= 2)",
+                                               "max(loss, -b, 1.5) / (2 * column(3)) - [b] + size"};
+  EXPECT_GT(drive(fuzz::expression, conditions,
+                  {"(", ")", "and", "not", "[", "'", "<", "==", ",", "-", "1e999", "\xff"}, rounds(), Key(19)),
+            0);
 }
 
 TEST(Mutation, CheckpointsThatMeanNothingAreRefused) {
