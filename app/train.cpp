@@ -207,6 +207,10 @@ void add_sample(CLI::App& app) {
     if (o->atol > 0) options.solve.atol = o->atol;
     options.averaged = o->weights != "raw";
     options.device = o->common.device_for(model.config().net.kind);
+    if (any_texts(model.columns()) && !o->output.ends_with(".csv"))
+      say("Categories are written as codes (0, 1, ... in the order of their names), dates as days or seconds since "
+          "1970, "
+          "and NaN where a value is missing; a file that ends in .csv has the texts.");
     const StopSignals signals;
     if (o->rare.given()) {
       const RareOutput output{o->output, weights_file ? o->weights : "", o->n};

@@ -49,7 +49,9 @@ TEST(Dates, EveryFormGivesBackWhatItRead) {
       const std::optional<double> value = form.parse(text);
       ASSERT_TRUE(value) << form.pattern << ": " << text;
       EXPECT_EQ(form.format(*value), text);
-      if (form.pattern == "Y-M-D") EXPECT_EQ(*value, day);
+      if (form.pattern == "Y-M-D") {
+        EXPECT_EQ(*value, day);
+      }
     }
   }
   EXPECT_EQ(DateForm{"Y-M-D"}.parse("1970-01-02"), 1);

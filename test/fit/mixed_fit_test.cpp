@@ -50,7 +50,9 @@ TEST(MixedFit, SamplesAreWrittenAsTheFileWas) {
   for (int64_t i = 0; i < drawn.rows.size(0); ++i) {
     const double* r = drawn.rows.const_data_ptr<double>() + 4 * i;
     missing += std::isnan(r[2]);
-    if (!std::isnan(r[2])) EXPECT_LE(r[2], r[3] + 1e-9);
+    if (!std::isnan(r[2])) {
+      EXPECT_LE(r[2], r[3] + 1e-9);
+    }
   }
   // 4 standard errors of the difference between a share of 420 rows and one of 500.
   EXPECT_NEAR(static_cast<double>(missing) / 500, 0.1, 4 * std::sqrt(0.09 * (1.0 / 420 + 1.0 / 500)));
