@@ -12,7 +12,7 @@ namespace htfm {
 
 namespace {
 
-constexpr double kWider = 10;       // times as frequent as the level: rounds look for it there
+constexpr double kWider = 10;  // times as frequent as the level: rounds look for it there
 constexpr int64_t kRareSamples = 10000;
 
 }  // namespace
@@ -100,8 +100,7 @@ void FarPortfolio::measure(RiskMeasure& m, const std::vector<Margin>& laws, Key 
     double sum = 0;
     for (size_t k = 0; k < columns_.size(); ++k) {
       const ColumnTransform& kind = model_.transform().list()[static_cast<size_t>(columns_[k])];
-      if (weights_[k] != 0)
-        sum += weights_[k] * (own_[k] ? kind.settle(laws[k].value(places_[k][i])) : values_[k][i]);
+      if (weights_[k] != 0) sum += weights_[k] * (own_[k] ? kind.settle(laws[k].value(places_[k][i])) : values_[k][i]);
     }
     losses.emplace_back(sign * sum, sample_weights_[i]);
   }

@@ -17,8 +17,7 @@ class LossModel {
   /// Draws n samples of these columns of the table. `weights`: of a portfolio, one for each of them; empty: none. The
   /// model must outlive it.
   LossModel(const Model& model, const std::vector<int64_t>& columns, std::vector<double> weights, int64_t n,
-            uint64_t seed,
-            const std::function<void(int64_t, int64_t)>& report = {});
+            uint64_t seed, const std::function<void(int64_t, int64_t)>& report = {});
 
   int64_t samples() const { return n_; }
   int64_t left_out() const { return left_out_; }  ///< samples that are not finite, or have a missing value

@@ -201,7 +201,8 @@ std::vector<double> refit(const Model& model, const Dataset& data, const RowRoun
     options.n = layout.options.n;
     calibrated_sample(own, options);
   }
-  LossModel losses(own, loss_columns(own), weights, layout.options.n, *layout.options.seed + static_cast<uint64_t>(k) + 1);
+  LossModel losses(own, loss_columns(own), weights, layout.options.n,
+                   *layout.options.seed + static_cast<uint64_t>(k) + 1);
   measure(layout, losses.point());
   return values_of(layout);
 }
@@ -241,7 +242,8 @@ void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_
                                         ? " Rounds draw rows of the model instead, brought to its columns' laws."
                                         : ""));
   if (losses.left_out() > 0)
-    r.notes.push_back(fmt::format("{} samples are not finite, or have a missing value, and are left out.", losses.left_out()));
+    r.notes.push_back(
+        fmt::format("{} samples are not finite, or have a missing value, and are left out.", losses.left_out()));
   const double furthest = plain_end(losses.samples());
   bool rare = false, missing = false;
   for (const RiskLoss& l : r.losses)
@@ -249,7 +251,8 @@ void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_
       for (const RiskMeasure& m : *list)
         if (!l.exact && m.p > furthest) (std::isnan(m.quantile.value) ? missing : rare) = true;
   if (rare)
-    r.notes.push_back(fmt::format("Levels of the portfolio beyond {:.6g} come from rare samples with weights.", furthest));
+    r.notes.push_back(
+        fmt::format("Levels of the portfolio beyond {:.6g} come from rare samples with weights.", furthest));
   if (missing)
     r.notes.push_back(
         fmt::format("{} samples show levels up to {:.6g}; what lies beyond and is no column's own law is left out (-n "
