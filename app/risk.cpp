@@ -38,8 +38,7 @@ void run_risk(RiskCommand& c) {
   std::vector<std::string> files;
   if (!c.output.empty()) {
     make_folder(c.output);
-    files = write_risk(c.output, c.run, report, page_origin(fmt::format("htfm risk {} -o {}", c.run, c.output)),
-                       model.transform().digits());
+    files = write_risk(c.output, c.run, report, page_origin(fmt::format("htfm risk {} -o {}", c.run, c.output)));
   }
   if (c.common.json) {
     Json j{{"run", c.run}};

@@ -101,15 +101,13 @@ std::string file_name(const std::string& loss) {
 }  // namespace
 
 std::vector<std::string> write_risk(const std::string& folder, const std::string& name, const RiskReport& r,
-                                    const report::KeyValues& origin, const std::vector<int>& digits) {
+                                    const report::KeyValues& origin) {
   std::vector<std::string> written, names;
   const auto path = [&](const std::string& file) {
     written.push_back(file);
     return folder + "/" + file;
   };
   for (const RiskLoss& l : r.losses) names.push_back(l.name);
-  std::vector<int> own_digits = digits;
-  if (!own_digits.empty()) own_digits.resize(names.size(), 9);
   write_cells(path("measures.csv"), measure_rows(r));
   if (!r.pairs.empty()) write_cells(path("joint.csv"), joint_rows(r));
   if (!r.stress.empty()) write_cells(path("stress.csv"), stress_rows(r));
@@ -122,7 +120,7 @@ std::vector<std::string> write_risk(const std::string& folder, const std::string
     std::string file = file_name(loss);
     for (int k = 2; std::find(written.begin(), written.end(), file) != written.end(); ++k)
       file = file_name(fmt::format("{}_{}", loss, k));
-    write_csv(path(file), scenarios(r, loss, r.options.stress_level), names, own_digits);
+    write_csv(path(file), scenarios(r, loss, r.options.stress_level), names, r.digits);
   }
   atomic_write(path("risk.html"), risk_page(name, r, origin));
   atomic_write(path("risk.json"), risk_json(r) + "\n");

@@ -24,6 +24,6 @@ std::string risk_page(const std::string& name, const RiskReport& report, const r
 /// Writes risk.json, risk.html, measures.csv, joint.csv, stress.csv and, for the portfolio or else for each stressed
 /// column, the scenarios beyond the stress level (scenarios_NAME.csv) into a folder. Returns the names of the files.
 std::vector<std::string> write_risk(const std::string& folder, const std::string& name, const RiskReport& report,
-                                    const report::KeyValues& origin = {}, const std::vector<int>& digits = {});
+                                    const report::KeyValues& origin = {});
 
 }  // namespace htfm

@@ -73,7 +73,7 @@ double lowest_level(const RiskReport& r) {
 }
 
 bool enough(const LossSamples& s, double p) {
-  return (1 - p) * static_cast<double>(s.values[0].size()) >= kFewestBeyond / 2;  // rounds see half of the samples
+  return (1 - p) * static_cast<double>(s.values[0].size()) >= s.fewest * (1 - 1e-9);
 }
 
 // A mean of a loss, or what it is where there is none.

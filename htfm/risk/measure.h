@@ -8,16 +8,17 @@
 
 namespace htfm {
 
+/// Fewer samples than these beyond a level say nothing of it.
+inline constexpr double kFewestBeyond = 20;
+
 /// Samples of the losses, and the laws of those that are known exactly.
 struct LossSamples {
   std::vector<std::vector<double>> values;         ///< one vector a loss, in the units of the data
   std::vector<Margin> laws;                        ///< one a column
   std::vector<const ColumnTransform*> exact;       ///< one a loss: rounds the values of a law that is exact; else null
   std::vector<bool> endless_above, endless_below;  ///< one a loss: its tail has no mean
+  double fewest = kFewestBeyond;                   ///< beyond a level, or nothing is said of it
 };
-
-/// Fewer samples than these beyond a level say nothing of it.
-inline constexpr double kFewestBeyond = 20;
 
 /// Fills the values of every figure; the report has its losses, levels, pairs and stress tables laid out.
 void measure(RiskReport& report, const LossSamples& samples);

@@ -16,6 +16,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/base/split.h"
 #include "htfm/fit/calibrated_sample.h"
+#include "htfm/risk/far_portfolio.h"
 #include "htfm/risk/loss_model.h"
 #include "htfm/risk/spread.h"
 #include "htfm/train/trainer.h"
@@ -27,6 +28,7 @@ namespace {
 constexpr const char* kPortfolio = "portfolio";
 constexpr int64_t kMostStressed = 12;
 constexpr double kSamples = 100000;
+constexpr int kPortfolioDigits = 9;
 
 void check(const RiskOptions& o) {
   for (const double p : o.levels)
@@ -49,10 +51,21 @@ void check(const RiskOptions& o) {
   if (o.refits > 0 && o.rounds == 0) throw InputError("[refits] expected rounds of the bootstrap beside them, got 0");
 }
 
+// The columns of numbers: categories and dates are no losses.
+std::vector<int64_t> loss_columns(const Model& model) {
+  std::vector<int64_t> out;
+  for (int64_t k = 0; k < model.transform().columns(); ++k)
+    if (model.columns().empty() || model.columns()[static_cast<size_t>(k)].kind == ColumnKind::number) out.push_back(k);
+  if (out.empty()) throw InputError("[risk] expected a column of numbers, got none");
+  return out;
+}
+
 std::vector<std::string> names_of(const Model& model) {
-  std::vector<std::string> out = model.column_names();
-  const auto columns = static_cast<size_t>(model.transform().columns());
-  for (size_t k = out.size(); k < columns; ++k) out.push_back(fmt::format("column {}", k + 1));
+  std::vector<std::string> out;
+  const std::vector<std::string>& names = model.column_names();
+  for (const int64_t k : loss_columns(model))
+    out.push_back(k < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(k)]
+                                                         : fmt::format("column {}", k + 1));
   return out;
 }
 
@@ -107,7 +120,11 @@ RiskReport laid_out(const Model& model, const RiskOptions& o) {
   std::vector<int64_t> stressed;
   for (const std::string& name : o.stress) stressed.push_back(r.find(name));
   if (o.stress.empty()) {
-    const auto varies = [&](size_t k) { return !model.transform().list()[k].constant; };
+    const std::vector<int64_t> columns = loss_columns(model);
+    const auto varies = [&](size_t k) {
+      return !model.transform().list()[static_cast<size_t>(columns[k])].constant ||
+             model.transform().discrete().of(columns[k]);
+    };
     for (size_t k = 0; k < names.size() && static_cast<int64_t>(stressed.size()) < kMostStressed; ++k)
       if (varies(k)) stressed.push_back(static_cast<int64_t>(k));
     if (r.with_portfolio) stressed.push_back(static_cast<int64_t>(names.size()));
@@ -148,13 +165,17 @@ std::vector<double> column_of(const at::Tensor& rows, int64_t k) {
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
 
-void add_rows_to_pairs(RiskReport& r, const at::Tensor& rows) {
+void add_rows_to_pairs(RiskReport& r, const at::Tensor& rows, const std::vector<int64_t>& columns) {
   parallel_for(static_cast<int64_t>(r.pairs.size()), [&](int64_t i) {
     JointRisks& pair = r.pairs[static_cast<size_t>(i)];
-    const std::vector<double> first = column_of(rows, pair.first), second = column_of(rows, pair.second);
+    const auto a = static_cast<size_t>(pair.first), b = static_cast<size_t>(pair.second);
+    const std::vector<double> all_first = column_of(rows, columns[a]), all_second = column_of(rows, columns[b]);
+    std::vector<double> first, second;
+    for (size_t k = 0; k < all_first.size(); ++k)
+      if (std::isfinite(all_first[k]) && std::isfinite(all_second[k]))
+        first.push_back(all_first[k]), second.push_back(all_second[k]);
     for (JointRisk& j : pair.levels)
-      j.rows = conditional_of_rows(first, r.losses[static_cast<size_t>(pair.first)].high, second,
-                                   r.losses[static_cast<size_t>(pair.second)].high, j.p, r.options.interval);
+      j.rows = conditional_of_rows(first, r.losses[a].high, second, r.losses[b].high, j.p, r.options.interval);
   });
 }
 
@@ -175,12 +196,13 @@ std::vector<double> refit(const Model& model, const Dataset& data, const RowRoun
   RunConfig config = model.config();
   config.seed += k + 1;
   Model own = run_training(config, again).model;
-  if (own.transform().scored()) {
+  if (needs_calibration(own)) {
     SampleOptions options = sample_options(config);
     options.n = layout.options.n;
     calibrated_sample(own, options);
   }
-  LossModel losses(own, weights, layout.options.n, *layout.options.seed + static_cast<uint64_t>(k) + 1);
+  LossModel losses(own, loss_columns(own), weights, layout.options.n,
+                   *layout.options.seed + static_cast<uint64_t>(k) + 1);
   measure(layout, losses.point());
   return values_of(layout);
 }
@@ -206,9 +228,12 @@ std::string what_intervals_hold(const RiskReport& r, bool from_rows) {
       percent, tails, r.options.refits);
 }
 
+// The furthest level that so many plain samples show.
+double plain_end(int64_t samples) { return 1 - kFewestBeyond / static_cast<double>(samples); }
+
 void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_rows, bool from_rows) {
   r.notes.push_back(what_intervals_hold(r, from_rows));
-  if (r.uncertainty == RiskUncertainty::tail_fit && !r.pairs.empty() && r.options.rounds > 0)
+  if (r.uncertainty == RiskUncertainty::tail_fit && !r.pairs.empty() && r.options.rounds > 0 && from_rows)
     r.notes.push_back(
         "Probabilities of joint exceedances depend on nothing but the learned dependence: their intervals hold the "
         "noise of samples, and the share of the training rows stands beside them.");
@@ -217,13 +242,18 @@ void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_
                                         ? " Rounds draw rows of the model instead, brought to its columns' laws."
                                         : ""));
   if (losses.left_out() > 0)
-    r.notes.push_back(fmt::format("{} samples are not finite and left out.", losses.left_out()));
-  const double furthest = 1 - kFewestBeyond / static_cast<double>(losses.samples());
-  bool far = false;
+    r.notes.push_back(
+        fmt::format("{} samples are not finite, or have a missing value, and are left out.", losses.left_out()));
+  const double furthest = plain_end(losses.samples());
+  bool rare = false, missing = false;
   for (const RiskLoss& l : r.losses)
     for (const auto* list : {&l.measures, &l.return_levels})
-      for (const RiskMeasure& m : *list) far = far || (!l.exact && m.p > furthest);
-  if (far)
+      for (const RiskMeasure& m : *list)
+        if (!l.exact && m.p > furthest) (std::isnan(m.quantile.value) ? missing : rare) = true;
+  if (rare)
+    r.notes.push_back(
+        fmt::format("Levels of the portfolio beyond {:.6g} come from rare samples with weights.", furthest));
+  if (missing)
     r.notes.push_back(
         fmt::format("{} samples show levels up to {:.6g}; what lies beyond and is no column's own law is left out (-n "
                     "draws more).",
@@ -282,7 +312,7 @@ RiskReport risk(const Model& model, const RiskOptions& o) {
     };
   };
 
-  LossModel losses(model, weights, r.options.n, *r.options.seed, stage("sampling"));
+  LossModel losses(model, loss_columns(model), weights, r.options.n, *r.options.seed, stage("sampling"));
   const Key key = Key(*r.options.seed).child("risk");
   r.uncertainty = losses.prepare_rounds(data ? data->rows : at::Tensor(), o.rounds, key);
   const LossSamples point = losses.point();
@@ -293,13 +323,37 @@ RiskReport risk(const Model& model, const RiskOptions& o) {
     for (const double p : o.levels) pair.levels.emplace_back().p = p;
     r.pairs.push_back(std::move(pair));
   }
+  const std::vector<int> digits = model.transform().digits();
+  for (const int64_t k : loss_columns(model)) r.digits.push_back(digits[static_cast<size_t>(k)]);
+  r.digits.resize(r.losses.size(), kPortfolioDigits);
   measure(r, point);
-  if (data) r.training_rows = data->rows.size(0), add_rows_to_pairs(r, data->rows);
+  if (data) r.training_rows = data->rows.size(0), add_rows_to_pairs(r, data->rows, loss_columns(model));
   const auto n = static_cast<int64_t>(point.values[0].size()), count = static_cast<int64_t>(r.losses.size());
   r.samples = at::empty({n, count}, at::kDouble);
   double* x = r.samples.mutable_data_ptr<double>();
   for (int64_t i = 0; i < n; ++i)
     for (int64_t k = 0; k < count; ++k) x[i * count + k] = point.values[static_cast<size_t>(k)][static_cast<size_t>(i)];
+
+  // The portfolio's levels that plain samples do not show.
+  struct Far {
+    bool of_period;
+    size_t place;
+    FarPortfolio samples;
+  };
+  std::vector<Far> far;
+  const auto measures = [](RiskReport& report, bool of_period) -> std::vector<RiskMeasure>& {
+    return of_period ? report.losses.back().return_levels : report.losses.back().measures;
+  };
+  if (r.with_portfolio && losses.portfolio_of_laws())
+    for (const bool of_period : {false, true})
+      for (size_t i = 0; i < measures(r, of_period).size(); ++i) {
+        RiskMeasure& m = measures(r, of_period)[i];
+        if (m.p <= plain_end(losses.samples())) continue;
+        far.push_back({of_period, i,
+                       FarPortfolio(model, loss_columns(model), weights, r.losses.back().high, m.p, *r.options.seed,
+                                    [&](int64_t done) { stage("rare samples")(done, 0); })});
+        far.back().samples.measure(m);
+      }
 
   if (o.rounds > 0) {
     std::vector<std::vector<double>> rounds(static_cast<size_t>(o.rounds)), refits;
@@ -310,6 +364,12 @@ RiskReport risk(const Model& model, const RiskOptions& o) {
       parallel_for(last - first, [&](int64_t i) {
         RiskReport own = r;
         measure(own, losses.round(first + i));
+        if (!far.empty()) {
+          const std::vector<Margin> laws = losses.laws(first + i);
+          for (const Far& f : far)
+            f.samples.measure(measures(own, f.of_period)[f.place], laws,
+                              key.child("half").child(static_cast<uint64_t>(first + i)));
+        }
         rounds[static_cast<size_t>(first + i)] = values_of(own);
       });
       report(last, o.rounds);

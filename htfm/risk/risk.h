@@ -54,8 +54,9 @@ const char* uncertainty_name(RiskUncertainty uncertainty);
 /// One column, or the portfolio, as a loss.
 struct RiskLoss {
   std::string name;
-  bool high = true;                             ///< losses are the large values, else the small ones
-  bool exact = false;                           ///< by the column's own law; else by samples, and NaN where they end
+  bool high = true;    ///< losses are the large values, else the small ones
+  bool exact = false;  ///< by the column's own law; else by samples: plain ones, and of a portfolio beyond
+                       ///< them rare ones (NaN where its columns have no laws of their own)
   std::vector<RiskMeasure> measures = {};       ///< one a level
   std::vector<RiskMeasure> return_levels = {};  ///< one a period
 };
@@ -93,7 +94,8 @@ struct RiskReport {
   bool with_portfolio = false;   ///< whether the last of them is a portfolio
   std::vector<JointRisks> pairs;
   std::vector<StressTable> stress;
-  at::Tensor samples = {};  ///< n x losses, in the units of the data: scenarios
+  at::Tensor samples = {};       ///< n x losses, in the units of the data: scenarios
+  std::vector<int> digits = {};  ///< of each loss: significant ones, in files
   RiskUncertainty uncertainty = RiskUncertainty::samples;
   std::vector<std::string> notes;  ///< what a reader should know, a sentence each; the first says what intervals hold
   int64_t training_rows = 0;       ///< 0: not known

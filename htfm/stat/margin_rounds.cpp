@@ -55,11 +55,11 @@ std::vector<int64_t> RowRounds::drawn(int64_t round) const {
 }
 
 MarginRounds::MarginRounds(const Margin& margin, std::vector<double> values, const RowRounds& rows, Key key)
-    : margin_(margin), rows_(rows), order_(values.size()) {
-  std::iota(order_.begin(), order_.end(), int64_t{0});
-  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
-    return values[static_cast<size_t>(a)] < values[static_cast<size_t>(b)];
-  });
+    : margin_(margin), rows_(rows) {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (std::isfinite(values[i])) order_.push_back(static_cast<int64_t>(i));
+  const auto at = [&](int64_t i) { return values[static_cast<size_t>(i)]; };
+  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return at(a) < at(b); });
   for (const int64_t i : order_) sorted_.push_back(values[static_cast<size_t>(i)]);
   const MarginTail &below = margin_.below(), &above = margin_.above();
   const std::vector<double> down = turned(sorted_);
@@ -110,11 +110,13 @@ void MarginRounds::pair_draws() {
 }
 
 Margin MarginRounds::law(int64_t round, const std::vector<int32_t>& counts) const {
+  const std::vector<double> values = expanded(counts);
+  if (values.size() < 2) return margin_;
   MarginTail below = margin_.below(), above = margin_.above();
   const auto b = static_cast<size_t>(round);
   if (!below_.empty()) below.shape = below_[b].shape, below.scale = below_[b].scale;
   if (!above_.empty()) above.shape = above_[b].shape, above.scale = above_[b].scale;
-  return margin_.redrawn(expanded(counts), below, above);
+  return margin_.redrawn(values, below, above);
 }
 
 }  // namespace htfm

@@ -23,7 +23,7 @@ struct RowRounds {
 
 class MarginRounds {
  public:
-  /// `values`: of the rows, in their order; `margin` was fitted to them.
+  /// `values`: of the rows, in their order; `margin` was fitted to those that are finite, the others are missing.
   MarginRounds(const Margin& margin, std::vector<double> values, const RowRounds& rows, Key key);
   /// The law of a round; `counts` are those of the round's rows.
   Margin law(int64_t round, const std::vector<int32_t>& counts) const;

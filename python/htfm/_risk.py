@@ -32,8 +32,8 @@ class Risk:
     """Figures of risk with intervals; made by :func:`risk`. Tables are data frames where pandas is installed, else lists
     of dictionaries. All values are in the units of the data."""
 
-    def __init__(self, core: _core.RiskReport, model: Model, stress_quantiles: Sequence[float]):
-        self._core, self._model, self._stress_quantiles = core, model, list(stress_quantiles)
+    def __init__(self, core: _core.RiskReport, stress_quantiles: Sequence[float]):
+        self._core, self._stress_quantiles = core, list(stress_quantiles)
         #: What the intervals hold: samples, tail fit or refits.
         self.uncertainty: str = core.uncertainty
         #: What a reader should know, a sentence each; the first says what the intervals hold.
@@ -93,8 +93,7 @@ class Risk:
         """Writes the files of ``htfm risk -o FOLDER``; returns their names."""
         place = os.fspath(folder)
         os.makedirs(place, exist_ok=True)
-        digits = list(self._model._core.digits)
-        return _core.write_risk(place, "the model", self._core, [("call", "htfm.risk(...)")], digits)
+        return _core.write_risk(place, "the model", self._core, [("call", "htfm.risk(...)")])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """The page of ``htfm risk``; written to ``path`` where one is given."""
@@ -172,4 +171,4 @@ def risk(
             rows = dataset(data)[0]
     elif model._fit is not None:
         rows = model._fit.rows
-    return Risk(_core.risk(model._core, options, rows), model, stress_quantiles)
+    return Risk(_core.risk(model._core, options, rows), stress_quantiles)

@@ -95,7 +95,7 @@ void bind_risk(nb::module_& m) {
       "model"_a, "options"_a, "rows"_a.none() = nb::none(), Unlocked());
   m.def("scenarios", &scenarios, "report"_a, "loss"_a, "p"_a, Unlocked());
   m.def("risk_page", &risk_page, "name"_a, "report"_a, "origin"_a, Unlocked());
-  m.def("write_risk", &write_risk, "folder"_a, "name"_a, "report"_a, "origin"_a, "digits"_a, Unlocked());
+  m.def("write_risk", &write_risk, "folder"_a, "name"_a, "report"_a, "origin"_a, Unlocked());
   m.def("parse_portfolio", &parse_portfolio, "text"_a, "path"_a);
   m.def("read_portfolio", &read_portfolio, "path"_a);
   m.def(

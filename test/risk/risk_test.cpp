@@ -90,6 +90,46 @@ TEST(Risk, APortfolioOfOneColumnIsThatColumn) {
   EXPECT_NEAR(stress.rows[3].mean.value, -2 * stress.rows[1].mean.value, 1e-9);
 }
 
+// Beyond plain samples rare ones take over: of one column they must agree with its law, within a factor of 2 in
+// probability, which is what the calibration of so short a training is good for there.
+TEST(Risk, RareSamplesGoOnWherePlainOnesEnd) {
+  RiskOptions o = options();
+  o.portfolio = {{"a", 3.0}}, o.levels = {0.99, 0.99999}, o.n = 20000, o.rounds = 20;
+  const RiskReport r = risk(scored(), o);
+  const RiskMeasure& m = r.losses[3].measures[1];
+  const Margin& law = scored().transform().margin(0);
+  EXPECT_GT(m.quantile.value, 3 * law.value({2e-5, true}));
+  EXPECT_LT(m.quantile.value, 3 * law.value({5e-6, true}));
+  EXPECT_GT(m.sfall.value, m.quantile.value);
+  EXPECT_TRUE(m.quantile.low < m.quantile.value && m.quantile.value < m.quantile.high);
+  EXPECT_TRUE(std::isnan(r.pairs[0].levels[1].both.value)) << "pairs have plain samples alone";
+}
+
+TEST(Risk, OfATableWithCategoriesAndGaps) {
+  Dataset data = table();
+  double* x = data.rows.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < data.rows.size(0); ++i) {
+    if (i % 20 == 3) x[3 * i + 1] = std::nan("");
+    x[3 * i + 2] = static_cast<double>(i % 3);
+  }
+  data.columns.resize(3);
+  data.columns[2] = {.kind = ColumnKind::category, .categories = {"x", "y", "z"}};
+  Model model = train(quick("scores"), data);
+  SampleOptions sampling = sample_options(model.config());
+  sampling.n = 20000;
+  calibrated_sample(model, sampling);
+  RiskOptions o = options();
+  o.rows = &data, o.n = 10000, o.portfolio = {{"b", 1.0}};
+  const RiskReport r = risk(model, o);
+  ASSERT_EQ(r.losses.size(), 3u);  // a, b and the portfolio: a category is no loss
+  EXPECT_TRUE(r.losses[0].exact && !r.losses[1].exact);
+  for (const RiskLoss& l : r.losses)
+    EXPECT_TRUE(l.measures[1].quantile.has_interval() && std::isfinite(l.measures[1].sfall.value)) << l.name;
+  EXPECT_EQ(r.losses[1].measures[1].quantile.value, r.losses[2].measures[1].quantile.value);
+  EXPECT_LT(r.samples.size(0), 10000) << "samples with a missing value are left out";
+  EXPECT_TRUE(std::isfinite(r.pairs[0].levels[0].rows.value));
+}
+
 TEST(Risk, IsAFunctionOfTheSeedAndNotOfThreads) {
   RiskOptions o = options();
   o.rounds = 20, o.n = 4000, o.portfolio = {{"a", 1.0}, {"c", 0.5}};
