@@ -42,6 +42,8 @@ class Margin {
   /// quantiles of symmetric laws (doc/joint-extremes.md).
   static Margin fit(std::span<const double> sorted, const MarginOptions& options = {});
 
+  /// Whether it was not fitted.
+  bool empty() const { return value_.empty(); }
   /// The value at a place.
   double value(const TailPlace& place) const;
   /// The place of a value; among those of a value that is an atom, where `v` in (0,1) says.
