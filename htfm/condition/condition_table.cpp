@@ -8,7 +8,7 @@ namespace htfm {
 
 bool ConditionColumn::numbered() const {
   return is_category() && std::all_of(categories.begin(), categories.end(),
-                                      [](const std::string& name) { return number_in(name).has_value(); });
+                                      [](const std::string& own) { return number_in(own).has_value(); });
 }
 
 }  // namespace htfm

@@ -9,6 +9,7 @@
 #include "htfm/base/error.h"
 #include "htfm/data/condition_columns.h"
 #include "htfm/io/csv.h"
+#include "htfm/io/file.h"
 #include "htfm/sample/sample_file.h"
 #include "htfm/sample/sampler.h"
 #include "htfm/train/trainer.h"
@@ -144,6 +145,87 @@ TEST(Conditions, AreColumnsOfAFile) {
   SampleOptions part = options;
   part.first = 128, part.n = 64;
   EXPECT_TRUE(sample(model, part).conditions.equal(all.conditions.narrow(0, 128, 64)));
+}
+
+// Classes of images: dark ones and bright ones. A U-Net is told the class.
+TEST(Conditions, ClassesOfImages) {
+  const test::TemporaryFolder folder;
+  constexpr int64_t kImages = 64;
+  Dataset data{.rows = at::empty({kImages, 64}, at::kFloat), .hash = "shades", .origin = "shades"};
+  data.image = ImageShape{1, 8, 8};
+  data.labels = at::empty({kImages}, at::kLong);
+  data.classes = {"dark", "bright"};
+  for (int64_t i = 0; i < kImages; ++i) {
+    data.labels.mutable_data_ptr<int64_t>()[i] = i % 2;
+    for (int64_t k = 0; k < 64; ++k)
+      data.rows.mutable_data_ptr<float>()[64 * i + k] =
+          (i % 2 == 1 ? 0.7F : -0.7F) + 0.2F * static_cast<float>(Key(3).uniform(static_cast<uint64_t>(64 * i + k)));
+  }
+  const RunConfig config =
+      parse_config("", "test",
+                   {"condition.label=true", "net.kind=unet", "unet.base=8", "unet.groups=4", "unet.multipliers=1,2",
+                    "unet.blocks=1", "unet.attention=4", "unet.heads=2", "train.batch=32", "train.epochs=80",
+                    "train.lr=3e-3", "train.ema=0.95", "sample.nfe=8"});
+  const Model model = train(config, data);
+  EXPECT_EQ(model.condition().describe(), "class (one of 2: dark, bright)");
+  SampleOptions options = sample_options(config);
+  options.n = 32;
+  options.condition = parse_given(model.condition(), "class=dark");
+  const double dark = sample(model, options).samples.mean().item<double>();
+  options.condition = parse_given(model.condition(), "class=bright");
+  const double bright = sample(model, options).samples.mean().item<double>();
+  EXPECT_LT(dark, -0.3);
+  EXPECT_GT(bright, 0.3);
+  // Pixels are rows of the file; what was given stands beside it.
+  sample_to_file(model, options, {.path = folder / "s.npy"});
+  const Table beside = read_csv(folder / "s.npy.conditions.csv");
+  EXPECT_EQ(beside.names, std::vector<std::string>{"class"});
+  EXPECT_EQ(beside.values.min().item<double>(), 1);
+  EXPECT_THROW(with_conditions(test::conditional_data(Key(1), 10), config.condition), InputError);
+}
+
+// Categories by name, and a discrete column whose law depends on what is given.
+TEST(Conditions, TextsAndDiscreteColumns) {
+  const test::TemporaryFolder folder;
+  constexpr int64_t kRows = 4000;
+  Dataset data{
+      .rows = at::empty({kRows, 3}, at::kDouble), .names = {"x", "size", "line"}, .hash = "t", .origin = "texts"};
+  data.columns.resize(3);
+  data.columns[1].kind = data.columns[2].kind = ColumnKind::category;
+  data.columns[1].categories = {"large", "small"}, data.columns[2].categories = {"fire", "marine"};
+  std::vector<double> z(kRows);
+  fill_normal(Key(1), 0, kRows, z.data());
+  for (int64_t i = 0; i < kRows; ++i) {
+    double* row = data.rows.mutable_data_ptr<double>() + 3 * i;
+    const bool marine = i % 2 == 1;
+    row[0] = z[i], row[2] = marine;
+    row[1] = Key(2).uniform(static_cast<uint64_t>(i)) < (marine ? 0.9 : 0.2) ? 0 : 1;
+  }
+  const RunConfig config = parse_config("", "test",
+                                        {"condition.columns=line", "data.normalise=scores", "train.batch=512",
+                                         "train.epochs=10", "sample.nfe=6", "sample.solver=ab2"});
+  const Model trained = train(config, data);
+  trained.save(folder / "model.safetensors");
+  const Model model = Model::load(folder / "model.safetensors");
+  SampleOptions options = sample_options(config);
+  options.n = 4000;
+  for (const bool marine : {false, true}) {
+    options.condition = parse_given(model.condition(), marine ? "line=marine" : "line=fire");
+    const at::Tensor rows = sample(model, options).samples;
+    EXPECT_TRUE(rows.equal(sample(trained, options).samples));
+    // The law of states is learned: its share is that of the data within what 2,000 rows tell, and a little.
+    const double large = rows.select(1, 1).eq(0).to(at::kDouble).mean().item<double>();
+    EXPECT_NEAR(large, marine ? 0.9 : 0.2, 4 * std::sqrt(0.25 / 2000) + 0.03);
+  }
+  sample_to_file(model, options, {.path = folder / "s.csv"});
+  const std::string text = read_file(folder / "s.csv");
+  EXPECT_EQ(text.substr(0, text.find('\n')), "x,size,line");
+  EXPECT_NE(text.find(",marine\n"), std::string::npos);
+  EXPECT_EQ(text.find(",fire\n"), std::string::npos);
+  atomic_write(folder / "rows.csv", std::string("line\nmarine\nfire\n"));
+  const GivenConditions rows = read_given(model.condition(), folder / "rows.csv");
+  EXPECT_EQ(rows.rows.const_data_ptr<double>()[0], 1);
+  EXPECT_EQ(rows.rows.const_data_ptr<double>()[1], 0);
 }
 
 // Scores given the condition: the law of each category comes back from scores, tails and all, without a network.
