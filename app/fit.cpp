@@ -20,6 +20,7 @@ namespace {
 struct FitCommand {
   Common common;
   TableFile file;
+  std::string condition;
   TableFitOptions options;
 };
 
@@ -52,6 +53,7 @@ void run_fit(FitCommand& c) {
   c.common.apply();
   TableFitOptions& o = c.options;
   o.file = c.file, o.seed = c.common.seed;
+  if (!c.condition.empty()) o.settings.push_back("condition.columns=" + c.condition);
   o.processes = {processes(), c.common.nccl};
   o.page = [&](const TableFit& fit) {
     return fit_page(
@@ -91,6 +93,8 @@ void add_fit(CLI::App& app) {
   c->add_option("--minutes", o.minutes,
                 "The most to spend; fewer steps are taken, and it is said, where they would take longer")
       ->check(positive());
+  c->add_option("--condition", command->condition,
+                "Columns that are given and not modelled, comma-separated: htfm sample run --given name=value");
   add_count(*c, "--samples", o.samples, "Rows to draw into samples.csv (10000)");
   c->add_option("--set", o.settings, "key=value, on top of what is chosen; may be repeated")->allow_extra_args(false);
   c->add_flag("--resume", o.resume, "Go on with a run that was interrupted");

@@ -22,6 +22,7 @@ void say_model(const Model& model, const std::string& name) {
   const std::string prefix = name.empty() ? "" : name + ": ";
   if (const std::string text = model.method().describe(); !text.empty())
     say(prefix + model.config().method + ": " + text);
+  if (model.condition().there()) say(prefix + "given: " + model.condition().describe());
   if (!model.clock_explanation().empty())
     say(fmt::format("{}clock {}: {}", prefix, model.clock().describe(), model.clock_explanation()));
 }
@@ -64,6 +65,10 @@ Json sample_figures(const Model& model, const SampleOptions& options, const Samp
   if (!file.empty()) j["file"] = file;
   if (model.field()) j["shape"] = model.image()->text(), j["transform"] = model.field()->text();
   j["clock"] = model.clock().describe();
+  if (model.condition().there()) {
+    j["condition"] = model.condition().describe();
+    if (options.guidance > 0) j["guidance"] = options.guidance;
+  }
   j["solver"] = options.solver;
   j["nfe"] = result.evaluations;
   j["nfe_most"] = result.most_evaluations;

@@ -64,14 +64,16 @@ struct SampleChoice {
   ClockChoice clock;
   RareChoice rare;
   std::string run, output, area, weights = "ema";
-  std::string solver, time_grid;
-  int64_t n = 0, nfe = 0;
+  std::string solver, time_grid, given;
+  int64_t n = 0, nfe = 0, each = 0;
   bool resume = false;
-  double time_power = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1;
+  double time_power = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1, guidance = -1;
+  // Whether --given names a table, which has a row for each sample.
+  bool given_rows() const { return !given.empty() && given.find('=') == std::string::npos; }
 };
 
 void check_plain(const SampleChoice& o) {
-  if (o.n == 0) throw InputError("[-n] give a number of samples: -n 10000");
+  if (o.n == 0 && !o.given_rows()) throw InputError("[-n] give a number of samples: -n 10000");
   if (o.output.empty()) throw InputError("[-o] give a file for the samples: -o s.npy");
   if (o.weights != "ema" && o.weights != "raw")
     throw InputError("[--weights] expected ema or raw without --beyond and --where, got '{}'", o.weights);
@@ -87,6 +89,19 @@ void check_rare(const SampleChoice& o) {
     throw InputError("[-o] expected a file that ends in .npy or .csv with --beyond and --where, got '{}'", o.output);
   if (o.output.empty() && o.weights != "ema" && o.weights != "raw")
     throw InputError("[--weights] expected a file for the samples as well: -o s.npy; got '{}' alone", o.weights);
+}
+
+// Reads what is given, and how many samples that makes.
+void take_given(const SampleChoice& o, const Model& model, SampleOptions& options) {
+  if (o.guidance >= 0) options.guidance = o.guidance;
+  if (o.each > 0 && !o.given_rows()) throw InputError("[--each] expected --given with a file of rows, got none");
+  options.n = o.n;
+  if (o.given.empty()) return;
+  GivenConditions& given = options.condition = find_given(model.condition(), o.given);
+  for (const std::string& warning : model.condition().warnings(given.rows)) say("warning: " + warning);
+  if (!o.given_rows()) return;
+  given.each = std::max<int64_t>(1, o.each);
+  if (o.n == 0) options.n = given.rows.size(0) * given.each;
 }
 
 }  // namespace
@@ -138,11 +153,10 @@ void add_train(CLI::App& app) {
         throw Interrupted("{}; htfm train --resume -o {} goes on from there", e.what(), o->folder);
       }
     }();
-    print_figures(o->common, {{"run", o->folder},
-                              {"clock", model.clock().describe()},
-                              {"steps", model.step},
-                              {"skipped_steps", model.skipped},
-                              {"weights_hash", model.weights_hash()}});
+    Json j{{"run", o->folder}, {"clock", model.clock().describe()}};
+    if (model.condition().there()) j["condition"] = model.condition().describe();
+    j["steps"] = model.step, j["skipped_steps"] = model.skipped, j["weights_hash"] = model.weights_hash();
+    print_figures(o->common, j);
   });
 }
 
@@ -151,10 +165,18 @@ void add_sample(CLI::App& app) {
   CLI::App* c = app.add_subcommand("sample", "Sample a trained run");
   c->footer(
       "Example: htfm sample run -n 24000 --solver ab2 --nfe 20 -o s.npy\n"
+      "         htfm sample run --given line=fire,region=EU -n 1e6 -o fire.csv\n"
+      "         htfm sample run --given rows.csv --each 100 -o s.csv\n"
       "         htfm sample run --beyond 0.999 -n 10000 -o s.npy --weights w.npy    (rare samples alone)\n"
       "         htfm sample run --where \"loss > 5e6\"    (only how probable that is)");
   c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
-  add_count(*c, "-n,--count", o->n, "How many samples");
+  add_count(*c, "-n,--count", o->n, "How many samples; with --given FILE as many as it has rows, times --each");
+  c->add_option("--given", o->given,
+                "Conditions: name=value,name=value, or a table with a row for each sample; what is not given is drawn "
+                "from what was seen in training");
+  add_count(*c, "--each", o->each, "Samples of each row of --given FILE (1)");
+  c->add_option("--guidance", o->guidance, "Strength of guidance by the condition; the run's own where not given")
+      ->check(between(0.0, 100.0));
   c->add_option("-o,--output", o->output, "File to write (.npy or .csv; fields: .npy, .nc or .grib2)")
       ->check(output_file({".npy", ".csv", ".nc", ".grib2"}));
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)")->check(output_file({".npy"}));
@@ -192,7 +214,7 @@ void add_sample(CLI::App& app) {
     const Model model = Model::load(resolve_checkpoint(o->run));
     check_clock(model, o->clock);
     SampleOptions options = sample_options(model.config());
-    options.n = o->n;
+    take_given(*o, model, options);
     if (o->common.seed_given) options.seed = static_cast<uint64_t>(o->common.seed);
     if (!o->solver.empty()) options.solver = o->solver;
     if (o->nfe > 0)
@@ -271,6 +293,7 @@ void add_info(CLI::App& app) {
            {"data_hash", d.data_hash},
            {"weights_hash", d.weights_hash},
            {"seed", d.seed}};
+    if (!d.condition.empty()) j["condition"] = d.condition;
     if (!d.method_options.empty()) j["method_options"] = d.method_options;
     if (!d.clock_explanation.empty()) j["clock_explanation"] = d.clock_explanation;
     // A file whose rows are not at hand does not say how many steps the whole run has.

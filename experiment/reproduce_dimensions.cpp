@@ -18,9 +18,9 @@ struct DimensionVariant {
 
 const std::vector<DimensionVariant>& dimension_variants() {
   static const std::vector<DimensionVariant> list{{"G", {"clock.family=deterministic"}},
-                                         {"t",
-                                          {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool",
-                                           "precondition.scale=clock", "data.tail=pareto"}}};
+                                                  {"t",
+                                                   {"clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool",
+                                                    "precondition.scale=clock", "data.tail=pareto"}}};
   return list;
 }
 

@@ -126,8 +126,8 @@ Json reproduce_panels(const ReproduceOptions& o) {
         row[name] = mean_spread(v).mean, row[name + "_sd"] = mean_spread(v).deviation;
       const auto at = [&](const char* s) { return row[s].get<double>(); };
       fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} ({:.2f}) | {} |\n",
-                 g.alpha, g.variant.name, kPanelBudgets[b], at("f1_prd"), at("w1_pooled"), at("w1_sliced"), at("log_q_0.99"),
-                 at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), diverged);
+                 g.alpha, g.variant.name, kPanelBudgets[b], at("f1_prd"), at("w1_pooled"), at("w1_sliced"),
+                 at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), diverged);
       table.add({fmt::format("{}", g.alpha), g.variant.name, static_cast<double>(kPanelBudgets[b]), at("f1_prd"),
                  at("w1_pooled"), at("w1_sliced"), at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"),
                  at("hill_fake"), at("hill_real"), diverged});

@@ -22,12 +22,12 @@ struct Row {
   double paper[3];  // FID of the paper on CIFAR10-LT at NFE 20, 50, 100; another data set and score, for the order only
 };
 constexpr Row kSolverRows[] = {{"Euler", "euler", false, 0, {20.80, 17.92, 16.31}},
-                         {"Heun", "heun", false, 0, {18.55, 17.44, 15.87}},
-                         {"midpoint", "midpoint", false, 0, {17.82, 16.51, 15.81}},
-                         {"AB2, two charged a step (paper)", "ab2", true, 0, {18.02, 16.47, 15.82}},
-                         {"AB2, evaluations really spent", "ab2", false, 0, {0, 0, 0}},
-                         {"stochastic", "stochastic", false, 0, {0, 0, 0}},
-                         {"stochastic from 0.8 on", "stochastic", false, 0.8, {0, 0, 0}}};
+                               {"Heun", "heun", false, 0, {18.55, 17.44, 15.87}},
+                               {"midpoint", "midpoint", false, 0, {17.82, 16.51, 15.81}},
+                               {"AB2, two charged a step (paper)", "ab2", true, 0, {18.02, 16.47, 15.82}},
+                               {"AB2, evaluations really spent", "ab2", false, 0, {0, 0, 0}},
+                               {"stochastic", "stochastic", false, 0, {0, 0, 0}},
+                               {"stochastic from 0.8 on", "stochastic", false, 0.8, {0, 0, 0}}};
 constexpr const char* kTail = "log_q_0.999_columns";
 constexpr int64_t kSolverBudgets[3] = {20, 50, 100};
 

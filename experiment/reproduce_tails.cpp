@@ -52,7 +52,8 @@ const std::vector<Budget>& budgets() {
 
 constexpr int64_t kBulk = 24000;    // points of f1_prd
 constexpr int64_t kChunk = 500000;  // samples drawn at a time
-constexpr const char* kTailFigures[] = {"log_q_0.99", "log_q_0.999", "log_q_0.9999", "hill_fake", "hill_real", "f1_prd"};
+constexpr const char* kTailFigures[] = {"log_q_0.99", "log_q_0.999", "log_q_0.9999",
+                                        "hill_fake",  "hill_real",   "f1_prd"};
 
 // The radius at 1 - share of n points, drawn in chunks: only what is needed of the largest is kept.
 double far_radius(int64_t n, double share, const std::function<at::Tensor(int64_t count, uint64_t chunk)>& draw) {

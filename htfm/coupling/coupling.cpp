@@ -1,7 +1,10 @@
 #include "htfm/coupling/coupling.h"
 
+#include <ATen/ops/from_blob.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "htfm/base/registry.h"
@@ -72,23 +75,42 @@ class Ranked final : public Coupling {
 // source move together.
 class Transport final : public Coupling {
  public:
-  explicit Transport(const CouplingContext& c) : spec_(c.spec), source_(c.source), dim_(c.dim) {}
+  explicit Transport(const CouplingContext& c)
+      : spec_(c.spec), source_(c.source), dim_(c.dim), neighbours_(c.neighbours) {}
   SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>&, bool) const override {
     const int64_t n = data.rows.size(0);
     SourceBatch batch = source_.draw(key, n, dim_);
     const at::Tensor rows = data.rows.to(at::kDouble);
-    const double *x0 = batch.source.const_data_ptr<double>(), *x1 = rows.const_data_ptr<double>();
-    SinkhornOptions entropic;
-    entropic.epsilon = spec_.ot_entropy;
-    batch.reorder(spec_.ot_entropy > 0 ? sinkhorn_coupling(key.child("plan"), n, x0, x1, dim_, spec_.ot_power, entropic)
-                                       : assign(n, x0, x1, dim_, spec_.ot_power));
+    if (!neighbours_) {
+      batch.reorder(plan(key.child("plan"), batch.source, rows));
+      return batch;
+    }
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    uint64_t part = 0;
+    for (std::vector<int64_t>& own : exchangeable_rows(neighbours_.get(), data)) {
+      const at::Tensor index = at::from_blob(own.data(), {static_cast<int64_t>(own.size())}, at::kLong);
+      const std::vector<int64_t> within =
+          plan(key.child("plan").child(part++), batch.source.index_select(0, index), rows.index_select(0, index));
+      for (size_t i = 0; i < own.size(); ++i) order[own[i]] = own[within[i]];
+    }
+    batch.reorder(order);
     return batch;
   }
 
  private:
+  std::vector<int64_t> plan(Key key, const at::Tensor& sources, const at::Tensor& rows) const {
+    const double *x0 = sources.const_data_ptr<double>(), *x1 = rows.const_data_ptr<double>();
+    const int64_t n = rows.size(0);
+    SinkhornOptions entropic;
+    entropic.epsilon = spec_.ot_entropy;
+    return spec_.ot_entropy > 0 ? sinkhorn_coupling(key, n, x0, x1, dim_, spec_.ot_power, entropic)
+                                : assign(n, x0, x1, dim_, spec_.ot_power);
+  }
+
   CouplingSpec spec_;
   const SourceSampler& source_;
   int64_t dim_;
+  std::shared_ptr<const ConditionNeighbours> neighbours_;
 };
 
 }  // namespace
@@ -96,6 +118,15 @@ class Transport final : public Coupling {
 double tail_slope(const Clock& clock, const MagnitudeLaw& sizes) {
   const double source = clock.tail_exponent();
   return sizes.tail().from < 1 && std::isfinite(source) ? source * sizes.tail().fit.shape : 0;
+}
+
+std::vector<std::vector<int64_t>> exchangeable_rows(const ConditionNeighbours* neighbours, const DataBatch& batch) {
+  const int64_t n = batch.rows.size(0);
+  std::map<int32_t, std::vector<int64_t>> parts;
+  for (int64_t i = 0; i < n; ++i) parts[neighbours ? neighbours->leaf[batch.index[i]] : 0].push_back(i);
+  std::vector<std::vector<int64_t>> out;
+  for (auto& [leaf, rows] : parts) out.push_back(std::move(rows));
+  return out;
 }
 
 std::vector<int64_t> ascending_order(std::span<const double> values) {

@@ -42,7 +42,13 @@ struct CouplingContext {
   const SourceSampler& source;
   int64_t dim;
   Key key;  ///< of what is drawn once for many batches
+  /// Of the data set's rows, where conditions are given: what looks at whole rows pairs neighbours alone, so that the
+  /// source stays independent of the condition. Levels are uniform given the condition already.
+  std::shared_ptr<const ConditionNeighbours> neighbours = {};
 };
+
+/// The rows of a batch that may exchange their sources: all of them, or those of each leaf.
+std::vector<std::vector<int64_t>> exchangeable_rows(const ConditionNeighbours* neighbours, const DataBatch& batch);
 
 struct CouplingInfo {
   std::string name, summary;

@@ -49,15 +49,102 @@ GpdFit fit_with_shape(std::span<const double> sorted, double shape) {
   return {};
 }
 
+// The tail of ascending sizes, with the index `expected` unless the data reject it.
+SizeTail tail_of_sizes(std::span<const double> sorted, double expected) {
+  SizeTail out;
+  const auto n = static_cast<int64_t>(sorted.size());
+  const char* whose = "the clock's";
+  GpdFit fit;
+  if (std::isfinite(expected)) fit = fit_with_shape(sorted, 1 / expected);
+  if (fit.exceedances == 0) {
+    const TailChoice choice = choose_threshold(sorted);
+    if (choice.fits && choice.k / kCaution >= kFewest && choice.fit.shape > 0)
+      fit = fit_gpd(sorted, choice.k / kCaution);
+    whose = "their own";
+  }
+  if (fit.exceedances == 0 || !(fit.shape > 0)) {
+    out.explanation = "the sizes have no Pareto tail: they are light, too few, or no threshold fits";
+    return out;
+  }
+  out.fit = fit;
+  out.from = 1 - static_cast<double>(fit.exceedances) / static_cast<double>(n);
+  out.explanation =
+      fmt::format("sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto law of index {:.3g}, {}",
+                  fit.threshold, fit.exceedances, n, 1 / fit.shape, whose);
+  return out;
+}
+
+// Where a size stands among ascending ones: uniform over the share that its rank, or those of its equals, stand for.
+double level_among(std::span<const double> sorted, double size, double u) {
+  const auto below = std::lower_bound(sorted.begin(), sorted.end(), size);
+  auto above = below;
+  while (above != sorted.end() && *above == size) ++above;
+  // A row from elsewhere (held out) lies between two ranks and takes the lower one's place.
+  const double first =
+      static_cast<double>(std::min<int64_t>(below - sorted.begin(), static_cast<int64_t>(sorted.size()) - 1));
+  const double ranks = std::max(1.0, static_cast<double>(above - below));
+  return (first + ranks * u) / static_cast<double>(sorted.size());
+}
+
 }  // namespace
 
-MagnitudeLaw::MagnitudeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows)
-    : size_(std::move(size)), centre_(median_centre(rows)) {
+MagnitudeLaw::MagnitudeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows,
+                           std::shared_ptr<const ConditionNeighbours> neighbours)
+    : size_(std::move(size)), centre_(median_centre(rows)), neighbours_(std::move(neighbours)) {
   const int64_t n = rows.size(0), dim = rows.size(1);
   const float* x = rows.const_data_ptr<float>();
   sorted_.resize(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) sorted_[i] = (*size_)(x + i * dim, i);
+  if (neighbours_) rank_neighbours(sorted_);
   sort_values(sorted_);
+}
+
+void MagnitudeLaw::rank_neighbours(std::span<const double> sizes) {
+  const ConditionNeighbours& own = *neighbours_;
+  std::vector<std::vector<double>> of_leaf(static_cast<size_t>(own.leaves));
+  for (size_t i = 0; i < sizes.size(); ++i) of_leaf[own.leaf[i]].push_back(sizes[i]);
+  leaves_.resize(of_leaf.size());
+  for (size_t l = 0; l < of_leaf.size(); ++l) {
+    std::sort(of_leaf[l].begin(), of_leaf[l].end());
+    if (const double middle = quantile_of_sorted(of_leaf[l], 0.5); middle > 0) leaves_[l].scale = middle;
+  }
+  groups_.resize(static_cast<size_t>(own.groups));
+  std::vector<int64_t> leaves_in(groups_.size(), 0), group_of_leaf(leaves_.size(), 0);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    groups_[own.group[i]].sorted.push_back(sizes[i] / leaves_[own.leaf[i]].scale);
+    group_of_leaf[own.leaf[i]] = own.group[i];
+  }
+  for (Group& g : groups_) sort_values(g.sorted);
+  for (const int64_t g : group_of_leaf) ++leaves_in[g];
+  for (size_t l = 0; l < leaves_.size(); ++l) {
+    const std::vector<double>& sorted = groups_[group_of_leaf[l]].sorted;
+    if (leaves_in[group_of_leaf[l]] < 2) continue;
+    for (int d = 0; d < kDeciles; ++d)
+      leaves_[l].decile[d] =
+          level_among(sorted, quantile_of_sorted(of_leaf[l], (d + 1) / 10.0) / leaves_[l].scale, 0.5);
+    for (int d = 1; d < kDeciles; ++d)  // many equal sizes
+      if (!(leaves_[l].decile[d] > leaves_[l].decile[d - 1])) std::fill_n(leaves_[l].decile, kDeciles, 0.0);
+  }
+}
+
+double MagnitudeLaw::Leaf::level(double u) const {
+  if (decile[0] <= 0) return u;
+  const int k = static_cast<int>(std::upper_bound(decile, decile + kDeciles, u) - decile);
+  const double from = k == 0 ? 0 : decile[k - 1], to = k == kDeciles ? 1 : decile[k];
+  return (k + (u - from) / (to - from)) / 10;
+}
+
+const MagnitudeLaw::Group& MagnitudeLaw::group_of(const DataBatch& batch, int64_t row) const {
+  return groups_[neighbours_->group[batch.index[row]]];
+}
+
+const MagnitudeLaw::Leaf& MagnitudeLaw::leaf_of(const DataBatch& batch, int64_t row) const {
+  return leaves_[neighbours_->leaf[batch.index[row]]];
+}
+
+bool MagnitudeLaw::any_tail() const {
+  return neighbours_ ? std::any_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.tail.from < 1; })
+                     : tail_.from < 1;
 }
 
 void MagnitudeLaw::fit_tail(double expected) {
@@ -65,26 +152,9 @@ void MagnitudeLaw::fit_tail(double expected) {
     throw InputError(
         "[data.tail] expected a size that grows with the distance from the centre for the Pareto tail, got a file of "
         "sizes");
-  tail_ = {};
-  const auto n = static_cast<int64_t>(sorted_.size());
-  const char* whose = "the clock's";
-  GpdFit fit;
-  if (std::isfinite(expected)) fit = fit_with_shape(sorted_, 1 / expected);
-  if (fit.exceedances == 0) {
-    const TailChoice choice = choose_threshold(sorted_);
-    if (choice.fits && choice.k / kCaution >= kFewest && choice.fit.shape > 0)
-      fit = fit_gpd(sorted_, choice.k / kCaution);
-    whose = "their own";
-  }
-  if (fit.exceedances == 0 || !(fit.shape > 0)) {
-    tail_.explanation = "the sizes have no Pareto tail: they are light, too few, or no threshold fits";
-    return;
-  }
-  tail_.fit = fit;
-  tail_.from = 1 - static_cast<double>(fit.exceedances) / static_cast<double>(n);
-  tail_.explanation =
-      fmt::format("sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto law of index {:.3g}, {}",
-                  fit.threshold, fit.exceedances, n, 1 / fit.shape, whose);
+  tail_ = tail_of_sizes(sorted_, expected);
+  for (Group& g : groups_)
+    if (!g.sorted.empty()) g.tail = tail_of_sizes(g.sorted, expected);
 }
 
 double MagnitudeLaw::quantile(double u) const {
@@ -93,16 +163,17 @@ double MagnitudeLaw::quantile(double u) const {
 }
 
 at::Tensor MagnitudeLaw::stretch(const DataBatch& batch, const std::vector<double>& level) const {
-  if (tail_.from >= 1) return batch.rows;
+  if (!any_tail()) return batch.rows;
   at::Tensor out = batch.rows.clone();
   const int64_t n = out.size(0), dim = out.size(1);
   float* x = out.mutable_data_ptr<float>();
   const double* c = centre_.const_data_ptr<double>();
   for (int64_t i = 0; i < n; ++i) {
-    if (level[i] <= tail_.from) continue;
+    const SizeTail& tail = neighbours_ ? group_of(batch, i).tail : tail_;
+    if (level[i] <= tail.from) continue;
     float* row = x + i * dim;
     const double size = (*size_)(row, batch.index.empty() ? i : batch.index[i]);
-    const double factor = tail_.fit.quantile(1 - level[i]) / size;
+    const double factor = tail.fit.quantile(1 - level[i]) * (neighbours_ ? leaf_of(batch, i).scale : 1) / size;
     for (int64_t k = 0; k < dim; ++k) row[k] = static_cast<float>(c[k] + factor * (row[k] - c[k]));
   }
   return out;
@@ -113,16 +184,16 @@ std::vector<double> MagnitudeLaw::levels(Key key, const DataBatch& batch) const 
   const float* x = batch.rows.const_data_ptr<float>();
   std::vector<double> u(static_cast<size_t>(n));
   fill_uniform(key, 0, n, u.data());
+  if (neighbours_ && static_cast<int64_t>(batch.index.size()) != n)
+    throw Error("[coupling] expected the rows' places in the data set, whose conditions are known, got none");
   for (int64_t i = 0; i < n; ++i) {
     const double size = (*size_)(x + i * dim, batch.index.empty() ? i : batch.index[i]);
-    const auto below = std::lower_bound(sorted_.begin(), sorted_.end(), size);
-    auto above = below;
-    while (above != sorted_.end() && *above == size) ++above;
-    // A row from elsewhere (held out) lies between two ranks and takes the lower one's place.
-    const double first =
-        static_cast<double>(std::min<int64_t>(below - sorted_.begin(), static_cast<int64_t>(sorted_.size()) - 1));
-    const double ranks = std::max(1.0, static_cast<double>(above - below));
-    u[i] = (first + ranks * u[i]) / static_cast<double>(sorted_.size());
+    if (!neighbours_) {
+      u[i] = level_among(sorted_, size, u[i]);
+      continue;
+    }
+    const Leaf& leaf = leaf_of(batch, i);
+    u[i] = leaf.level(level_among(group_of(batch, i).sorted, size / leaf.scale, u[i]));
   }
   return u;
 }

@@ -5,6 +5,7 @@
 
 #include "htfm/base/api.h"
 #include "htfm/base/random.h"
+#include "htfm/condition/condition_neighbours.h"
 #include "htfm/coupling/size.h"
 #include "htfm/stat/estimators.h"
 
@@ -15,6 +16,7 @@ struct DataBatch {
   at::Tensor rows;                 ///< n x dim, float32
   std::span<const int64_t> index;  ///< their places in the data set
   int64_t position = 0;            ///< rows that earlier steps took
+  at::Tensor condition = {};  ///< n x size, float32: what the network is told of their conditions, where some are given
 };
 
 /// The upper tail of the sizes as a generalised Pareto law, joined to the ranks below it.
@@ -24,15 +26,18 @@ struct SizeTail {
   std::string explanation;
 };
 
-/// The sizes of all rows of a data set, ordered.
+/// The sizes of all rows of a data set, ordered; where conditions are given, also among rows with conditions alike.
 class MagnitudeLaw {
  public:
-  MagnitudeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows);
+  MagnitudeLaw(std::shared_ptr<const SizeStatistic> size, const at::Tensor& rows,
+               std::shared_ptr<const ConditionNeighbours> neighbours = {});
   const SizeStatistic& size() const { return *size_; }
   std::span<const double> sorted() const { return sorted_; }
   const at::Tensor& centre() const { return centre_; }  ///< the coordinate-wise median
   /// For each row a level u in (0,1), uniform over the share of the data that its rank stands for: over all rows u is
-  /// uniform, and the size is its u-quantile. Ties share their ranks.
+  /// uniform, and the size is its u-quantile. Ties share their ranks. With neighbours u is uniform given the condition:
+  /// ranks are those in the row's group, of sizes over the typical one of its leaf, and set right by the leaf's
+  /// deciles.
   std::vector<double> levels(Key key, const DataBatch& batch) const;
 
   /// The size at level u: between ranks linear, in a fitted tail by its law.
@@ -43,6 +48,7 @@ class MagnitudeLaw {
 
   /// Fits the tail where a threshold is found: with the index `expected` (that of the source) unless the data reject
   /// it, or with their own.
+  /// Each group of neighbours has a tail of its own.
   void fit_tail(double expected);
   const SizeTail& tail() const { return tail_; }
   /// Rows in the tail stretched from the centre to the size that the tail law has at their level: the tail is smooth,
@@ -50,10 +56,30 @@ class MagnitudeLaw {
   at::Tensor stretch(const DataBatch& batch, const std::vector<double>& level) const;
 
  private:
+  // The law of one group: sizes over their leaf's typical one, ascending.
+  struct Group {
+    std::vector<double> sorted;
+    SizeTail tail;
+  };
+  static constexpr int kDeciles = 9;
+  struct Leaf {
+    double scale = 1;
+    double decile[kDeciles] = {};  // of the levels in the group; all 0 where the leaf is the whole group
+    double level(double in_group) const;
+  };
+  void rank_neighbours(std::span<const double> sizes);
+  bool any_tail() const;
+  // Where a row stands: its group and leaf, none where there are no neighbours.
+  const Group& group_of(const DataBatch& batch, int64_t row) const;
+  const Leaf& leaf_of(const DataBatch& batch, int64_t row) const;
+
   std::shared_ptr<const SizeStatistic> size_;
   std::vector<double> sorted_;
   at::Tensor centre_;
   SizeTail tail_;
+  std::shared_ptr<const ConditionNeighbours> neighbours_;  // null: none
+  std::vector<Group> groups_;
+  std::vector<Leaf> leaves_;
 };
 
 }  // namespace htfm

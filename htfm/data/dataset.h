@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "htfm/base/api.h"
+#include "htfm/condition/condition_table.h"
 #include "htfm/data/constraint.h"
 #include "htfm/data/image_set.h"
 #include "htfm/data/synthetic.h"
@@ -30,6 +31,7 @@ struct Dataset {
       {};                  ///< how rows became what they are, where they are prepared fields; samples go back by it
   at::Tensor labels = {};  ///< n whole numbers (int64), where the rows have classes
   std::vector<std::string> classes = {};  ///< their names
+  ConditionTable conditions = {};         ///< what is given beside the rows (with_conditions); empty: nothing
 };
 
 /// The name of a column, counted from 0: as given, or "column 3".

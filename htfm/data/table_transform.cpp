@@ -16,8 +16,7 @@ namespace {
 
 constexpr const char *kValues = "transform.values.", *kTensor = "transform.columns", *kCentre = "transform.centre",
                      *kRoot = "transform.root", *kLevels = "transform.levels", *kLog = "transform.log",
-                     *kScores = "transform.scores", *kMargin = "transform.margin.",
-                     *kCalibration = "transform.calibration.";
+                     *kTold = "transform.told";
 
 double order_statistic(std::vector<double>& v, double p) {
   const auto k = static_cast<std::ptrdiff_t>(p * static_cast<double>(v.size() - 1));
@@ -29,12 +28,6 @@ at::Tensor tensor_of(const std::vector<double>& v) {
   at::Tensor out = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
   std::copy(v.begin(), v.end(), out.mutable_data_ptr<double>());
   return out;
-}
-
-std::span<const double> numbers_in(const at::Tensor& t, const std::string& name, const std::string& path) {
-  if (t.dim() != 1 || t.scalar_type() != at::kDouble)
-    throw InputError("[checkpoint] {}: expected '{}' as a row of float64", path, name);
-  return {t.const_data_ptr<double>(), static_cast<size_t>(t.numel())};
 }
 
 ColumnTransform fit_column(const std::string& kind, std::vector<double> column, Key key) {
@@ -102,7 +95,8 @@ TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& ro
 
 TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& rows,
                                    const std::vector<TableColumn>& infos, const std::vector<Constraint>& constraints,
-                                   Key key, bool whiten, double tail_index, const std::string& scores) {
+                                   Key key, bool whiten, double tail_index, const std::string& scores,
+                                   const ConditionTable& given) {
   const int64_t n = rows.size(0), columns = rows.size(1);
   TableTransform out;
   at::Tensor values = rows;
@@ -141,26 +135,28 @@ TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& ro
   out.log_ = kind == "log";
   if (kind == "scores") {
     out.scores_ = ScoreLaw::named(scores);
-    out.fit_margins(values, key);
+    out.fit_margins(values, key, given);
   }
+  const ConditionRows conditions{given.values};
   const auto fit_fill = [&] {
-    if (out.discrete_.has_holes()) out.fill_ = HoleFill::fit(out.numbers_only(values, key), key.child("fill"));
+    if (out.discrete_.has_holes())
+      out.fill_ = HoleFill::fit(out.numbers_only(values, key, given.values), key.child("fill"));
   };
   fit_fill();
   if (kind != "scores" && tail_index > 0) {
-    out.find_levels(out.columns_only(rows, key), tail_index);
+    out.find_levels(out.columns_only(rows, key, conditions), tail_index);
     fit_fill();
   }
   if (whiten && out.dim() > 0) {
-    const at::Tensor seen = out.columns_only(rows, key);
+    const at::Tensor seen = out.columns_only(rows, key, conditions);
     out.centre_ = median_centre(seen);
     out.root_ = at::linalg_cholesky(robust_scatter(seen, out.centre_));
   }
   return out;
 }
 
-at::Tensor TableTransform::apply(const at::Tensor& rows, Key key) const {
-  at::Tensor z = columns_only(rows, key);
+at::Tensor TableTransform::apply(const at::Tensor& rows, Key key, const ConditionRows& given) const {
+  at::Tensor z = columns_only(rows, key, given);
   if (!root_.defined()) return z;
   const at::Tensor centred = z.to(at::kDouble).sub(centre_).t().contiguous();
   return at::linalg_solve_triangular(root_, centred, /*upper=*/false).t().to(at::kFloat).contiguous();
@@ -172,19 +168,20 @@ at::Tensor TableTransform::for_flow(const at::Tensor& rows) const {
   return discrete_.empty() ? related : discrete_.flowing(related);
 }
 
-at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key) const {
-  at::Tensor z = numbers_only(for_flow(rows), key);
+at::Tensor TableTransform::columns_only(const at::Tensor& rows, Key key, const ConditionRows& given) const {
+  at::Tensor z = numbers_only(for_flow(rows), key, given.values);
   if (fill_.there()) fill_.apply(z, key.child("fill"));
   return z;
 }
 
-at::Tensor TableTransform::numbers_only(const at::Tensor& rows, Key key) const {
+at::Tensor TableTransform::numbers_only(const at::Tensor& rows, Key key, const at::Tensor& given) const {
   const int64_t n = rows.size(0), dim = this->dim();
   if (identity_ && rows.scalar_type() == at::kFloat) return rows.contiguous();
   at::Tensor out = at::empty({n, dim}, at::kFloat);
   const at::Tensor values = rows.to(at::kDouble).contiguous();
   const double* x = values.const_data_ptr<double>();
   float* y = out.mutable_data_ptr<float>();
+  const std::vector<GivenRow> conditions = given_rows(given, n);
   parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
     for (int64_t k = 0; k < dim; ++k) {
       const int64_t column = seen_[k];
@@ -196,8 +193,8 @@ at::Tensor TableTransform::numbers_only(const at::Tensor& rows, Key key) const {
           y[i * dim + k] = std::numeric_limits<float>::quiet_NaN();
           continue;
         }
-        const auto value =
-            static_cast<float>(seen_value(k, x[i * columns() + column], own.uniform(static_cast<uint64_t>(i))));
+        const auto value = static_cast<float>(
+            seen_value(k, x[i * columns() + column], own.uniform(static_cast<uint64_t>(i)), conditions[i]));
         y[i * dim + k] = value, finite = finite && std::isfinite(value);
       }
       if (!finite) refuse_too_large(x, y, first, last, k);
@@ -206,92 +203,15 @@ at::Tensor TableTransform::numbers_only(const at::Tensor& rows, Key key) const {
   return out;
 }
 
-double TableTransform::seen_value(int64_t k, double x, double u) const {
-  const ColumnTransform& column = list_[seen_[k]];
-  if (scored()) return scores_.score(margins_[k].place(column.spread(x, u), u));
-  const double z = levels_[k].apply(column.apply(x, u));
-  return log_ ? std::copysign(std::log1p(std::abs(z)), z) : z;
-}
-
-double TableTransform::data_value(int64_t k, double z) const {
-  const ColumnTransform& column = list_[seen_[k]];
-  if (!scored()) return column.invert(levels_[k].invert(log_ ? std::copysign(std::expm1(std::abs(z)), z) : z));
-  if (!std::isfinite(z)) return z;
-  return column.settle(margins_[k].value(place_of(k, z)));
-}
-
-TailPlace TableTransform::place_of(int64_t k, double z) const {
-  return calibrated() ? calibration_[k].place(z, scores_) : scores_.place(z);
-}
-
-std::vector<TailPlace> TableTransform::places(const at::Tensor& drawn) const {
-  const at::Tensor z = unwhitened(drawn);
-  const int64_t n = z.size(0), dim = this->dim();
-  const double* x = z.const_data_ptr<double>();
-  std::vector<TailPlace> out(static_cast<size_t>(n * dim));
-  parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i)
-      for (int64_t k = 0; k < dim; ++k)
-        if (std::isfinite(x[i * dim + k])) out[i * dim + k] = place_of(k, x[i * dim + k]);
-  });
-  return out;
-}
-
 at::Tensor TableTransform::unwhitened(const at::Tensor& rows) const {
   return root_.defined() ? at::addmm(centre_, rows, root_.t()) : rows.contiguous();
 }
 
-void TableTransform::fit_margins(const at::Tensor& rows, Key key) {
-  const int64_t n = rows.size(0);
-  const at::Tensor values = rows.to(at::kDouble).contiguous();
-  const double* x = values.const_data_ptr<double>();
-  margins_.resize(seen_.size());
-  parallel_for(dim(), [&](int64_t k) {
-    const int64_t column = seen_[k];
-    const ColumnTransform& c = list_[column];
-    const Key own = key.child(static_cast<uint64_t>(column));
-    std::vector<double> v;
-    v.reserve(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i)
-      if (const double value = x[i * columns() + column]; !std::isnan(value))
-        v.push_back(c.spread(value, own.uniform(static_cast<uint64_t>(i))));
-    std::sort(v.begin(), v.end());
-    margins_[k] = Margin::fit(v, margin_options(c));
-  });
-}
-
-void TableTransform::learn_discrete(const at::Tensor& rows, Key key) {
+void TableTransform::learn_discrete(const at::Tensor& rows, Key key, const ConditionRows& given) {
   if (discrete_.empty() || discrete_.learned()) return;
-  discrete_.learn(relations_.empty() ? rows : relations_.apply(rows), apply(rows, key), key.child("discrete"));
-}
-
-void TableTransform::calibrate(const at::Tensor& drawn, Key key) {
-  at::Tensor states;
-  if (!discrete_.empty()) states = discrete_.draw_balanced(drawn, key);
-  if (!scored()) return;
-  const at::Tensor z = unwhitened(drawn);
-  // A margin is that of the rows in which a column has a number of the flow.
-  const auto head_of = [&](int64_t k) {
-    for (size_t h = 0; h < discrete_.list().size(); ++h)
-      if (&discrete_.list()[h] == discrete_.of(seen_[static_cast<size_t>(k)])) return static_cast<int64_t>(h);
-    return int64_t{-1};
-  };
-  const int64_t n = z.size(0);
-  const double* x = z.const_data_ptr<double>();
-  std::vector<ScoreCalibration> found(seen_.size());
-  parallel_for(dim(), [&](int64_t k) {
-    std::vector<double> v;
-    v.reserve(static_cast<size_t>(n));
-    const int64_t head = head_of(k), heads = static_cast<int64_t>(discrete_.list().size());
-    const int64_t* s = head < 0 ? nullptr : states.const_data_ptr<int64_t>();
-    for (int64_t i = 0; i < n; ++i)
-      if (std::isfinite(x[i * dim() + k]) && (head < 0 || s[i * heads + head] == 0)) v.push_back(x[i * dim() + k]);
-    std::sort(v.begin(), v.end());
-    if (static_cast<int64_t>(v.size()) >= ScoreCalibration::kFewest) found[k] = ScoreCalibration::fit(v, scores_);
-  });
-  // Without discrete columns all margins are corrected or none; a rare number beside an atom may stay as it is.
-  const auto there = [](const ScoreCalibration& c) { return c.there(); };
-  if (!discrete_.empty() || std::all_of(found.begin(), found.end(), there)) calibration_ = std::move(found);
+  told_ = given.told.defined() ? given.told.size(1) : 0;
+  discrete_.learn(relations_.empty() ? rows : relations_.apply(rows), with_told(apply(rows, key, given), given),
+                  key.child("discrete"));
 }
 
 void TableTransform::refuse_too_large(const double* x, const float* y, int64_t first, int64_t last, int64_t k) const {
@@ -304,20 +224,22 @@ void TableTransform::refuse_too_large(const double* x, const float* y, int64_t f
           i + 1, seen_[k] + 1, x[i * columns() + seen_[k]]);
 }
 
-at::Tensor TableTransform::invert(const at::Tensor& rows, Key key, int64_t first_row) const {
+at::Tensor TableTransform::invert(const at::Tensor& rows, Key key, int64_t first_row,
+                                  const ConditionRows& given) const {
   const int64_t n = rows.size(0), dim = this->dim();
   at::Tensor out = at::empty({n, columns()}, at::kDouble);
   const at::Tensor z = unwhitened(rows);
   const double* x = z.const_data_ptr<double>();
   double* y = out.mutable_data_ptr<double>();
+  const std::vector<GivenRow> conditions = given_rows(given.values, n);
   parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       for (const ColumnTransform& c : list_)
         if (c.constant) y[i * columns() + (&c - list_.data())] = c.origin;
-      for (int64_t k = 0; k < dim; ++k) y[i * columns() + seen_[k]] = data_value(k, x[i * dim + k]);
+      for (int64_t k = 0; k < dim; ++k) y[i * columns() + seen_[k]] = data_value(k, x[i * dim + k], conditions[i]);
     }
   });
-  if (!discrete_.empty()) discrete_.put(discrete_.draw(rows, key, first_row), out);
+  if (!discrete_.empty()) discrete_.put(discrete_.draw(with_told(rows, given), key, first_row), out);
   if (!relations_.empty()) relations_.invert(out);
   return out;
 }
@@ -330,9 +252,15 @@ std::string TableTransform::describe(int64_t k) const {
   text += relations_.describe(k);
   for (size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i] != k) continue;
+    if (conditional()) {
+      text +=
+          fmt::format(", a law of its own in each of {} groups of conditions", laws_.size() > 1 ? laws_.size() - 1 : 1);
+      continue;
+    }
     if (scored()) {
+      const Margin& own = laws_[0].margins[i];
       for (const bool above : {true, false})
-        if (const MarginTail& tail = above ? margins_[i].above() : margins_[i].below(); tail.there())
+        if (const MarginTail& tail = above ? own.above() : own.below(); tail.there())
           text +=
               fmt::format(", {} a tail (gamma {:.2g} from {:.4g})", above ? "above" : "below", tail.shape, tail.from);
       continue;
@@ -372,6 +300,7 @@ void TableTransform::save_state(std::map<std::string, at::Tensor>& out) const {
     p = std::copy(v.begin(), v.end(), p);
   }
   out[kTensor] = t;
+  if (told_ > 0) out[kTold] = tensor_of({static_cast<double>(told_)});
   discrete_.save_state(out), fill_.save_state(out), relations_.save_state(out);
   for (size_t k = 0; k < list_.size(); ++k)
     if (const std::vector<double>& v = list_[k].values; !v.empty()) {
@@ -379,15 +308,7 @@ void TableTransform::save_state(std::map<std::string, at::Tensor>& out) const {
     }
   if (root_.defined()) out[kCentre] = centre_, out[kRoot] = root_;
   if (log_) out[kLog] = tensor_of({1});
-  if (scored()) {
-    for (size_t i = 0; i < ScoreLaw::names().size(); ++i)
-      if (ScoreLaw::names()[i] == scores_.name()) out[kScores] = tensor_of({static_cast<double>(i)});
-    for (size_t k = 0; k < margins_.size(); ++k) {
-      out[kMargin + std::to_string(k)] = tensor_of(margins_[k].numbers());
-      if (calibrated() && calibration_[k].there())
-        out[kCalibration + std::to_string(k)] = tensor_of(calibration_[k].numbers());
-    }
-  }
+  if (scored()) save_laws(out);
   if (levelled() == 0) return;
   at::Tensor levels = at::empty({dim(), 2, TailLevel::kNumbers}, at::kDouble);
   p = levels.mutable_data_ptr<double>();
@@ -418,7 +339,9 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
   }
   TableTransform out;
   out.set(std::move(list));
-  out.discrete_ = DiscretePart::load_state(in, path, out.columns(), out.dim());
+  if (const auto told = in.find(kTold); told != in.end() && told->second.numel() == 1)
+    out.told_ = std::clamp<int64_t>(static_cast<int64_t>(told->second.to(at::kDouble).item<double>()), 0, 1 << 20);
+  out.discrete_ = DiscretePart::load_state(in, path, out.columns(), out.dim() + out.told_);
   out.fill_ = HoleFill::load_state(in, path, out.dim());
   out.relations_ = Relations::load_state(in, path, out.columns());
   if (const auto root = in.find(kRoot), centre = in.find(kCentre); root != in.end() && centre != in.end()) {
@@ -431,26 +354,7 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
     out.centre_ = centre->second, out.root_ = root->second;
   }
   out.log_ = in.contains(kLog);
-  if (const auto scores = in.find(kScores); scores != in.end()) {
-    const std::span<const double> law = numbers_in(scores->second, kScores, path);
-    if (law.size() != 1 || !(law[0] >= 0 && law[0] < static_cast<double>(ScoreLaw::names().size())))
-      throw InputError("[checkpoint] {}: expected '{}' to number a law of scores", path, kScores);
-    out.scores_ = ScoreLaw::named(ScoreLaw::names()[static_cast<size_t>(law[0])]);
-    for (int64_t k = 0; k < out.dim(); ++k) {
-      const auto margin = in.find(kMargin + std::to_string(k)), own = in.find(kCalibration + std::to_string(k));
-      if (margin == in.end())
-        throw InputError("[checkpoint] {}: expected the tensor '{}{}', got none", path, kMargin, k);
-      out.margins_.push_back(Margin::from_numbers(numbers_in(margin->second, margin->first, path)));
-      if (own != in.end())
-        out.calibration_.push_back(ScoreCalibration::from_numbers(numbers_in(own->second, own->first, path)));
-      else if (!out.discrete_.empty())
-        out.calibration_.emplace_back();
-    }
-    const auto there = [](const ScoreCalibration& c) { return c.there(); };
-    if (std::none_of(out.calibration_.begin(), out.calibration_.end(), there)) out.calibration_.clear();
-    if (!out.calibration_.empty() && out.calibration_.size() != out.margins_.size())
-      throw InputError("[checkpoint] {}: expected '{}' of every column or of none", path, kCalibration);
-  }
+  out.load_laws(in, path);
   if (const auto levels = in.find(kLevels); levels != in.end()) {
     const at::Tensor& l = levels->second;
     if (l.sizes() != at::IntArrayRef({out.dim(), 2, TailLevel::kNumbers}) || l.scalar_type() != at::kDouble)

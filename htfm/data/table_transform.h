@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "htfm/base/api.h"
+#include "htfm/condition/condition_groups.h"
+#include "htfm/condition/condition_trend.h"
 #include "htfm/data/column_transform.h"
 #include "htfm/data/discrete_part.h"
 #include "htfm/data/hole_fill.h"
@@ -22,6 +24,8 @@ namespace htfm HTFM_PUBLIC {
 
 /// How the law of a column of this kind may end (Margin::fit).
 MarginOptions margin_options(const ColumnTransform& column);
+/// What the laws of states see of rows of a flow (n x d): these, and what is told of the rows' conditions.
+at::Tensor with_told(const at::Tensor& rows, const ConditionRows& given);
 
 class TableTransform {
  public:
@@ -32,39 +36,50 @@ class TableTransform {
   static TableTransform fit(const std::string& kind, const at::Tensor& rows, Key key, bool whiten = false,
                             double tail_index = 0, const std::string& scores = "normal");
   /// The same for columns of any kind, which may have missing values (NaN), and keep constraints; table or scores.
+  /// `given`: conditions of the rows. Scores are then those of the laws given the condition: each group of categories
+  /// has margins of its own, of what is left once centre and scale have been followed along the numbers.
   static TableTransform fit(const std::string& kind, const at::Tensor& rows, const std::vector<TableColumn>& columns,
                             const std::vector<Constraint>& constraints, Key key, bool whiten = false,
-                            double tail_index = 0, const std::string& scores = "normal");
+                            double tail_index = 0, const std::string& scores = "normal",
+                            const ConditionTable& given = {});
 
   int64_t columns() const { return static_cast<int64_t>(list_.size()); }
   int64_t dim() const { return static_cast<int64_t>(seen_.size()); }  ///< columns that the model sees
   const std::vector<ColumnTransform>& list() const { return list_; }
 
   /// n x columns (float64, or float32 as images are) into n x dim float32; what is spread is a function of the key.
-  at::Tensor apply(const at::Tensor& rows, Key key) const;
+  /// `given`: their conditions, where the transform was fitted with some.
+  at::Tensor apply(const at::Tensor& rows, Key key, const ConditionRows& given = {}) const;
   /// n x dim float64 back into n x columns float64. Rows that are not finite stay so. What is discrete is drawn: for
   /// row i a function of the key and first + i.
-  at::Tensor invert(const at::Tensor& rows, Key key = Key(0), int64_t first = 0) const;
+  at::Tensor invert(const at::Tensor& rows, Key key = Key(0), int64_t first = 0, const ConditionRows& given = {}) const;
 
   /// What is not a flow's, and how it is drawn once it was learned from the rows that this was fitted to.
   const DiscretePart& discrete() const { return discrete_; }
-  void learn_discrete(const at::Tensor& rows, Key key);
+  void learn_discrete(const at::Tensor& rows, Key key, const ConditionRows& given = {});
   /// What a flow sees of rows before they are turned: n x dim, whole.
-  at::Tensor columns_only(const at::Tensor& rows, Key key) const;
+  at::Tensor columns_only(const at::Tensor& rows, Key key, const ConditionRows& given = {}) const;
 
   /// Whether columns become scores by laws of their own; and the law of scores.
-  bool scored() const { return !margins_.empty(); }
+  bool scored() const { return !laws_.empty(); }
   const ScoreLaw& scores() const { return scores_; }
-  /// Of a column that the model sees, where they are scored.
-  const Margin& margin(int64_t seen) const { return margins_[static_cast<size_t>(seen)]; }
+  /// Of a column that the model sees, where they are scored; of a group of conditions, where they are given.
+  const Margin& margin(int64_t seen, int64_t group = 0) const {
+    return laws_[static_cast<size_t>(group)].margins[seen];
+  }
+  /// Whether scores are those of laws given a condition.
+  bool conditional() const { return conditional_; }
+  const ConditionGroups& groups() const { return groups_; }
+  /// Columns of conditions that it looks at, up to the last.
+  int64_t given_width() const;
   /// Where rows that the model drew, n x dim float64, lie in the laws of their columns: n x dim places, row by row.
-  /// Only where columns are scored; what is not finite stays in the middle.
+  /// Only where columns are scored, and not given a condition; what is not finite stays in the middle.
   std::vector<TailPlace> places(const at::Tensor& drawn) const;
   /// Sets every column's margin right for a model: from here on invert() gives the data's margins to rows like these,
   /// n x dim float64 as the model draws them. Rows that are not finite are left out; nothing changes without scores, or
-  /// where hardly any row is finite.
-  void calibrate(const at::Tensor& drawn, Key key = Key(0));
-  bool calibrated() const { return !calibration_.empty(); }
+  /// where hardly any row is finite. `given`: their conditions; a group with many rows is set right by its own.
+  void calibrate(const at::Tensor& drawn, Key key = Key(0), const ConditionRows& given = {});
+  bool calibrated() const { return !laws_.empty() && !laws_[0].calibration.empty(); }
 
   /// What column k was taken for, in words.
   std::string describe(int64_t k) const;
@@ -92,21 +107,38 @@ class TableTransform {
     double apply(double z) const { return z >= 0 ? above.apply(z) : -below.apply(-z); }
     double invert(double z) const { return z >= 0 ? above.invert(z) : -below.invert(-z); }
   };
-  std::vector<Levels> levels_;                 // of the columns that the model sees
-  bool log_ = false;                           // signed logarithms of the columns
-  std::vector<Margin> margins_;                // of the columns that the model sees, where they are scored
-  std::vector<ScoreCalibration> calibration_;  // likewise, once the model has been drawn from
+  std::vector<Levels> levels_;  // of the columns that the model sees
+  bool log_ = false;            // signed logarithms of the columns
+  // Where columns are scored: the laws of those that the model sees, of one group of conditions.
+  struct GroupLaws {
+    std::vector<ConditionTrend> trends;  // empty where no numbers are given
+    std::vector<Margin> margins;
+    std::vector<ScoreCalibration> calibration;  // once the model has been drawn from; empty: as in group 0
+  };
+  std::vector<GroupLaws> laws_;  // one where nothing is given
+  bool conditional_ = false;
+  ConditionGroups groups_;
   ScoreLaw scores_;
   DiscretePart discrete_;
+  int64_t told_ = 0;  // entries of conditions that the laws of states see beside the flow's numbers
   Relations relations_;
   HoleFill fill_;
-  double seen_value(int64_t k, double x, double u) const;
-  double data_value(int64_t k, double z) const;
-  TailPlace place_of(int64_t k, double z) const;
+  // What is given of one row, for a column's law.
+  struct GivenRow {
+    const double* values = nullptr;
+    int32_t group = 0;
+  };
+  std::vector<GivenRow> given_rows(const at::Tensor& given, int64_t n) const;
+  double seen_value(int64_t k, double x, double u, const GivenRow& given) const;
+  double data_value(int64_t k, double z, const GivenRow& given) const;
+  TailPlace place_of(int64_t k, double z, const GivenRow& given) const;
   at::Tensor unwhitened(const at::Tensor& rows) const;
-  void fit_margins(const at::Tensor& rows, Key key);
+  void fit_margins(const at::Tensor& rows, Key key, const ConditionTable& given);
+  Margin fit_margin(int64_t k, std::vector<double> values) const;
+  void save_laws(std::map<std::string, at::Tensor>& out) const;
+  void load_laws(const std::map<std::string, at::Tensor>& in, const std::string& path);
   at::Tensor for_flow(const at::Tensor& rows) const;
-  at::Tensor numbers_only(const at::Tensor& values, Key key) const;
+  at::Tensor numbers_only(const at::Tensor& values, Key key, const at::Tensor& given) const;
   at::Tensor centre_,
       root_;  // whitening: z = centre + root y, with a lower triangular root; undefined where there is none
 };

@@ -6,8 +6,8 @@ SampleResult calibrated_sample(Model& model, SampleOptions options) {
   options.as_drawn = needs_calibration(model);
   SampleResult result = sample(model, options);
   if (!options.as_drawn) return result;
-  model.calibrate(result.samples);
-  result.samples = model.to_data(result.samples, discrete_key(options), options.first);
+  model.calibrate(result.samples, result.conditions);
+  result.samples = model.to_data(result.samples, discrete_key(options), options.first, result.conditions);
   return result;
 }
 

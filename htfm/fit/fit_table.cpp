@@ -16,6 +16,7 @@
 #include "htfm/io/csv.h"
 #include "htfm/io/file.h"
 #include "htfm/sample/sample_together.h"
+#include "htfm/sample/written_rows.h"
 #include "htfm/stat/student_t.h"
 
 namespace htfm {
@@ -186,11 +187,11 @@ void add_comparisons(TableFit& fit, int64_t n, const TableFitOptions& o) {
       train_stage(plan.gaussian, plan.train, {.folder = folder_of(o, "gaussian"), .resume = true, .discrete = false},
                   "Gaussian flow matching, to compare", o)
           .model;
-  fit.models.push_back(
-      {"Gaussian FM", numbers_of(sample_stage(gaussian, plan.gaussian, n, "sampling it", o).samples, plan)});
+  const SampleResult drawn = sample_stage(gaussian, plan.gaussian, n, "sampling it", o);
+  fit.models.push_back({"Gaussian FM", numbers_of(drawn.samples, plan), drawn.conditions});
   const Key key = Key(static_cast<uint64_t>(plan.model.seed)).child("student");
   if (rows.size(0) > rows.size(1)) fit.models.push_back({"Student-t", student_rows(rows, plan, key, n)});
-  fit.models.push_back({"resampling", rows});
+  fit.models.push_back({"resampling", rows, plan.train.conditions.values});
 }
 
 void add_scores(TableFit& fit) {
@@ -219,6 +220,16 @@ std::vector<bool> unordered_columns(const std::vector<TableColumn>& columns) {
   return out;
 }
 
+void write_samples(const TableFit& fit) {
+  SampleResult drawn;
+  drawn.samples = fit.samples, drawn.conditions = fit.conditions;
+  const bool given = fit.model.condition().there();
+  std::vector<int> digits = fit.model.transform().digits();
+  const std::vector<std::string> names = given ? written_names(fit.model) : fit.model.column_names();
+  if (given) digits.resize(names.size(), 0);
+  write_csv(fit.samples_file, written_rows(fit.model, drawn), names, digits, cell_text(written_columns(fit.model)));
+}
+
 TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::steady_clock::time_point started) {
   if (table.rows.numel() > 1000000)
     note(o, fmt::format("Looking at the tails of {} rows with {} columns.", table.rows.size(0), table.rows.size(1)));
@@ -232,7 +243,7 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
                              "training", o, &losses),
                  plan.model, o.refit ? judged_n : drawn_n, judged_folder(o), "sampling", o);
   const int64_t judged_step = judged.model.best_step > 0 ? judged.model.best_step : judged.model.step;
-  const at::Tensor judged_samples = judged.result.samples;
+  const at::Tensor judged_samples = judged.result.samples, judged_conditions = judged.result.conditions;
   if (o.refit) {
     const RunConfig all = for_all_rows(plan.model, judged.model, table.rows.size(0));
     judged = draw_stage(train_stage(all, table, {.folder = o.folder, .resume = o.resume}, "training on all rows", o),
@@ -243,6 +254,7 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
   fit.rows = o.refit ? table : fit.plan.train;
   fit.refitted = o.refit, fit.judged_step = judged_step;
   fit.samples = judged.result.samples.narrow(0, 0, o.samples);
+  if (judged.result.conditions.defined()) fit.conditions = judged.result.conditions.narrow(0, 0, o.samples);
   fit.losses = o.folder.empty() ? losses : read_losses(judged_folder(o));  // with the steps before an interruption
   fit.evaluations = judged.result.evaluations, fit.diverged = judged.result.diverged;
   fit.train_numbers = numbers_of(fit.plan.train.rows, fit.plan);
@@ -251,15 +263,14 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
   if (fit.plan.held_out.rows.size(0) >= NearCopies::kFewest)
     fit.copies = find_near_copies(fit.plan.train.rows, fit.plan.held_out.rows, judged_samples,
                                   unordered_columns(fit.plan.train.columns));
-  fit.models.push_back({"HTFM", numbers_of(judged_samples, fit.plan)});
+  fit.models.push_back({"HTFM", numbers_of(judged_samples, fit.plan), judged_conditions});
   if (o.compare) add_comparisons(fit, judged_n, o);
   add_scores(fit);
   fit.seconds = seconds_since(started);
   if (o.folder.empty() || !o.processes.first()) return fit;
 
   fit.folder = o.folder, fit.samples_file = o.folder + "/samples.csv";
-  write_csv(fit.samples_file, fit.samples, fit.model.column_names(), fit.model.transform().digits(),
-            cell_text(fit.model.columns()));
+  write_samples(fit);
   if (o.page) {
     fit.page_file = o.folder + "/report.html";
     atomic_write(fit.page_file, o.page(fit));

@@ -53,6 +53,7 @@ struct TableFitOptions {
 struct TableModel {
   std::string name;
   at::Tensor rows = {};                 ///< n x columns, float64, in the table's units, as numbers_of() gives them
+  at::Tensor conditions = {};           ///< of these rows, n x width; undefined where nothing is given
   std::vector<double> quantiles = {};   ///< by the yardstick; empty where nothing is held out
   QuantileYardstick::Score score = {};  ///< of the quantiles against those of the held-out rows
 };
@@ -72,6 +73,7 @@ struct TableFit {
   bool refitted = false;                ///< whether `model` was trained on all rows, the held-out ones too
   int64_t judged_step = 0;              ///< after how many steps the judged model was best
   at::Tensor samples = {};              ///< as many rows as were asked for, in the table's units
+  at::Tensor conditions = {};           ///< that they were drawn under, n x width; undefined where nothing is given
   std::vector<TableModel> models = {};  ///< the judged model by more samples, then those that it is compared with
   std::optional<QuantileYardstick> yardstick = {};       ///< the held-out rows; none where there are fewer than two
   at::Tensor train_numbers = {}, held_out_numbers = {};  ///< the plan's rows, as numbers_of() gives them

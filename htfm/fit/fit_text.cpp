@@ -12,7 +12,8 @@ std::vector<std::string> comparison_sentences(const TableFit& fit) {
   if (!fit.yardstick) return out;
   const QuantileYardstick::Score& own = fit.models[0].score;
   for (size_t m = 1; m < fit.models.size(); ++m) {
-    const auto& [name, rows, quantiles, other] = fit.models[m];
+    const std::string& name = fit.models[m].name;
+    const QuantileYardstick::Score& other = fit.models[m].score;
     if (!std::isfinite(own.error) || !std::isfinite(other.error)) {
       out.push_back(fmt::format("{} cannot be compared: too many of the quantiles are zero.", name));
       continue;
@@ -53,6 +54,7 @@ std::string fit_json(const TableFit& fit) {
                         {"held_out", fit.copies->held_out},
                         {"exact_samples", fit.copies->exact_samples},
                         {"exact_held_out", fit.copies->exact_held_out}};
+  if (fit.model.condition().there()) j["condition"] = fit.model.condition().describe();
   j["steps"] = fit.model.step;
   j["best_step"] = fit.judged_step;
   j["refitted"] = fit.refitted;

@@ -133,6 +133,13 @@ void plan_scores(TablePlan& plan, RunConfig& own) {
                  "columns whose extremes come alone.");
 }
 
+// What a flow would see of the rows as scores of their laws given the condition.
+at::Tensor scores_given(const Dataset& data, Key key) {
+  const TableTransform scores = TableTransform::fit("scores", data.rows, data.columns, data.constraints, key, false, 0,
+                                                    "normal", data.conditions);
+  return scores.columns_only(data.rows, key, {data.conditions.values}).to(at::kDouble);
+}
+
 // `first`: the data's part of the configuration, settings included.
 TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dataset, Dataset> parts,
                     const std::vector<std::string>& settings) {
@@ -147,27 +154,31 @@ TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dat
   plan.transform =
       TableTransform::fit(first.data.normalise == "scores" ? "table" : first.data.normalise, plan.train.rows,
                           plan.train.columns, plan.train.constraints, spread, first.data.whiten);
+  const bool given = plan.train.conditions.there();
   if (plan.transform.dim() < 1)
     throw InputError("[data] {}: expected a column that varies, got only constant ones", name);
   const at::Tensor seen = plan.transform.apply(plan.train.rows, spread);
   plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
   const bool discrete = !plan.transform.discrete().empty();
-  plan.joint = discrete ? diagnose_joint(plan.transform.columns_only(plan.train.rows, spread),
-                                         plan.transform.seen_names(plan.train.names))
-                        : diagnose_joint(plan.train.rows, plan.train.names);
+  // Extremes that one category has in all columns come together only as long as it is not given.
+  plan.joint = given ? diagnose_joint(scores_given(plan.train, spread), plan.transform.seen_names(plan.train.names))
+               : discrete ? diagnose_joint(plan.transform.columns_only(plan.train.rows, spread),
+                                           plan.transform.seen_names(plan.train.names))
+                          : diagnose_joint(plan.train.rows, plan.train.names);
   RunConfig own = in_table_units(base);
   plan_training(own, rows, plan.transform.dim());
   plan.clock = suggest_clock(plan.diagnosis, base.clock.grid, seen);
-  const bool scores = asks_for_normalise(settings) ? first.data.normalise == "scores"
-                                                   : (discrete || !plan.clock.fits_all) && !asks_for_clock(settings);
+  const bool scores = asks_for_normalise(settings)
+                          ? first.data.normalise == "scores"
+                          : (given || discrete || !plan.clock.fits_all) && !asks_for_clock(settings);
   if (scores)
     plan_scores(plan, own);
   else
     plan_clock(plan, own, seen, settings);
   plan.model = with_settings(own, settings);
-  plan.transform =
-      TableTransform::fit(plan.model.data.normalise, plan.train.rows, plan.train.columns, plan.train.constraints,
-                          spread, plan.model.data.whiten, plan.model.data.tail_index, plan.model.data.scores);
+  plan.transform = TableTransform::fit(plan.model.data.normalise, plan.train.rows, plan.train.columns,
+                                       plan.train.constraints, spread, plan.model.data.whiten,
+                                       plan.model.data.tail_index, plan.model.data.scores, plan.train.conditions);
   plan.gaussian = with_gaussian_source(plan.model);
   return plan;
 }
@@ -200,11 +211,20 @@ std::string describe_column(const TablePlan& plan, int64_t k) {
                      gaps_text(plan.transform, k));
 }
 
+namespace {
+
+std::string given_sentence(const ConditionTable& table) {
+  return ConditionEncoder::fit(table, false, Key(0)).describe();
+}
+
+}  // namespace
+
 std::vector<std::string> plan_sentences(const TablePlan& plan) {
   std::vector<std::string> out;
   for (const std::string& note : plan.train.notes) out.push_back("reading: " + note);
   for (int64_t k = 0; k < std::min(kColumnsTold, plan.transform.columns()); ++k)
     out.push_back(column_name(plan.train, k) + ": " + describe_column(plan, k));
+  if (plan.train.conditions.there()) out.push_back("given: " + given_sentence(plan.train.conditions));
   out.push_back(fmt::format("{} rows to train on, {} held out", plan.train.rows.size(0), plan.held_out.rows.size(0)));
   out.push_back((plan.model.data.normalise == "scores" ? "extremes: " : "clock: ") + plan.clock.explanation);
   return out;

@@ -76,7 +76,7 @@ std::string Baseline::describe() const {
   return out;
 }
 
-PairPlan Baseline::plan_pairs(Key key, const DataBatch& data, RunningStandardiser&) const {
+PairPlan Baseline::plan_unconditional(Key key, const DataBatch& data, RunningStandardiser&) const {
   const int64_t each = loss_.outer * loss_.inner, n = data.rows.size(0) * each;
   PairPlan out;
   out.data = repeated(data.rows, each);

@@ -35,7 +35,7 @@ class Baseline : public Method {
   LossSpec loss() const override { return loss_; }
   std::string describe() const override;
   void fit_to_data(const TrainingData&) override {}
-  PairPlan plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const override;
+  PairPlan plan_unconditional(Key key, const DataBatch& data, RunningStandardiser& standardiser) const override;
   std::span<const MethodSampler> samplers() const override { return samplers_; }
 
   /// 2A of the clocks first.. of a key, the variances of their noise, cut at clamp_a.

@@ -67,7 +67,7 @@ class ClockDiffusion final : public Method {
     centre_ = load_row("method.centre", in, path);
   }
 
-  PairPlan plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const override {
+  PairPlan plan_unconditional(Key key, const DataBatch& data, RunningStandardiser& standardiser) const override {
     const int64_t n = data.rows.size(0);
     PairPlan out;
     out.data = data.rows;

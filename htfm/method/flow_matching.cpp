@@ -42,9 +42,10 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
 void FlowMatching::fit_to_data(const TrainingData& data) {
   source_.mean().check(data.rows.size(1));
   if (source_.covariance().identity()) source_.set_covariance(SourceCovariance::fit(covariance_spec_, data.rows));
-  sizes_ = std::make_unique<MagnitudeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows);
+  sizes_ =
+      std::make_unique<MagnitudeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows, data.neighbours);
   if (pareto_tail_) sizes_->fit_tail(tail_exponent());
-  coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key});
+  coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key, data.neighbours});
 }
 
 DataScale FlowMatching::fit_scale(const TrainingData& data) const {
@@ -93,7 +94,7 @@ std::vector<double> FlowMatching::source_levels(Key key, const std::vector<doubl
   return LevelNoise(coupling_spec_.noise).apply(key.child("level noise"), level);
 }
 
-PairPlan FlowMatching::plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
+PairPlan FlowMatching::plan_unconditional(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
   if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
   const int64_t n = data.rows.size(0);
   // An independent coupling does not ask how large the rows are.

@@ -56,7 +56,7 @@ class FlowMatching final : public Method {
   DataScale fit_scale(const TrainingData& data) const;
 
   void share_draws(Communicator* processes) override { source_.share(processes); }
-  PairPlan plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const override;
+  PairPlan plan_unconditional(Key key, const DataBatch& data, RunningStandardiser& standardiser) const override;
   void fit_data_scale(const TrainingData& data) override { set_data_scale(fit_scale(data)); }
   const FlowMatching* flow() const override { return this; }
   LearnedSchedule* learned_schedule() override { return learned_; }

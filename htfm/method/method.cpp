@@ -1,5 +1,6 @@
 #include "htfm/method/method.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -22,6 +23,20 @@ at::Tensor PairPlan::points(int64_t begin, int64_t end) const {
   at::Tensor x = sample_source(noise, source.area.narrow(0, begin, end - begin), data.size(1), begin);
   if (std::isfinite(bound)) x.clamp_(-bound, bound);
   return x;
+}
+
+at::Tensor joined_feature(const at::Tensor& feature, const at::Tensor& condition) {
+  if (!condition.defined()) return feature;
+  return feature.defined() ? at::cat({feature, condition}, 1) : condition;
+}
+
+PairPlan Method::plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {
+  PairPlan out = plan_unconditional(key, data, standardiser);
+  if (!data.condition.defined()) return out;
+  // A loss may want each row several times.
+  const int64_t each = static_cast<int64_t>(out.rows.size()) / data.rows.size(0);
+  out.feature = joined_feature(out.feature, each == 1 ? data.condition : data.condition.repeat_interleave(each, 0));
+  return out;
 }
 
 TrainingPairs Method::pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {

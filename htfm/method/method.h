@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 
 #include "htfm/base/api.h"
 #include "htfm/clock/feature.h"
@@ -32,7 +33,7 @@ struct PairPlan {
   at::Tensor data;            ///< x_1, n x dim float32
   bool data_changed = false;  ///< x_1 may differ from the rows that the plan was made for
   SourceBatch source;         ///< its points are left out where they are sqrt(2A) z
-  at::Tensor feature;         ///< standardised, float32; undefined where the network sees none
+  at::Tensor feature;         ///< standardised, then the condition's; float32; undefined where the network sees none
   Key noise = Key(0);         ///< x_0 = sqrt(2A) z with z this key's stream, where the points were left out
   double bound = std::numeric_limits<double>::infinity();  ///< of each element of x_0
   std::vector<double> path_time;                           ///< t of each row, where the schedule's curves are learned
@@ -43,11 +44,17 @@ struct PairPlan {
   at::Tensor points() const { return points(0, data.size(0)); }
 };
 
+/// What the network sees beside state and time: the clock's feature, then that of the condition; n x size each,
+/// undefined where there is none.
+at::Tensor joined_feature(const at::Tensor& feature, const at::Tensor& condition);
+
 /// The data set that a method is fitted to.
 struct TrainingData {
   at::Tensor rows;                 ///< n x dim, float32: the whole set
   std::vector<std::string> names;  ///< of the columns; may be empty
   Key key = Key(0);                ///< of what is drawn once for many batches
+  at::Tensor conditions = {};      ///< n x columns, float64: what is given beside the rows; undefined: nothing
+  std::shared_ptr<const ConditionNeighbours> neighbours = {};  ///< by these conditions
 };
 
 /// How far outputs are from their targets, with d their difference.
@@ -106,7 +113,7 @@ class Method {
 
   /// The plan that pairs() carries out: a function of the key, the data, their position and the state of the
   /// standardiser, which it updates.
-  virtual PairPlan plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const = 0;
+  PairPlan plan_pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
   /// Training pairs.
   TrainingPairs pairs(Key key, const DataBatch& data, RunningStandardiser& standardiser) const;
   /// Training pairs of a plan.
@@ -128,6 +135,8 @@ class Method {
   virtual std::span<const MethodSampler> samplers() const { return {}; }
 
  protected:
+  /// The plan without the data's conditions, which plan_pairs() adds to the feature.
+  virtual PairPlan plan_unconditional(Key key, const DataBatch& data, RunningStandardiser& standardiser) const = 0;
   /// Raw features as the network is given them, after the standardiser has seen them.
   at::Tensor seen(const at::Tensor& raw, RunningStandardiser& standardiser) const;
 

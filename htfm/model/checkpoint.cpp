@@ -102,6 +102,7 @@ void save_model(const Model& m, Checkpoint& file) {
   tensors["standardiser.mean"] = statistics.mean;
   tensors["standardiser.m2"] = statistics.m2;
   m.transform_.save_state(tensors);
+  m.condition_.save_state(tensors);
   if (!m.clock().table.empty()) tensors["clock.table"] = vector_tensor(m.clock().table);
   tensors["data_scale.log_source"] = vector_tensor(m.data_scale().log_source());
   tensors["data_scale.log_scale"] = vector_tensor(m.data_scale().log_scale());
@@ -124,11 +125,19 @@ void save_model(const Model& m, Checkpoint& file) {
   }
   if (m.image_) record["image"] = {m.image_->channels, m.image_->height, m.image_->width};
   if (m.field_) record["field"] = *m.field_;
+  if (m.condition_.there()) {
+    nlohmann::json columns = nlohmann::json::array();
+    for (const ConditionColumn& c : m.condition_.columns())
+      columns.push_back({{"name", c.name}, {"categories", c.categories}});
+    record["condition"] = {{"columns", columns}, {"may_be_absent", m.condition_.may_be_absent()}};
+  }
 }
 
 Model load_model(const Checkpoint& file) {
   Model m;
   m.config_ = parse_saved_config(metadata(file, "config"), file.path);
+  std::vector<ConditionColumn> given;
+  bool may_be_absent = false;
   try {
     const nlohmann::json& record = file.record;
     m.step = record.at("step");
@@ -154,6 +163,12 @@ Model load_model(const Checkpoint& file) {
       m.image_ = ImageShape{shape[0], shape[1], shape[2]};
     }
     if (record.contains("field")) m.field_ = record.at("field").get<FieldTransform>();
+    if (record.contains("condition")) {
+      const nlohmann::json& condition = record.at("condition");
+      may_be_absent = condition.at("may_be_absent");
+      for (const nlohmann::json& column : condition.at("columns"))
+        given.push_back({column.at("name"), column.at("categories").get<std::vector<std::string>>()});
+    }
     m.clock_.spec = m.config_.clock;
     if (record.contains("clock")) {
       const nlohmann::json& clock = record.at("clock");
@@ -172,6 +187,10 @@ Model load_model(const Checkpoint& file) {
   if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", file.path, m.dim_);
   // What is made by these numbers must not be larger than what is there.
   m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
+  if (!given.empty())
+    m.condition_ = ConditionEncoder::load_state(std::move(given), may_be_absent, file.content.tensors, file.path);
+  if (m.condition_.there() != m.config_.condition.there() || m.transform_.given_width() > m.condition_.width())
+    throw InputError("[checkpoint] {}: expected the conditions of its configuration, got others", file.path);
   if (m.transform_.dim() != m.dim_)
     throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
   if (!m.names_.empty() && static_cast<int64_t>(m.names_.size()) != m.transform_.columns())

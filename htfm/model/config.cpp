@@ -259,6 +259,14 @@ Bindings::Bindings(RunConfig& c) {
       "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
+  add("condition.columns", c.condition.columns,
+      "columns of a table that are given and not modelled, comma-separated names or numbers from 1");
+  add("condition.categories", c.condition.categories,
+      "those of them that are categories, though numbers; others are where they have few values, all whole");
+  add("condition.numbers", c.condition.numbers, "those of them that are numbers, though few whole ones");
+  add("condition.label", c.condition.label, "the classes of images are given");
+  add("condition.drop", c.condition.drop, 0, 0.9,
+      "share of the rows of a step that are not told their condition, so that the network also serves without it");
   add("clock.family", c.clock.family, join_names(clock_families()) + "; fitted and auto come from the data");
   std::set<std::string> seen;
   for (const ClockFamily& family : clock_families())
@@ -436,6 +444,9 @@ Bindings::Bindings(RunConfig& c) {
       "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion");
   add("sample.eta_from", c.sample.eta_from, 0, 1,
       "stochastic: where this begins, as a share of the way in angle; near 1 it mends the body and spares the tail");
+  add("sample.guidance", c.sample.guidance, 0, 100,
+      "strength w of v_0 + (1 + w)(v_c - v_0), v_c being the velocity given the condition and v_0 that without; needs "
+      "condition.drop, and takes two evaluations");
   add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "htfm/base/api.h"
+#include "htfm/condition/condition_table.h"
 #include "htfm/method/methods.h"
 #include "htfm/net/networks.h"
 
@@ -72,6 +73,7 @@ struct SampleConfig {
   double time_power = 1;           ///< grid 1 - (1-u)^power
   double rtol = 1e-5, atol = 1e-5;
   double eta = 1, eta_from = 0;  ///< stochastic
+  double guidance = 0;           ///< how far beyond the conditional velocity, away from the unconditional one
   int64_t n = 24000;
 };
 
@@ -80,6 +82,7 @@ struct RunConfig {
   std::string method = "htfm";
   MethodOptions method_options;
   DataConfig data;
+  ConditionSpec condition;
   ClockSpec clock;
   FeatureSpec feature;
   ScheduleSpec path;

@@ -28,6 +28,7 @@ ModelDescription Model::describe() const {
           .weights_hash = weights_hash(),
           .seed = config_.seed,
           .method_options = method().describe(),
+          .condition = condition().describe(),
           .clock_explanation = clock_explanation()};
 }
 

@@ -23,6 +23,7 @@ struct ModelDescription {
   std::string data, data_hash, weights_hash;
   int64_t seed = 0;
   std::string method_options;     ///< empty where the method has none
+  std::string condition;          ///< what is given; empty where nothing is
   std::string clock_explanation;  ///< why the data chose this clock; empty where the configuration names it
 };
 

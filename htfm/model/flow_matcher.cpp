@@ -80,6 +80,8 @@ FlowMatcher::FlowMatcher(const RunConfig& config, const at::Tensor& rows)
     : config_(config), type_(rows.defined() ? rows.scalar_type() : at::kFloat) {
   check_floats(rows, "training rows");
   if (config.method != "htfm") throw InputError("[method] expected htfm for a FlowMatcher, got {}", config.method);
+  if (config.condition.there())
+    throw InputError("[condition] expected none for a FlowMatcher, whose network is the caller's, got some");
   if (config.path.learn) throw InputError("[path.learn] expected false for a FlowMatcher, got true");
   shape_.assign(rows.sizes().begin() + 1, rows.sizes().end());
   dim_ = std::accumulate(shape_.begin(), shape_.end(), int64_t{1}, std::multiplies<>());

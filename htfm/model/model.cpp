@@ -1,6 +1,7 @@
 #include "htfm/model/model.h"
 
 #include "htfm/base/error.h"
+#include "htfm/data/condition_columns.h"
 #include "htfm/io/hash.h"
 #include "htfm/model/checkpoint.h"
 
@@ -12,7 +13,8 @@ FileSpec file_spec(const DataConfig& d) {
 }
 
 std::pair<Dataset, Dataset> split_dataset(const RunConfig& c, const Dataset& data) {
-  return split_rows(data, c.data.holdout, Key(static_cast<uint64_t>(c.seed)).child("holdout"));
+  return split_rows(with_conditions(data, c.condition), c.data.holdout,
+                    Key(static_cast<uint64_t>(c.seed)).child("holdout"));
 }
 
 std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
@@ -29,18 +31,23 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
 
 Dataset load_dataset(const RunConfig& c) {
   if (!c.data.path.empty()) return load_split(c).first;
-  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"),
-                           {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, c.data.n);
+  return with_conditions(synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"),
+                                           {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, c.data.n),
+                         c.condition);
 }
 
 Dataset held_out(const RunConfig& c, int64_t n, uint64_t k) {
   if (!c.data.path.empty())
     throw InputError("[data] expected a synthetic set to draw fresh points from, got the file {}", c.data.path);
-  return synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("held out").child(k),
-                           {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, n);
+  return with_conditions(synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("held out").child(k),
+                                           {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, n),
+                         c.condition);
 }
 
-Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
+Model::Model(const RunConfig& config, const Dataset& all, TrainingData* seen)
+    : Model(config, with_conditions(all, config.condition), seen, PartsAreApart()) {}
+
+Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen, PartsAreApart)
     : config_(config),
       names_(data.names),
       columns_(data.columns),
@@ -48,9 +55,12 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
       field_(data.field),
       data_hash_(data.hash),
       data_origin_(data.origin) {
-  transform_ = TableTransform::fit(config.data.normalise, data.rows, data.columns, data.constraints,
-                                   Key(static_cast<uint64_t>(config.seed)).child("spread"), config.data.whiten,
-                                   config.data.tail_index, config.data.scores);
+  const Key key(static_cast<uint64_t>(config.seed));
+  if (data.conditions.there())
+    condition_ = ConditionEncoder::fit(data.conditions, config.condition.drop > 0, key.child("condition"));
+  transform_ =
+      TableTransform::fit(config.data.normalise, data.rows, data.columns, data.constraints, key.child("spread"),
+                          config.data.whiten, config.data.tail_index, config.data.scores, data.conditions);
   if (transform_.dim() < 1)
     throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   TrainingData set = training_data(data);
@@ -69,9 +79,15 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen)
   if (seen) *seen = std::move(set);
 }
 
-TrainingData Model::training_data(const Dataset& data) const {
+TrainingData Model::training_data(const Dataset& all) const {
   const Key key(static_cast<uint64_t>(config_.seed));
-  return {transform_.apply(data.rows, key.child("spread")), transform_.seen_names(data.names), key.child("coupling")};
+  const Dataset data = with_conditions(all, config_.condition);
+  TrainingData out{transform_.apply(data.rows, key.child("spread"), {data.conditions.values}),
+                   transform_.seen_names(data.names), key.child("coupling")};
+  if (!data.conditions.there()) return out;
+  out.conditions = data.conditions.values;
+  out.neighbours = std::make_shared<const ConditionNeighbours>(find_neighbours(data.conditions));
+  return out;
 }
 
 TrainingData Model::fit_to_data(const Dataset& data) {
@@ -93,7 +109,7 @@ void Model::build(DataScale scale) {
     const auto shape = method_->learned_schedule()->shape();
     curve_layout_.add("curves", {shape.begin(), shape.end()}, false, 0);
   }
-  NetworkContext context{.dim = dim_, .feature = method_->feature().size(), .config = config_.net};
+  NetworkContext context{.dim = dim_, .feature = method_->feature().size() + condition_.size(), .config = config_.net};
   if (image_ && image_->size() == dim_) context.image = {image_->channels, image_->height, image_->width};
   network_ = make_network(std::move(context));
 }
@@ -106,12 +122,23 @@ void Model::save(const std::string& path) const {
 
 Model Model::load(const std::string& path) { return load_model(Checkpoint::read(path)); }
 
-void Model::learn_discrete(const Dataset& data) {
-  transform_.learn_discrete(data.rows, Key(static_cast<uint64_t>(config_.seed)).child("spread"));
+void Model::learn_discrete(const Dataset& all) {
+  const Dataset data = with_conditions(all, config_.condition);
+  transform_.learn_discrete(data.rows, Key(static_cast<uint64_t>(config_.seed)).child("spread"),
+                            rows_given(data.conditions.values));
 }
 
-at::Tensor Model::to_data(const at::Tensor& rows, Key key, int64_t first) const {
-  const at::Tensor seen = transform_.invert(rows, key, first);
+void Model::calibrate(const at::Tensor& drawn, const at::Tensor& conditions) {
+  transform_.calibrate(drawn, Key(0), rows_given(conditions));
+}
+
+ConditionRows Model::rows_given(const at::Tensor& conditions) const {
+  if (!conditions.defined()) return {};
+  return {conditions, transform_.discrete().empty() ? at::Tensor() : condition_.encode(conditions)};
+}
+
+at::Tensor Model::to_data(const at::Tensor& rows, Key key, int64_t first, const at::Tensor& conditions) const {
+  const at::Tensor seen = transform_.invert(rows, key, first, rows_given(conditions));
   return field_ ? field_->invert(seen) : seen;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "htfm/base/api.h"
+#include "htfm/condition/condition_encoder.h"
 #include "htfm/data/dataset.h"
 #include "htfm/data/table_transform.h"
 #include "htfm/model/choose_clock.h"
@@ -58,8 +59,10 @@ class Model {
   const ClockSpec& clock() const { return clock_.spec; }
   const std::string& clock_explanation() const { return clock_.explanation; }
   const TableTransform& transform() const { return transform_; }
-  /// Sets the margins right by rows that the model drew (TableTransform::calibrate).
-  void calibrate(const at::Tensor& drawn) { transform_.calibrate(drawn); }
+  /// What is given beside rows, and what the network is told of it; nothing where the model has no condition.
+  const ConditionEncoder& condition() const { return condition_; }
+  /// Sets the margins right by rows that the model drew, under these conditions (TableTransform::calibrate).
+  void calibrate(const at::Tensor& drawn, const at::Tensor& conditions = {});
   /// Learns how the discrete part of a table is drawn (TableTransform::learn_discrete), where that was not done.
   void learn_discrete(const Dataset& data);
   const std::vector<std::string>& column_names() const { return names_; }
@@ -71,8 +74,9 @@ class Model {
   /// How fields became rows, where rows are prepared fields.
   const std::optional<FieldTransform>& field() const { return field_; }
   /// Rows that the network made, n x dim float64, in the data's own units. What is discrete in a table is drawn: for
-  /// row i a function of the key and first + i.
-  at::Tensor to_data(const at::Tensor& rows, Key key = Key(0), int64_t first = 0) const;
+  /// row i a function of the key and first + i. `conditions`: those that they were made under, n x width.
+  at::Tensor to_data(const at::Tensor& rows, Key key = Key(0), int64_t first = 0,
+                     const at::Tensor& conditions = {}) const;
   const DataScale& data_scale() const { return method_->data_scale(); }
   /// Prepares training on the data set that the model was made for; returns it as training sees it.
   TrainingData fit_to_data(const Dataset& data);
@@ -109,7 +113,11 @@ class Model {
   friend Model load_model(const Checkpoint& file);
   friend void save_model(const Model& model, Checkpoint& file);
   Model() = default;
+  // The conditions of the data are apart from their rows already.
+  struct PartsAreApart {};
+  Model(const RunConfig& config, const Dataset& data, TrainingData* seen, PartsAreApart);
   void build(DataScale scale);
+  ConditionRows rows_given(const at::Tensor& conditions) const;
 
   RunConfig config_;
   ChosenClock clock_;
@@ -117,6 +125,7 @@ class Model {
   ParameterLayout curve_layout_;
   std::unique_ptr<Method> method_;
   TableTransform transform_;
+  ConditionEncoder condition_;
   std::vector<std::string> names_;
   std::vector<TableColumn> columns_;
   int64_t dim_ = 0;

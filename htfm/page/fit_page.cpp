@@ -7,6 +7,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/page/fit_figures.h"
+#include "htfm/page/given_table.h"
 #include "htfm/page/joint_text.h"
 #include "htfm/page/risk_text.h"
 #include "htfm/report/figures.h"
@@ -181,6 +182,13 @@ std::string fit_page(const TableFit& fit, const report::KeyValues& origin) {
   if (fit.yardstick) add_comparison(page, fit);
   add_columns(page, fit);
   add_discrete(page, fit);
+  if (const TableModel& own = fit.models[0]; own.conditions.defined()) {
+    // Rows that the judged model has not seen, where there are any.
+    const Dataset& data = plan.held_out.rows.size(0) > 1 ? plan.held_out : plan.train;
+    add_given_section(page, fit.model.condition().describe(),
+                      quantiles_given(data.conditions.columns, data.names, {data.rows, data.conditions.values},
+                                      {own.rows, own.conditions}));
+  }
   page.section("Tails and clock").text(plan.clock.explanation);
   add_joint_section(page, plan.joint);
   add_radius_figures(page, fit);

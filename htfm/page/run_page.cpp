@@ -9,6 +9,7 @@
 
 #include "htfm/model/description.h"
 #include "htfm/page/curve_figure.h"
+#include "htfm/page/given_table.h"
 #include "htfm/report/figures.h"
 
 namespace htfm {
@@ -202,6 +203,12 @@ std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs
   add_run_pictures(page, runs, reference);
   add_run_scores(page, runs, reference);
   if (far) add_far_quantile_table(page, *far);
+  for (const ScoredRun& r : runs)
+    if (r.sampled.conditions.defined() && reference.data.conditions.there())
+      add_given_section(page, r.model.condition().describe(),
+                        quantiles_given(reference.data.conditions.columns, reference.data.names,
+                                        {reference.data.rows, reference.data.conditions.values},
+                                        {r.sampled.samples, r.sampled.conditions}));
   add_run_clocks(page, runs);
   add_run_curves(page, runs);
   add_run_training(page, runs);

@@ -9,6 +9,15 @@
 
 namespace htfm {
 
+namespace {
+
+// Whether these conditions are one row, of which nothing is left to be drawn.
+bool same_for_all(const at::Tensor& conditions) {
+  return conditions.defined() && conditions.size(0) == 1 && !conditions.isnan().any().item<bool>();
+}
+
+}  // namespace
+
 at::Tensor normal_latents(Key key, int64_t first, int64_t n, int64_t size) {
   at::Tensor out = at::empty({n, size}, at::kDouble);
   fill_normal(key, static_cast<uint64_t>(first * size), n * size, out.mutable_data_ptr<double>());
@@ -38,6 +47,11 @@ ModelSampler::ModelSampler(const Model& model, SampleOptions options) : model_(m
         "[rare events] expected a model of flow matching (method = htfm), got {}, whose sampler draws "
         "noise of its own",
         model.config().method);
+  if (model.condition().there() && !same_for_all(options_.condition.rows))
+    throw InputError(
+        "[rare events] expected every condition to be given, the same for all samples (--given {}), got others: what is "
+        "drawn by chance must be the clock and the source alone",
+        model.condition().columns().front().name + "=...");
   options_.as_drawn = false, options_.report = {};
 }
 

@@ -20,8 +20,9 @@ LossModel::LossModel(const Model& model, const std::vector<int64_t>& columns, st
   const TableTransform& transform = model.transform();
   SampleOptions options = sample_options(model.config());
   options.n = n, options.seed = seed, options.as_drawn = true, options.report = report;
-  at::Tensor drawn = sample(model, options).samples;
-  at::Tensor rows = model.to_data(drawn, discrete_key(options)).contiguous();
+  const SampleResult result = sample(model, options);
+  at::Tensor drawn = result.samples;
+  at::Tensor rows = model.to_data(drawn, discrete_key(options), 0, result.conditions).contiguous();
   at::Tensor whole = at::isfinite(drawn).all(1);
   for (const int64_t column : columns) whole = whole.logical_and(at::isfinite(rows.select(1, column)));
   const at::Tensor kept = at::nonzero(whole).flatten();
@@ -30,7 +31,9 @@ LossModel::LossModel(const Model& model, const std::vector<int64_t>& columns, st
   if (left_out_ > 0) drawn = drawn.index_select(0, kept), rows = rows.index_select(0, kept);
   const int64_t all = transform.columns(), dim = transform.dim();
   const double* x = rows.const_data_ptr<double>();
-  const std::vector<TailPlace> places = transform.scored() ? transform.places(drawn) : std::vector<TailPlace>();
+  // Laws given a condition are those of a part of the rows each: of all rows only samples tell.
+  const bool scored = transform.scored() && !transform.conditional();
+  const std::vector<TailPlace> places = scored ? transform.places(drawn) : std::vector<TailPlace>();
   const bool related = !model.config().data.constraints.empty();
   std::vector<int64_t> seen(static_cast<size_t>(all), -1);
   for (int64_t k = 0, next = 0; k < all; ++k)
@@ -42,7 +45,7 @@ LossModel::LossModel(const Model& model, const std::vector<int64_t>& columns, st
     for (int64_t i = 0; i < n_; ++i) c.values[static_cast<size_t>(i)] = x[i * all + k];
     const int64_t place = seen[static_cast<size_t>(k)];
     // States that are drawn beside a flow, and constraints between columns, make another law of what the flow draws.
-    c.own = transform.scored() && place >= 0 && !related && !transform.discrete().of(k);
+    c.own = scored && place >= 0 && !related && !transform.discrete().of(k);
     if (!c.own) continue;
     c.law = transform.margin(place);
     c.exact = transform.calibrated() && c.kind->values.empty();

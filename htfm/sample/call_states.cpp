@@ -27,7 +27,7 @@ at::Tensor CallStates::send(std::vector<double> values) const {
   return at::from_blob(values.data(), {rows_, 1}, at::kDouble).to(device_, at::kDouble, false, true);
 }
 
-void CallStates::reset(const at::Tensor& feature) {
+void CallStates::reset(const at::Tensor& feature, const at::Tensor&) {
   registers_.resize(1);
   feature_ = feature.defined() ? feature.to(device_, matcher_.type()) : at::Tensor();
 }

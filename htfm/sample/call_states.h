@@ -26,7 +26,7 @@ class CallStates final : public SampleStates {
   void clamp(int x, double bound) override;
 
  protected:
-  void reset(const at::Tensor& feature) override;
+  void reset(const at::Tensor& feature, const at::Tensor& without) override;
   void draw_source(Key key, const at::Tensor& area, int64_t first) override;
 
  private:

@@ -16,9 +16,13 @@ CpuStates::CpuStates(const Model& model, const float* weights, int64_t rows)
       velocity_([this](const double* x, const double* t, double* v) { velocity(x, t, v); }),
       registers_(velocity_, rows, model.dim(), state_.data()) {}
 
-void CpuStates::reset(const at::Tensor& feature) {
-  feature_ = feature;
+void CpuStates::reset(const at::Tensor& feature, const at::Tensor& without) {
+  feature_ = feature, without_ = without;
   network_ = definition_.evaluator(weights_, rows_, feature_.defined() ? feature_.const_data_ptr<float>() : nullptr);
+  if (without_.defined()) {
+    unguided_ = definition_.evaluator(weights_, rows_, without_.const_data_ptr<float>());
+    unguided_output_.resize(output_.size());
+  }
   registers_.reset();
 }
 
@@ -27,16 +31,25 @@ void CpuStates::draw_source(Key key, const at::Tensor& area, int64_t first) {
   std::copy_n(source.const_data_ptr<double>(), rows_ * dim_, state_.data());
 }
 
+void CpuStates::evaluate_network(Evaluator& network, float* output) {
+  if (std::all_of(time_.begin(), time_.end(), [&](float own) { return own == time_[0]; }))
+    network(input_.data(), static_cast<double>(time_[0]), output);
+  else
+    network(input_.data(), time_.data(), output);
+}
+
 void CpuStates::velocity(const double* x, const double* t, double* v) {
   for (int64_t i = 0; i < rows_; ++i) {
     const Coefficients& c = coefficients_[i] = coefficients(i, t[i]);
     time_[i] = static_cast<float>(c.time);
     for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) input_[k] = static_cast<float>(c.in * x[k]);
   }
-  if (std::all_of(time_.begin(), time_.end(), [&](float own) { return own == time_[0]; }))
-    (*network_)(input_.data(), static_cast<double>(time_[0]), output_.data());
-  else
-    (*network_)(input_.data(), time_.data(), output_.data());
+  evaluate_network(*network_, output_.data());
+  if (without_.defined()) {
+    evaluate_network(*unguided_, unguided_output_.data());
+    const auto w = static_cast<float>(guidance());
+    for (size_t k = 0; k < output_.size(); ++k) output_[k] += w * (output_[k] - unguided_output_[k]);
+  }
   for (int64_t i = 0; i < rows_; ++i) {
     const Coefficients& c = coefficients_[i];
     for (int64_t k = i * dim_; k < (i + 1) * dim_; ++k) {

@@ -27,18 +27,19 @@ class CpuStates final : public SampleStates {
   void clamp(int x, double bound) override { registers_.clamp(x, bound); }
 
  protected:
-  void reset(const at::Tensor& feature) override;
+  void reset(const at::Tensor& feature, const at::Tensor& without) override;
   void draw_source(Key key, const at::Tensor& area, int64_t first) override;
 
  private:
   void velocity(const double* x, const double* t, double* v);
+  void evaluate_network(Evaluator& network, float* output);
 
   const Network& definition_;
   const float* weights_;
-  at::Tensor feature_;
-  std::unique_ptr<Evaluator> network_;
+  at::Tensor feature_, without_;
+  std::unique_ptr<Evaluator> network_, unguided_;  // the second without the condition, where there is guidance
   std::vector<double> state_;
-  std::vector<float> time_, input_, output_;
+  std::vector<float> time_, input_, output_, unguided_output_;
   std::vector<Coefficients> coefficients_;
   Velocity velocity_;
   HostStates registers_;

@@ -37,9 +37,13 @@ CudaStates::CudaStates(const Model& model, const at::Tensor& weights, int64_t ro
 
 CudaStates::~CudaStates() { queue_->wait(); }
 
-void CudaStates::reset(const at::Tensor& feature) {
+void CudaStates::reset(const at::Tensor& feature, const at::Tensor& without) {
   used_ = 1;
-  if (feature.defined()) queue_->run([&] { feature_.copy_(feature); });
+  queue_->run([&] {
+    if (feature.defined()) feature_.copy_(feature);
+    given_ = without.defined() ? feature_.clone() : at::Tensor();
+    without_ = without.defined() ? without.to(ops_->device()) : at::Tensor();
+  });
 }
 
 void CudaStates::draw_source(Key key, const at::Tensor& area, int64_t first) {
@@ -87,7 +91,17 @@ void CudaStates::evaluate(int x, const double* t, int v) {
   queue_->run([&] {
     const at::Tensor sent = send(coefficient, {rows_, 4});
     device_.network_input(at_register(x), sent, input_, time_);
-    queue_->replay(recording_);
+    if (without_.defined()) {
+      // The recording reads the features from one place: first without the condition, then with it.
+      feature_.copy_(without_);
+      queue_->replay(recording_);
+      const at::Tensor unguided = output_.clone();
+      feature_.copy_(given_);
+      queue_->replay(recording_);
+      output_.add_(output_ - unguided, guidance());
+    } else {
+      queue_->replay(recording_);
+    }
     device_.network_output(output_, at_register(x), sent, at_register(v));
   });
 }

@@ -29,7 +29,7 @@ class CudaStates final : public SampleStates {
   void clamp(int x, double bound) override;
 
  protected:
-  void reset(const at::Tensor& feature) override;
+  void reset(const at::Tensor& feature, const at::Tensor& without) override;
   void draw_source(Key key, const at::Tensor& area, int64_t first) override;
 
  private:
@@ -41,6 +41,7 @@ class CudaStates final : public SampleStates {
   std::unique_ptr<DeviceQueue> queue_;
   std::unique_ptr<UNetPass> pass_;  // the recording points at its weights
   at::Tensor master_, compute_, feature_, input_, time_, output_;
+  at::Tensor given_, without_;  // features with and without the condition, where there is guidance
   std::vector<at::Tensor> registers_;
   size_t used_ = 1;
   int recording_ = -1;

@@ -5,6 +5,7 @@
 #include "htfm/base/error.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/row_file.h"
+#include "htfm/sample/written_rows.h"
 
 namespace htfm {
 
@@ -19,18 +20,23 @@ int64_t part_rows(const Model& model, const SampleOptions& options, int64_t valu
 
 RowFormat format_of(const Model& model) {
   RowFormat format;
-  format.csv = true, format.shape = {model.transform().columns()}, format.names = model.column_names();
-  format.digits = model.transform().digits(), format.text = cell_text(model.columns());
+  const std::vector<std::string> names = written_names(model);
+  const bool given = model.condition().there() && !model.image();
+  format.csv = true, format.shape = {static_cast<int64_t>(names.size())};
+  if (!model.column_names().empty() || given) format.names = names;
+  format.digits = model.transform().digits(), format.text = cell_text(written_columns(model));
+  if (given) format.digits.resize(names.size(), 0);
   return format;
 }
 
 // Everything that the samples are a function of.
 std::string key_of(const Model& model, const SampleOptions& o) {
   Xxh64 hash;
-  const std::string text = fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n{}", model.weights_hash(), model.step, o.n, o.first, o.seed,
-      o.solver, o.solve.nfe, o.solve.time_power, o.solve.rtol, o.solve.atol, o.solve.eta, o.solve.eta_from,
-      static_cast<int>(o.time_grid), o.device.is_cpu(), o.averaged, o.precision, format_config(model.config()));
+  const std::string text =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}{}\n{}", model.weights_hash(), model.step, o.n,
+                  o.first, o.seed, o.solver, o.solve.nfe, o.solve.time_power, o.solve.rtol, o.solve.atol, o.solve.eta,
+                  o.solve.eta_from, static_cast<int>(o.time_grid), o.device.is_cpu(), o.averaged, o.precision,
+                  given_text(o), format_config(model.config()));
   hash.update(text.data(), text.size());
   return hash.hex();
 }
@@ -58,7 +64,7 @@ SampleResult sample_to_csv(const Model& model, const SampleOptions& options, con
         const int64_t known = to.rows() - first;  // of this part, from another process
         if (known < own.n) to.append(values.narrow(0, known, own.n - known));
       };
-      put(rows, drawn.samples);
+      put(rows, written_rows(model, drawn));
       if (areas) put(*areas, drawn.area);
       const auto share = static_cast<double>(own.n) / static_cast<double>(options.n - begun / part * part);
       all.evaluations += drawn.evaluations * share;
@@ -73,6 +79,7 @@ SampleResult sample_to_csv(const Model& model, const SampleOptions& options, con
   }
   rows.finish();
   if (areas) areas->finish();
+  write_conditions_beside(file.path, model, options);
   return all;
 }
 

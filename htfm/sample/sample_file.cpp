@@ -16,6 +16,7 @@
 #include "htfm/io/npy.h"
 #include "htfm/io/row_file.h"
 #include "htfm/sample/sample_csv.h"
+#include "htfm/sample/written_rows.h"
 
 namespace htfm {
 
@@ -55,7 +56,7 @@ Layout make_layout(const Model& model, const SampleOptions& options, const Sampl
     shape.insert(shape.end(), {image.channels, image.height, image.width});
     columns = image.size();
   } else {
-    columns = model.to_data(at::zeros({1, model.dim()}, at::kDouble)).size(1);
+    columns = static_cast<int64_t>(written_names(model).size());
     shape.push_back(columns);
   }
   StringSink header;
@@ -64,10 +65,10 @@ Layout make_layout(const Model& model, const SampleOptions& options, const Sampl
   out.row_bytes = columns * (type == at::kFloat ? 4 : 8);
   out.part_rows = std::max<int64_t>(1, file.part_bytes / (out.row_bytes * block_rows)) * block_rows;
   const SolverOptions& s = options.solve;
-  out.job = sha256(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", model.weights_hash(), options.n,
-                               options.first, options.seed, options.solver, static_cast<int>(options.time_grid), s.nfe,
-                               s.time_power, s.rtol, s.atol, s.eta, s.eta_from, options.averaged,
-                               options.device.is_cpu() ? "cpu" : options.precision, out.part_rows));
+  out.job = sha256(fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}{}", model.weights_hash(), options.n, options.first, options.seed,
+      options.solver, static_cast<int>(options.time_grid), s.nfe, s.time_power, s.rtol, s.atol, s.eta, s.eta_from,
+      options.averaged, options.device.is_cpu() ? "cpu" : options.precision, out.part_rows, given_text(options)));
   return out;
 }
 
@@ -114,7 +115,7 @@ void write_part(const Model& model, const Layout& layout, int64_t part, PartSamp
                 SampleResult& all) {
   const int64_t first = part * layout.part_rows, n = std::min(layout.part_rows, layout.rows - first);
   const SampleResult drawn = sampler.draw(first, n);
-  const at::Tensor values = (model.field() ? drawn.samples.to(at::kFloat) : drawn.samples).contiguous();
+  const at::Tensor values = (model.field() ? drawn.samples.to(at::kFloat) : written_rows(model, drawn)).contiguous();
   file.write_at(layout.row(first), values.const_data_ptr(), values.nbytes());
   if (layout.areas) file.write_at(layout.area(first), drawn.area.const_data_ptr(), drawn.area.nbytes());
   file.sync();
@@ -187,6 +188,7 @@ SampleResult sample_to_file(const Model& model, const SampleOptions& options, co
     part.sync();
     if (std::rename(part_path(file.path).c_str(), file.path.c_str()) != 0)
       throw Error("[write] {}: {}", file.path, system_reason(errno));
+    write_conditions_beside(file.path, model, options);
   });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return result;

@@ -10,7 +10,8 @@
 namespace htfm HTFM_PUBLIC {
 
 struct SampleFileOptions {
-  std::string path;                       ///< .npy (float64, n x dim; of fields float32, n x c x h x w) or .csv
+  std::string path;  ///< .npy (float64, n x dim; of fields float32, n x c x h x w) or .csv; conditions of a table are
+                     ///< further columns, those of images a file <path>.conditions.csv
   std::string area = {};                  ///< .npy for the areas of the clocks; empty: none
   bool resume = false;                    ///< go on where a process that was stopped left the same file
   Communicator* processes = nullptr;      ///< that draw together (.npy); null: this one alone. All call it alike

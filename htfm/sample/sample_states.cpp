@@ -5,9 +5,10 @@
 
 namespace htfm {
 
-at::Tensor SampleStates::standardised_feature(const ClockSample& clocks) const {
+void SampleStates::take_features(const ClockSample& clocks) {
   const PathFeature& feature = method_.feature();
-  return feature.size() > 0 ? feature.standardised(feature(clocks), standardiser_) : at::Tensor();
+  const at::Tensor path = feature.size() > 0 ? feature.standardised(feature(clocks), standardiser_) : at::Tensor();
+  reset(joined_feature(path, condition_), absent_.defined() ? joined_feature(path, absent_) : at::Tensor());
 }
 
 void SampleStates::take(const ClockSample& clocks, double* area) {
@@ -17,7 +18,7 @@ void SampleStates::take(const ClockSample& clocks, double* area) {
   coordinates_ = flow.coordinates(clocks);
   for (int64_t i = 0; i < rows_; ++i) scales_.push_back(flow.scales(area[i], ScheduleFeature::row(coordinates_, i)));
   bare_ = false;
-  reset(standardised_feature(clocks));
+  take_features(clocks);
 }
 
 void SampleStates::begin(Key key, int64_t first, double* area) {
@@ -36,9 +37,9 @@ void SampleStates::begin(const ClockSample& clocks, const at::Tensor& z, double*
 void SampleStates::begin_bare(Key key, int64_t first) {
   bare_ = true;
   const PathFeature& feature = method_.feature();
-  if (feature.size() == 0) return reset({});
-  reset(standardised_feature(
-      method_.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = feature.needs_paths()})));
+  if (feature.size() == 0) return take_features({});
+  take_features(
+      method_.clock().sample(key.child("clock"), {.count = rows_, .first = first, .paths = feature.needs_paths()}));
 }
 
 SampleStates::Coefficients SampleStates::coefficients(int64_t row, double t) const {

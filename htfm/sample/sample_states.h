@@ -24,6 +24,11 @@ class SampleStates : public States {
   /// For a method's own sampler: evaluate() is the bare network, told the features of the clocks first.. of a key,
   /// which are those that the sampler draws itself.
   void begin_bare(Key key, int64_t first);
+  /// What the network is told of the rows' conditions (rows x size, float32) from the next begin() on; undefined:
+  /// nothing. `absent`: the same where nothing is given, for guidance of the strength w; undefined: none.
+  void give(at::Tensor condition, at::Tensor absent = {}, double w = 0) {
+    condition_ = std::move(condition), absent_ = std::move(absent), guidance_ = w;
+  }
   /// Whether velocities are with respect to the angle (FlowMatching::angular), of y = c_in x; otherwise to time, of x.
   void set_angular(bool on) { angular_ = on; }
   /// Register 0 between x and y = c_in x at the ends of the path, where x has the scales s_0 and s_d.
@@ -36,8 +41,10 @@ class SampleStates : public States {
   virtual void download(int from, double* x) = 0;
 
  protected:
-  /// Takes up features of new rows (rows x size, float32, or undefined); frees all registers but 0.
-  virtual void reset(const at::Tensor& feature) = 0;
+  /// Takes up features of new rows (rows x size, float32, or undefined); frees all registers but 0. `without`: the
+  /// features without the condition, where the network's output is F_0 + (1 + guidance()) (F - F_0); else undefined.
+  virtual void reset(const at::Tensor& feature, const at::Tensor& without) = 0;
+  double guidance() const { return guidance_; }
   /// Source points of these areas into register 0.
   virtual void draw_source(Key key, const at::Tensor& area, int64_t first) = 0;
 
@@ -53,10 +60,12 @@ class SampleStates : public States {
   int64_t rows_, dim_;
 
  private:
-  at::Tensor standardised_feature(const ClockSample& clocks) const;
+  void take_features(const ClockSample& clocks);
   // Takes up the clocks of new rows.
   void take(const ClockSample& clocks, double* area);
   const RunningStandardiser& standardiser_;
+  at::Tensor condition_, absent_;
+  double guidance_ = 0;
   at::Tensor coordinates_;  // what the schedule is told of the clocks: the scales point into it
   std::vector<FlowMatching::Scales> scales_;
   bool angular_ = true, bare_ = false;

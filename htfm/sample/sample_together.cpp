@@ -42,6 +42,7 @@ SampleResult sample_together(const Model& model, const SampleOptions& options, C
   SampleResult drawn = sampler.draw(first, count), out = drawn;
   out.samples = joined_rows(*processes, drawn.samples.contiguous(), n, block);
   out.area = joined_rows(*processes, drawn.area.contiguous(), n, block);
+  if (drawn.conditions.defined()) out.conditions = joined_rows(*processes, drawn.conditions.contiguous(), n, block);
   double evaluations = 0;
   for (const double v : gather_values(*processes, drawn.evaluations * static_cast<double>(count))) evaluations += v;
   out.evaluations = evaluations / static_cast<double>(n);

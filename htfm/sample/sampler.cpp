@@ -45,7 +45,21 @@ struct Job {
   bool fitted, angular;
   double *x, *area;  // all samples
   std::function<void(int64_t count)> done;
+  const ConditionEncoder* condition = nullptr;  // of a model that has one
 };
+
+// The conditions of samples, by their numbers.
+at::Tensor conditions_of(const ConditionEncoder& encoder, const SampleOptions& o, int64_t first, int64_t n) {
+  return o.condition.of_samples(encoder, first, n, Key(o.seed).child("sample").child("condition"));
+}
+
+// Tells a block of samples from this number on what is given.
+void give_conditions(const Job& job, SampleStates& states, int64_t number) {
+  if (!job.condition) return;
+  const double w = job.options.guidance;
+  states.give(job.condition->encode(conditions_of(*job.condition, job.options, number, states.rows())),
+              w > 0 ? job.condition->absent(states.rows()) : at::Tensor(), w);
+}
 
 // In angular coordinates a grid is the same for all clocks.
 SolverOptions angular_options(const Job& job, int64_t first) {
@@ -72,6 +86,7 @@ SourceDraws rows_of(const SourceDraws& given, int64_t first, int64_t rows) {
 // Moves one block of samples from noise to data.
 SolverRun run_block(const Job& job, const MultistepPlan& plan, SampleStates& states, int64_t first, double* area) {
   const int64_t number = job.options.first + first;
+  give_conditions(job, states, number);
   if (job.own) {
     states.begin_bare(job.key, number);
     return job.own->run(states, {job.key, number, job.options.solve.nfe, area});
@@ -100,13 +115,15 @@ SolverRun run_block(const Job& job, const MultistepPlan& plan, SampleStates& sta
 
 // The plan of the fitted solver for a model, the same for every seed: fitted to trajectories that start in these
 // blocks, one after the other or, on the CPU, side by side.
-MultistepPlan calibrate(std::span<const std::unique_ptr<SampleStates>> blocks, int64_t dim, int64_t steps) {
+MultistepPlan calibrate(const Job& job, std::span<const std::unique_ptr<SampleStates>> blocks) {
+  const int64_t dim = job.dim, steps = job.options.solve.nfe;
   const int64_t part = blocks[0]->rows(), parts = static_cast<int64_t>(blocks.size()), rows = part * parts;
   std::vector<double> area(static_cast<size_t>(rows)), y(static_cast<size_t>(rows * dim)),
       scale(static_cast<size_t>(rows));
   std::vector<int> velocity_register;
   for (int64_t b = 0; b < parts; ++b) {
     SampleStates& states = *blocks[b];
+    give_conditions(job, states, b * part);
     states.begin(Key(0).child("calibration"), b * part, area.data() + b * part);
     states.to_angular();
     states.download(0, y.data() + b * part * dim);
@@ -132,8 +149,7 @@ struct AllRuns {
 
 // The plan of an earlier part, or a new one; an empty one for other solvers.
 std::shared_ptr<const MultistepPlan> plan_for(const Job& job, std::span<const std::unique_ptr<SampleStates>> blocks) {
-  return std::make_shared<const MultistepPlan>(job.fitted ? calibrate(blocks, job.dim, job.options.solve.nfe)
-                                                          : MultistepPlan());
+  return std::make_shared<const MultistepPlan>(job.fitted ? calibrate(job, blocks) : MultistepPlan());
 }
 
 // Blocks of a size that suits the caches, shared out to the threads.
@@ -234,6 +250,7 @@ SampleOptions sample_options(const RunConfig& c) {
   o.solve.atol = c.sample.atol;
   o.solve.eta = c.sample.eta;
   o.solve.eta_from = c.sample.eta_from;
+  o.guidance = c.sample.guidance;
   o.time_grid = time_grid_by_name(c.sample.time_grid != "auto" ? c.sample.time_grid : images ? "clock" : "angle");
   return o;
 }
@@ -254,7 +271,7 @@ void check_given(const SampleOptions& options, const Method& method, int64_t dim
 
 // Samples of a method in the units of its network's rows; `run` moves them all.
 SampleResult draw(const Method& method, int64_t dim, const SampleOptions& options,
-                  const std::function<AllRuns(const Job&)>& run) {
+                  const std::function<AllRuns(const Job&)>& run, const ConditionEncoder& condition = {}) {
   const std::span<const MethodSampler> samplers = method.samplers();
   const MethodSampler* own = samplers.empty() ? nullptr : &find_named(samplers, options.solver, "sample.solver");
   const SolverInfo* solver = own ? nullptr : &find_solver(options.solver);
@@ -296,7 +313,8 @@ SampleResult draw(const Method& method, int64_t dim, const SampleOptions& option
                   if (!options.report) return;
                   std::lock_guard lock(report_mutex);
                   options.report(finished += count, n);
-                }};
+                },
+                condition.there() ? &condition : nullptr};
   const AllRuns runs = run(job);
   result.plan = runs.plan, result.plan_error = runs.plan->error, result.plain_error = runs.plan->plain_error;
 
@@ -306,13 +324,29 @@ SampleResult draw(const Method& method, int64_t dim, const SampleOptions& option
     result.most_evaluations = std::max(result.most_evaluations, b.run.evaluations);
     if (!b.run.complete) result.incomplete += b.rows;
   }
-  result.evaluations = evaluations / static_cast<double>(n);
+  const int64_t each = condition.there() && options.guidance > 0 ? 2 : 1;  // with and without the condition
+  result.evaluations = static_cast<double>(each) * evaluations / static_cast<double>(n);
+  result.most_evaluations *= each;
+  if (condition.there()) result.conditions = conditions_of(condition, options, options.first, n);
   for (int64_t i = 0; i < n; ++i) {
     bool finite = true;
     for (int64_t k = 0; k < dim; ++k) finite = finite && std::isfinite(x[i * dim + k]);
     if (!finite) ++result.diverged;
   }
   return result;
+}
+
+void check_condition(const Model& model, const SampleOptions& options) {
+  if (model.condition().there()) {
+    if (options.guidance > 0) model.condition().absent(0);  // InputError where it was never left out
+    if (options.condition.each < 1)
+      throw InputError("[--each] expected at least one sample a row, got {}", options.condition.each);
+    return;
+  }
+  if (options.condition.there())
+    throw InputError("[--given] expected a model that was trained with conditions, got one without");
+  if (options.guidance > 0)
+    throw InputError("[sample.guidance] expected a model that was trained with conditions, got one without");
 }
 
 double seconds_since(std::chrono::steady_clock::time_point started) {
@@ -323,17 +357,26 @@ double seconds_since(std::chrono::steady_clock::time_point started) {
 
 Key discrete_key(const SampleOptions& options) { return Key(options.seed).child("discrete"); }
 
+at::Tensor sample_conditions(const Model& model, const SampleOptions& options) {
+  return model.condition().there() ? conditions_of(model.condition(), options, options.first, options.n) : at::Tensor();
+}
+
 SampleResult sample(const Model& model, const SampleOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   if (model.config().path.learn && !options.averaged)
     throw InputError(
         "[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); "
         "got raw");
+  check_condition(model, options);
   const at::Tensor& weights = options.averaged ? model.weights() : model.trained.parameters;
-  SampleResult result = draw(model.method(), model.dim(), options, [&](const Job& job) {
-    return options.device.is_cpu() ? run_on_cpu(job, model, weights) : run_on_cuda(job, model, weights);
-  });
-  if (!options.as_drawn) result.samples = model.to_data(result.samples, discrete_key(options), options.first);
+  SampleResult result = draw(
+      model.method(), model.dim(), options,
+      [&](const Job& job) {
+        return options.device.is_cpu() ? run_on_cpu(job, model, weights) : run_on_cuda(job, model, weights);
+      },
+      model.condition());
+  if (!options.as_drawn)
+    result.samples = model.to_data(result.samples, discrete_key(options), options.first, result.conditions);
   result.seconds = seconds_since(started);
   return result;
 }

@@ -5,6 +5,7 @@
 
 #include "htfm/base/api.h"
 #include "htfm/clock/clock.h"
+#include "htfm/condition/given_conditions.h"
 #include "htfm/model/flow_matcher.h"
 #include "htfm/model/model.h"
 #include "htfm/sample/solver.h"
@@ -38,6 +39,9 @@ struct SampleOptions {
   at::Device device = at::kCPU;
   int64_t device_rows = 500;       ///< samples that a device moves together
   std::string precision = "bf16";  ///< of a device
+  GivenConditions condition = {};  ///< of a model with conditions; what is not given is drawn from those of training
+  double guidance = 0;             ///< w of v_0 + (1 + w)(v_c - v_0): an evaluation with and one without the
+                                   ///< condition, of which solve.nfe counts one
   bool as_drawn = false;  ///< rows as the model draws them, n x dim(), without the way back to the data's units
   bool averaged = true;   ///< EMA weights, or the raw ones
   /// Called from time to time, by one thread at a time; what it throws ends the drawing.
@@ -47,9 +51,10 @@ struct SampleOptions {
 };
 
 struct SampleResult {
-  at::Tensor samples;      ///< n x dim, float64, in the data's units; diverged rows stay as they came out
-  at::Tensor area;         ///< n: the clock that each sample was drawn under
-  double evaluations = 0;  ///< network evaluations a sample really cost: mean and most
+  at::Tensor samples;          ///< n x dim, float64, in the data's units; diverged rows stay as they came out
+  at::Tensor area;             ///< n: the clock that each sample was drawn under
+  at::Tensor conditions = {};  ///< n x width: what was given, or drawn; undefined where the model has no condition
+  double evaluations = 0;      ///< network evaluations a sample really cost: mean and most
   int64_t most_evaluations = 0;
   int64_t diverged = 0;    ///< samples that are not finite
   int64_t incomplete = 0;  ///< samples whose solver gave up before t = 1
@@ -65,6 +70,9 @@ SampleOptions sample_options(const RunConfig& config);
 
 /// The key that the discrete part of samples is drawn by (Model::to_data).
 Key discrete_key(const SampleOptions& options);
+
+/// The conditions that sample() draws its samples under, n x width; undefined where the model has none.
+at::Tensor sample_conditions(const Model& model, const SampleOptions& options);
 
 /// Draws samples. Sample i depends on seed, weights and solver, not on the number of threads.
 SampleResult sample(const Model& model, const SampleOptions& options);

@@ -46,6 +46,8 @@ class Margin {
   /// quantiles of symmetric laws (doc/joint-extremes.md).
   static Margin fit(std::span<const double> sorted, const MarginOptions& options = {});
 
+  /// Whether it was not fitted.
+  bool empty() const { return value_.empty(); }
   /// The value at a place.
   double value(const TailPlace& place) const;
   /// The mean of all values at places beyond p on a side: (1/p) times the integral of the values there, p in (0, 1/2].

@@ -57,7 +57,8 @@ class CpuBackend final : public TrainingBackend {
     at::Tensor rows = batch.rows;
     if (!flip.empty()) mirror(rows = rows.clone(), *model_.image(), flip);
     if (curves_) model_.use_curves(false);
-    const PairPlan plan = model_.method().plan_pairs(key, {rows, batch.index, batch.position}, model_.standardiser);
+    const PairPlan plan =
+        model_.method().plan_pairs(key, {rows, batch.index, batch.position, batch.condition}, model_.standardiser);
     std::vector<double> errors(curves_ ? plan.rows.size() : 0);
     const LossSpec spec = model_.method().loss();
     const auto n = static_cast<int64_t>(plan.rows.size());
@@ -128,7 +129,8 @@ class CudaBackend final : public TrainingBackend {
     at::Tensor rows = batch.rows;
     if (traffic_.rows && !flip.empty()) mirror(rows = rows.clone(), *model_.image(), flip), flip = {};
     if (curves_) model_.use_curves(false);
-    const PairPlan plan = model_.method().plan_pairs(key, {rows, batch.index, batch.position}, model_.standardiser);
+    const PairPlan plan =
+        model_.method().plan_pairs(key, {rows, batch.index, batch.position, batch.condition}, model_.standardiser);
     trainer_->step(plan, batch.index, flip, optimiser_.learning_rate(model_.step));
     if (!curves_) return;
     // The next plan needs the curves of this step, so the host does not run ahead.

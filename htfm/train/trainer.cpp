@@ -1,6 +1,7 @@
 #include "htfm/train/trainer.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <array>
@@ -33,6 +34,13 @@ at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index) {
   return out;
 }
 
+// What the network is told of the conditions of these rows; undefined where nothing is given.
+at::Tensor encoded_conditions(const Model& model, const TrainingData& set, std::span<const int64_t> index) {
+  if (!model.condition().there()) return {};
+  return model.condition().encode(set.conditions.index_select(
+      0, at::from_blob(const_cast<int64_t*>(index.data()), {static_cast<int64_t>(index.size())}, at::kLong)));
+}
+
 int64_t validation_rows(const RunConfig& config, int64_t rows) {
   return config.train.validation > 0
              ? std::clamp<int64_t>(std::llround(config.train.validation * static_cast<double>(rows)), 1,
@@ -54,10 +62,11 @@ class Validation {
                  repeats = std::max<size_t>(1, pairs / places.size());
     for (size_t k = 0; k < repeats; ++k) index_.insert(index_.end(), places.begin(), places.end());
     rows_ = select_rows(set.rows, index_);
+    condition_ = encoded_conditions(model, set, index_);
   }
   double operator()(const Model& model, TrainingBackend& backend) const {
     RunningStandardiser standardiser = model.standardiser;  // it must not learn from these rows
-    const TrainingPairs pairs = method_->pairs(key_, {rows_, index_, 0}, standardiser);
+    const TrainingPairs pairs = method_->pairs(key_, {rows_, index_, 0, condition_}, standardiser);
     return batch_loss(method_->loss(), backend.predict(pairs), pairs.target);
   }
 
@@ -66,7 +75,7 @@ class Validation {
   std::unique_ptr<Method> method_;  // its own, so that pools of the training are not drawn again and again
   Key key_;
   std::vector<int64_t> index_;
-  at::Tensor rows_;
+  at::Tensor rows_, condition_;
 };
 
 // Which rows of a batch are mirrored.
@@ -293,7 +302,10 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   while (model.step < steps && !out_of_patience(model)) {
     const int64_t step = model.step;
     const Key own = key.child(static_cast<uint64_t>(step));
-    const DataBatch batch = batches.at_step(step);
+    DataBatch batch = batches.at_step(step);
+    batch.condition = encoded_conditions(model, set, batch.index);
+    if (config.condition.drop > 0 && model.condition().there())
+      model.condition().leave_out(batch.condition, config.condition.drop, own.child("condition"));
     backend->step(own, batch, config.data.flip ? flips(own.child("flip"), batch.index.size()) : std::vector<uint8_t>());
     ++model.step;
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import tempfile
+import warnings
 from typing import Any, Mapping, Sequence
 
 import torch
@@ -18,6 +20,10 @@ from htfm._frames import Frame, back, dataset, is_path
 from htfm._progress import Progress, Reporter
 
 _FRAME_FILE = "frame.json"  # in a run folder: what the table was
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
 
 
 def _origin(call: str) -> list[tuple[str, str]]:
@@ -139,6 +145,9 @@ class Model:
         eta: float | None = None,
         weights: str = "ema",
         first: int = 0,
+        given: Any = None,
+        each: int = 1,
+        guidance: float | None = None,
         output: str | None = None,
         as_xarray: bool = False,
         progress: Progress = False,
@@ -148,6 +157,11 @@ class Model:
         ``output``: pandas, polars, numpy or torch instead. What is not given is the run's own: evaluations (``nfe``),
         seed, solver. The same seed gives the bits of ``htfm sample``. A column of whole numbers whose samples do not fit
         its dtype stays float64.
+
+        ``given``: conditions of a model that has some (``condition.columns``, ``condition.label``): a dictionary such as
+        ``{"line": "fire"}``, the same as text ``"line=fire,region=EU"``, or a data frame or the path of a table with a row
+        for each sample (``each``: so many samples of a row). What is not given is drawn from what was seen in training.
+        ``guidance``: its strength. Conditions come back as columns of a table, and in ``last.conditions``.
 
         >>> import htfm
         >>> model = htfm.train({"data.n": 300, "train.epochs": 1})
@@ -172,12 +186,27 @@ class Model:
             raise InputError(f"[weights] expected ema or raw; got '{weights}'")
         options.averaged = weights == "ema"
         options.first = first
+        if guidance is not None:
+            options.guidance = float(guidance)
+        if given is not None:
+            self._give(options, given, each)
+            if n is None and not isinstance(given, Mapping) and "=" not in str(given):
+                options.n = options.given_count()
+            for warning in options.given_warnings(core):
+                warnings.warn(warning, stacklevel=2)
         with Reporter(progress) as reporter:
             options.set_report(
                 (lambda done, total: reporter.sampling("sampling", done, total)) if reporter.active else None
             )
             self.last = _core.sample(core, options)
-        return self._rows(self.last.samples, output, as_xarray)
+        rows, names = _core.written_rows(core, self.last), list(_core.written_names(core))
+        columns = list(_core.written_columns(core))
+        if not core.condition_columns:
+            names = list(core.column_names)
+        elif sorted(self._frame.columns) == sorted(names):  # in the order of the table
+            order = [names.index(name) for name in self._frame.columns]
+            rows, columns = rows[:, order].contiguous(), [columns[k] for k in order if columns]
+        return self._rows(rows, output, as_xarray, names, columns)
 
     def _sample_options(
         self, nfe: int | None, seed: int | None, device: str, solver: str | None
@@ -194,9 +223,18 @@ class Model:
         options.set_device(_core.choose_device(device, self._core.config.network))
         return options
 
-    def _rows(self, rows: torch.Tensor, output: str | None, as_xarray: bool = False) -> Any:
-        """Rows of the library as the data were."""
+    def _rows(
+        self,
+        rows: torch.Tensor,
+        output: str | None,
+        as_xarray: bool = False,
+        names: list[str] | None = None,
+        columns: list[Any] | None = None,
+    ) -> Any:
+        """Rows of the library as the data were; ``names`` and ``columns``: what they hold, where not what is modelled."""
         core = self._core
+        names = list(core.column_names) if names is None else names
+        columns = list(core.columns) if columns is None else columns
         shape = core.image_shape
         if shape is not None:
             images = rows.reshape(-1, *shape)
@@ -212,7 +250,27 @@ class Model:
         if output in ("numpy", "torch"):
             return rows if output == "torch" else rows.numpy()
         frame = self._frame if output is None else Frame(output, self._frame.columns, self._frame.dtypes)
-        return back(rows, frame, core.column_names, core.columns)
+        return back(rows, frame, names, columns)
+
+    def _give(self, options: _core.SampleOptions, given: Any, each: int) -> None:
+        core = self._core
+        if isinstance(given, Mapping):
+            given = ",".join(f"{name}={value}" for name, value in given.items())
+        if isinstance(given, (str, os.PathLike)):
+            options.set_given(core, os.fspath(given), each)
+            return
+        names = [name for name, _ in core.condition_columns]
+        if not hasattr(given, "columns"):
+            raise InputError("[given] expected a dictionary, a text, a path or a data frame, got another thing")
+        missing = [name for name in names if name not in [str(c) for c in given.columns]]
+        if missing:
+            raise InputError(f"[given] expected the columns {', '.join(names)}; got none named {', '.join(missing)}")
+        columns = []
+        for name, categories in core.condition_columns:
+            cells = given[name].to_list()
+            number = [math.nan if c is None or c != c else core.given_value(name, _cell(c)) for c in cells]
+            columns.append(torch.tensor(number, dtype=torch.float64))
+        options.set_given_rows(torch.stack(columns, 1), each)
 
     # Rare events
 
@@ -378,6 +436,7 @@ def fit(
     random_state: Any = None,
     columns: Sequence[str] | None = None,
     drop: Sequence[str] | None = None,
+    condition: Sequence[str] | None = None,
     missing: str = "keep",
     log_returns: bool = False,
     kinds: Mapping[str, str] | None = None,
@@ -398,7 +457,8 @@ def fit(
     where not given, two at the most. ``folder``: keeps the run, samples.csv and report.html there; Ctrl-C then leaves a
     checkpoint that ``resume=True`` goes on from. ``missing``: keep (modelled), drop or refuse. ``kinds``: what columns
     of a file hold, over what is recognised: ``{"zip": "category", "day": "date:D.M.Y"}``. ``constraints``: what every
-    row keeps: ``["paid <= incurred"]``.
+    row keeps: ``["paid <= incurred"]``. ``condition``: columns that are given and not modelled, for
+    ``sample(given=...)``.
 
     >>> import htfm, numpy as np
     >>> x = np.random.default_rng(0).standard_t(3, size=(400, 2))
@@ -408,6 +468,10 @@ def fit(
     """
     options = _core.TableFitOptions()
     options.settings = _config.settings_of(settings)
+    if condition:
+        from htfm._frames import joined as _joined
+
+        options.settings = [*options.settings, "condition.columns=" + _joined(condition, "condition")]
     options.seed = seed_of(seed, random_state, 0)
     if not 0 <= holdout <= 0.9:
         raise InputError(f"[holdout] expected a share from 0 to 0.9, got {holdout}")

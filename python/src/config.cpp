@@ -93,7 +93,12 @@ void bind_data(nb::module_& m) {
       .def_ro("origin", &Dataset::origin)
       .def_ro("notes", &Dataset::notes)
       .def_ro("labels", &Dataset::labels)
-      .def_ro("classes", &Dataset::classes);
+      .def_ro("classes", &Dataset::classes)
+      .def_prop_ro("conditions", [](const Dataset& data) { return data.conditions.values; });
+  m.def(
+      "with_conditions",
+      [](const Dataset& data, const RunConfig& config) { return with_conditions(data, config.condition); }, "data"_a,
+      "config"_a, Unlocked());
   m.def(
       "rows_dataset",
       [](const at::Tensor& rows, const std::vector<std::string>& names, const FileSpec& spec,

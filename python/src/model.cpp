@@ -3,6 +3,7 @@
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/sample/sample_fields.h"
+#include "htfm/sample/written_rows.h"
 #include "python/src/bind.h"
 
 namespace htfm::python {
@@ -48,7 +49,7 @@ nb::dict describe(const Model& model) {
   out["network"] = d.network, out["parameters"] = d.parameters, out["dimension"] = d.dimension, out["step"] = d.step;
   out["skipped_steps"] = d.skipped_steps, out["data"] = d.data, out["data_hash"] = d.data_hash;
   out["weights_hash"] = d.weights_hash, out["seed"] = d.seed, out["method_options"] = d.method_options;
-  out["clock_explanation"] = d.clock_explanation;
+  out["clock_explanation"] = d.clock_explanation, out["condition"] = d.condition;
   return out;
 }
 
@@ -120,6 +121,19 @@ void bind_model(nb::module_& m) {
                        out.push_back(model.transform().describe(k));
                      return out;
                    })
+      .def_prop_ro("condition_columns",
+                   [](const Model& model) {
+                     std::vector<std::pair<std::string, std::vector<std::string>>> out;
+                     for (const ConditionColumn& c : model.condition().columns())
+                       out.emplace_back(c.name, c.categories);
+                     return out;
+                   })
+      .def(
+          "given_value",
+          [](const Model& model, const std::string& name, const std::string& text) {
+            return model.condition().value_of(model.condition().place_of(name), text);
+          },
+          "name"_a, "text"_a)
       .def_ro("step", &Model::step)
       .def_prop_ro("weights", [](const Model& model) { return model.weights(); })
       .def("weights_hash", &Model::weights_hash);
@@ -155,6 +169,28 @@ void bind_model(nb::module_& m) {
       .def_rw("seed", &SampleOptions::seed)
       .def_rw("solver", &SampleOptions::solver)
       .def_rw("averaged", &SampleOptions::averaged)
+      .def_rw("guidance", &SampleOptions::guidance)
+      .def(
+          "set_given",
+          [](SampleOptions& o, const Model& model, const std::string& text, int64_t each) {
+            o.condition = find_given(model.condition(), text);
+            o.condition.each = each;
+          },
+          "model"_a, "text_or_path"_a, "each"_a = 1)
+      .def(
+          "set_given_rows",
+          [](SampleOptions& o, const at::Tensor& rows, int64_t each) {
+            o.condition = {rows.contiguous(), each};
+          },
+          "rows"_a, "each"_a = 1)
+      .def("given_count",
+           [](const SampleOptions& o) { return o.condition.there() ? o.condition.rows.size(0) * o.condition.each : 0; })
+      .def(
+          "given_warnings",
+          [](const SampleOptions& o, const Model& model) {
+            return o.condition.there() ? model.condition().warnings(o.condition.rows) : std::vector<std::string>();
+          },
+          "model"_a)
       .def_rw("precision", &SampleOptions::precision)
       .def_rw("device_rows", &SampleOptions::device_rows)
       .def_prop_rw(
@@ -192,6 +228,7 @@ void bind_model(nb::module_& m) {
   nb::class_<SampleResult>(m, "SampleResult")
       .def_ro("samples", &SampleResult::samples)
       .def_ro("area", &SampleResult::area)
+      .def_ro("conditions", &SampleResult::conditions)
       .def_ro("evaluations", &SampleResult::evaluations)
       .def_ro("most_evaluations", &SampleResult::most_evaluations)
       .def_ro("diverged", &SampleResult::diverged)
@@ -200,6 +237,10 @@ void bind_model(nb::module_& m) {
       .def_ro("plan_error", &SampleResult::plan_error)
       .def_ro("plain_error", &SampleResult::plain_error);
   m.def("sample_options", &sample_options, "config"_a);
+  m.def("sample_conditions", &sample_conditions, "model"_a, "options"_a, Unlocked());
+  m.def("written_rows", &written_rows, "model"_a, "drawn"_a, Unlocked());
+  m.def("written_names", &written_names, "model"_a);
+  m.def("written_columns", &written_columns, "model"_a);
   m.def("sample", nb::overload_cast<const Model&, const SampleOptions&>(&sample), "model"_a, "options"_a, Unlocked());
   m.def("sample_fields", nb::overload_cast<const Model&, const SampleOptions&, const std::string&>(&sample_fields),
         "model"_a, "options"_a, "path"_a, Unlocked());

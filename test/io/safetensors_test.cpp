@@ -78,7 +78,8 @@ std::string refusal(const std::string& header, size_t data = 0) {
 
 TEST(SafeTensors, ReadsWhatThePackageWrites) {
   expect_same(read_safetensors(golden("mixed.safetensors")), mixed());
-  expect_same(read_safetensors(golden("one.safetensors")), {{{"weight", grid_numbers(2, 3, at::kFloat)}}, {{"step", "12"}}});
+  expect_same(read_safetensors(golden("one.safetensors")),
+              {{{"weight", grid_numbers(2, 3, at::kFloat)}}, {{"step", "12"}}});
   expect_same(read_safetensors(golden("nothing.safetensors")), {});
 }
 

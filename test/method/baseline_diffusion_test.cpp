@@ -38,7 +38,8 @@ std::vector<double> gaussian_samples(const Method& method, const std::string& sa
     for (int64_t i = 0; i < kTargetRows; ++i) {
       const double angle = t[i] * M_PI / 2, ratio = s / std::tan(angle) * (s / std::tan(angle)),
                    norm = std::sqrt(s * s + ratio);
-      const double gain = kTargetDeviation * kTargetDeviation / (kTargetDeviation * kTargetDeviation + ratio), skip = s * s / (norm * norm);
+      const double gain = kTargetDeviation * kTargetDeviation / (kTargetDeviation * kTargetDeviation + ratio),
+                   skip = s * s / (norm * norm);
       for (int64_t k = 2 * i; k < 2 * i + 2; ++k) {
         const double at = in[k] * norm, denoised = kCentre[k % 2] + gain * (at - kCentre[k % 2]);
         out[k] = (denoised - skip * at) * norm / (s * std::sqrt(ratio));

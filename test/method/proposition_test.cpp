@@ -15,7 +15,8 @@ constexpr double kMean = 0.7, kDataDeviation = 1.3;
 
 // E[x_1 - x_0 | x_t = x, T] for x_1 ~ N(mean, deviation^2) and x_0 ~ N(0, 2A).
 double marginal_velocity(double t, double x, double area) {
-  const double data = kDataDeviation * kDataDeviation, source = 2 * area, variance = t * t * data + (1 - t) * (1 - t) * source;
+  const double data = kDataDeviation * kDataDeviation, source = 2 * area,
+               variance = t * t * data + (1 - t) * (1 - t) * source;
   return kMean + (t * data - (1 - t) * source) / variance * (x - t * kMean);
 }
 

@@ -39,7 +39,8 @@ TEST(Page, EscapesEverything) {
       .warning(kHostileText)
       .configuration({{kHostileText, kHostileText}, {"group." + kHostileText, kHostileText}})
       .table(table);
-  page.figure(line_chart({{kHostileText, {1, 2}, {3, 4}}}, {.label = kHostileText, .title = kHostileText}), kHostileText)
+  page.figure(line_chart({{kHostileText, {1, 2}, {3, 4}}}, {.label = kHostileText, .title = kHostileText}),
+              kHostileText)
       .code(kHostileText, kHostileText);
   page.section(kHostileText).section(kHostileText).provenance({{kHostileText, kHostileText}});
   const std::string html = page.html();

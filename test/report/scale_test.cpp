@@ -102,8 +102,8 @@ TEST(Ticks, RefuseRangesThatCannotBeDrawn) {
 }
 
 TEST(Range, OfAnyDataCanBeDrawn) {
-  const double extremes[] = {0,       1,        -1,  1e-320,     1e-300, 1e300, -1e300,
-                             1.7e308, -1.7e308, 1e9, 1e9 + 1e-6, kInfinite,   -kInfinite, kNoNumber};
+  const double extremes[] = {0,       1,        -1,  1e-320,     1e-300,    1e300,      -1e300,
+                             1.7e308, -1.7e308, 1e9, 1e9 + 1e-6, kInfinite, -kInfinite, kNoNumber};
   for (const Scale scale : {Scale::linear, Scale::log}) {
     for (const double a : extremes) {
       for (const double b : extremes) {

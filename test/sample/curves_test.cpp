@@ -109,10 +109,10 @@ TEST(Curves, ResumedRunEndsWithTheSameBits) {
   train(small_learned(), {.folder = whole});
   struct Stop {};
   EXPECT_THROW(train(small_learned(), {.folder = cut,
-                               .report =
-                                   [](const TrainProgress& p) {
-                                     if (p.step == 7) throw Stop{};
-                                   }}),
+                                       .report =
+                                           [](const TrainProgress& p) {
+                                             if (p.step == 7) throw Stop{};
+                                           }}),
                Stop);
   train(small_learned(), {.folder = cut, .resume = true});
   EXPECT_EQ(read_file(RunFolder(whole).newest().path), read_file(RunFolder(cut).newest().path));

@@ -83,7 +83,7 @@ TEST(Convention, SecondLevelOfAClock) {
     expect_close_by_path(s.select(1, 4), integral);
     expect_close_by_path(s.select(1, 3), terminal.sub(integral));
     expect_close_by_path(clock_logsignature(clocks, 2, LogBasis::brackets, convention).select(1, 2),
-                 terminal.div(2).sub(integral));
+                         terminal.div(2).sub(integral));
   };
   check(Convention::linear, left.add(right).div(2));
   check(Convention::jump, left);

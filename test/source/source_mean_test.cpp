@@ -19,7 +19,7 @@ struct Law {
   std::string name;
   std::map<std::string, double> parameters;
   std::function<ComplexNumber(ComplexNumber s)> laplace;  // E exp(-s V), V = 2A
-  double variance;                            // of V, whose mean is `mean`; infinity where there is none
+  double variance;                                        // of V, whose mean is `mean`; infinity where there is none
   double mean = 1;
 };
 
@@ -40,10 +40,17 @@ const std::vector<Law>& laws() {
        {{"shape", 0.8}},
        [](ComplexNumber s) { return std::exp(0.8 * (1.0 - std::sqrt(1.0 + 2.0 * s / 0.8))); },
        1 / 0.8},
-      {"skewed-student", {{"nu", 12.0}}, [](ComplexNumber s) { return inverse_gamma_laplace(12, s); }, 36.0 / (25 * 4), 1.2},
+      {"skewed-student",
+       {{"nu", 12.0}},
+       [](ComplexNumber s) { return inverse_gamma_laplace(12, s); },
+       36.0 / (25 * 4),
+       1.2},
       {"skewed-student", {{"nu", 1.7}}, [](ComplexNumber s) { return inverse_gamma_laplace(1.7, s); }, inf},
       // E exp(-s V) = exp(-(2 s)^rho / 2): for s = |xi|^2 / 2 the isotropic stable law.
-      {"skewed-stable", {{"alpha", 1.5}}, [](ComplexNumber s) { return std::exp(-std::pow(2.0 * s, 0.75) / 2.0); }, inf}};
+      {"skewed-stable",
+       {{"alpha", 1.5}},
+       [](ComplexNumber s) { return std::exp(-std::pow(2.0 * s, 0.75) / 2.0); },
+       inf}};
   return list;
 }
 
@@ -73,7 +80,7 @@ TEST(SkewedSource, CharacteristicFunctionsOfTheNamedLaws) {
       const auto n = static_cast<double>(kMeanDraws);
       c /= n, s /= n;
       const ComplexNumber truth = std::exp(ComplexNumber(0, a * shift[0] + b * shift[1])) *
-                            law.laplace(ComplexNumber((a * a + b * b) / 2, -(a * skew[0] + b * skew[1])));
+                                  law.laplace(ComplexNumber((a * a + b * b) / 2, -(a * skew[0] + b * skew[1])));
       EXPECT_NEAR(c, truth.real(), 4 * std::sqrt((cc / n - c * c) / n)) << law.name << " " << a << " " << b;
       EXPECT_NEAR(s, truth.imag(), 4 * std::sqrt((ss / n - s * s) / n)) << law.name << " " << a << " " << b;
     }

@@ -58,7 +58,8 @@ constexpr int kMost = 17;
 TEST(Threshold, HoldsTheIndexOfStudentLaws) {
   for (const double nu : {1.5, 4.0})
     for (const int64_t dim : {1, 2}) {
-      const Tally tally(kThresholdDraws, 1 / nu, [&](Key key) { return test::sorted_radii(kThresholdRows, dim, nu, key); });
+      const Tally tally(kThresholdDraws, 1 / nu,
+                        [&](Key key) { return test::sorted_radii(kThresholdRows, dim, nu, key); });
       EXPECT_GE(tally.inside, kMost) << nu << " " << dim;
       EXPECT_GE(tally.heavy, kMost) << nu << " " << dim;
     }
@@ -67,7 +68,8 @@ TEST(Threshold, HoldsTheIndexOfStudentLaws) {
 TEST(Threshold, HoldsTheIndexOfStableLaws) {
   for (const double alpha : {1.3, 1.9})
     for (const int64_t dim : {1, 2}) {
-      const Tally tally(kThresholdDraws, 1 / alpha, [&](Key key) { return test::sorted_stable_radii(kThresholdRows, dim, alpha, key); });
+      const Tally tally(kThresholdDraws, 1 / alpha,
+                        [&](Key key) { return test::sorted_stable_radii(kThresholdRows, dim, alpha, key); });
       EXPECT_GE(tally.inside, kMost) << alpha << " " << dim;
       EXPECT_GE(tally.heavy, kMost) << alpha << " " << dim;
     }
