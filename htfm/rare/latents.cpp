@@ -49,7 +49,8 @@ ModelSampler::ModelSampler(const Model& model, SampleOptions options) : model_(m
         model.config().method);
   if (model.condition().there() && !same_for_all(options_.condition.rows))
     throw InputError(
-        "[rare events] expected every condition to be given, the same for all samples (--given {}), got others: what is "
+        "[rare events] expected every condition to be given, the same for all samples (--given {}), got others: what "
+        "is "
         "drawn by chance must be the clock and the source alone",
         model.condition().columns().front().name + "=...");
   options_.as_drawn = false, options_.report = {};
