@@ -12,7 +12,7 @@
 namespace htfm {
 namespace {
 
-Dataset read(const std::string& text, FileSpec spec = {}) {
+Dataset read_mixed(const std::string& text, FileSpec spec = {}) {
   const test::TemporaryFolder folder;
   spec.path = folder / "table.csv";
   test::spill(spec.path, text);
@@ -21,16 +21,16 @@ Dataset read(const std::string& text, FileSpec spec = {}) {
   return file_dataset(spec);
 }
 
-std::string refusal(const std::string& text, const FileSpec& spec = {}) {
+std::string mixed_refusal(const std::string& text, const FileSpec& spec = {}) {
   try {
-    read(text, spec);
+    read_mixed(text, spec);
   } catch (const InputError& e) {
     return e.what();
   }
   return "nothing was refused";
 }
 
-double at(const Dataset& data, int64_t row, int64_t column) {
+double value_at(const Dataset& data, int64_t row, int64_t column) {
   return data.rows.const_data_ptr<double>()[row * data.rows.size(1) + column];
 }
 
@@ -84,36 +84,36 @@ TEST(MixedTable, TakesColumnsForWhatTheyAre) {
     text +=
         fmt::format("{};{};{:02}.03.2021;1.{:03},5{};{} %;{};{}\n", 1000 + 7 * i, i % 3 ? "Süd" : "Nord", i % 28 + 1, i,
                     i % 2 ? "" : " €", i, i % 2 ? "yes" : "no", i % 5 ? std::to_string(0.5 * i * i) : "#N/A");
-  const Dataset data = read(text);
+  const Dataset data = read_mixed(text);
   ASSERT_EQ(data.names, (std::vector<std::string>{"region", "day", "paid", "rate", "open", "x"}));
   EXPECT_TRUE(says(data, "id is different in every row, an identifier"));
   EXPECT_TRUE(says(data, "paid has numbers with a decimal comma, thousands kept apart, the currency sign €"));
   EXPECT_TRUE(says(data, "rate has numbers with percent signs"));
   EXPECT_EQ(data.columns[0].categories, (std::vector<std::string>{"Nord", "Süd"}));
-  EXPECT_EQ(at(data, 0, 0), 0);
-  EXPECT_EQ(at(data, 1, 0), 1);
+  EXPECT_EQ(value_at(data, 0, 0), 0);
+  EXPECT_EQ(value_at(data, 1, 0), 1);
   EXPECT_EQ(data.columns[1].kind, ColumnKind::date);
-  EXPECT_EQ(data.columns[1].text(at(data, 4, 1)), "05.03.2021");
-  EXPECT_EQ(at(data, 3, 2), 1003.5);
-  EXPECT_EQ(at(data, 9, 3), 9);
+  EXPECT_EQ(data.columns[1].text(value_at(data, 4, 1)), "05.03.2021");
+  EXPECT_EQ(value_at(data, 3, 2), 1003.5);
+  EXPECT_EQ(value_at(data, 9, 3), 9);
   EXPECT_EQ(data.columns[4].categories, (std::vector<std::string>{"no", "yes"}));
-  EXPECT_TRUE(std::isnan(at(data, 5, 5)));
+  EXPECT_TRUE(std::isnan(value_at(data, 5, 5)));
   EXPECT_EQ(data.columns[5].kind, ColumnKind::number);
 }
 
 TEST(MixedTable, TheUserOverrules) {
   std::string text = "zip,grade,n\n";
   for (int i = 0; i < 40; ++i) text += fmt::format("{:05},{},{}\n", 1000 + i % 4, i % 2 ? "low" : "high", i % 3);
-  const Dataset data = read(text, {.kinds = "auto,grade=ordered:low|high,n=category"});
+  const Dataset data = read_mixed(text, {.kinds = "auto,grade=ordered:low|high,n=category"});
   EXPECT_EQ(data.columns[0].categories.front(), "01000") << "a code keeps its zeros";
   EXPECT_TRUE(data.columns[1].ordered);
-  EXPECT_EQ(at(data, 0, 1), 1) << "high comes after low";
+  EXPECT_EQ(value_at(data, 0, 1), 1) << "high comes after low";
   EXPECT_EQ(data.columns[2].categories, (std::vector<std::string>{"0", "1", "2"}));
   EXPECT_NE(
-      refusal(text, {.kinds = "auto,grade=ordered:low|mid"}).find("row 2, grade: expected one of low, mid, got 'high'"),
+      mixed_refusal(text, {.kinds = "auto,grade=ordered:low|mid"}).find("row 2, grade: expected one of low, mid, got 'high'"),
       std::string::npos);
-  EXPECT_NE(refusal(text, {.kinds = "auto,colour=category"}).find("expected a column"), std::string::npos);
-  EXPECT_NE(refusal(text, {.kinds = "auto,n=colour"}).find("expected column=number, category"), std::string::npos);
+  EXPECT_NE(mixed_refusal(text, {.kinds = "auto,colour=category"}).find("expected a column"), std::string::npos);
+  EXPECT_NE(mixed_refusal(text, {.kinds = "auto,n=colour"}).find("expected column=number, category"), std::string::npos);
 }
 
 TEST(MixedTable, AStrayTextIsRefusedWithItsRow) {
@@ -122,16 +122,16 @@ TEST(MixedTable, AStrayTextIsRefusedWithItsRow) {
     numbers += fmt::format("{},{}\n", i == 30 ? "12o" : std::to_string(100 + i), i);
     days += fmt::format("{},{}\n", i == 30 ? "soon" : fmt::format("2020-01-{:02}", i % 28 + 1), i);
   }
-  EXPECT_NE(refusal(numbers).find("row 32, x: expected a number, as in 49 other rows, got '12o'"), std::string::npos)
-      << refusal(numbers);
-  EXPECT_NE(refusal(days).find("row 32, day: expected a date of the form Y-M-D"), std::string::npos) << refusal(days);
-  EXPECT_EQ(refusal(numbers).find('\n'), std::string::npos);
+  EXPECT_NE(mixed_refusal(numbers).find("row 32, x: expected a number, as in 49 other rows, got '12o'"), std::string::npos)
+      << mixed_refusal(numbers);
+  EXPECT_NE(mixed_refusal(days).find("row 32, day: expected a date of the form Y-M-D"), std::string::npos) << mixed_refusal(days);
+  EXPECT_EQ(mixed_refusal(numbers).find('\n'), std::string::npos);
 }
 
 TEST(MixedTable, ARowOfDataIsNoHeader) {
   std::string text;
   for (int i = 0; i < 20; ++i) text += fmt::format("{},{}\n", i % 2 ? "a" : "b", 1.5 * i);
-  const Dataset data = read(text);
+  const Dataset data = read_mixed(text);
   EXPECT_EQ(data.rows.size(0), 20);
   EXPECT_TRUE(data.names.empty());
 }
@@ -139,9 +139,9 @@ TEST(MixedTable, ARowOfDataIsNoHeader) {
 TEST(MixedTable, DaysAreTheOrderOfReturns) {
   std::string text = "day,price\n";
   for (int i = 0; i < 10; ++i) text += fmt::format("2020-01-{:02},{}\n", 20 - i, std::pow(2.0, 10 - i));
-  const Dataset data = read(text, {.log_returns = true});
+  const Dataset data = read_mixed(text, {.log_returns = true});
   ASSERT_EQ(data.rows.size(1), 1);
-  for (int i = 0; i < 9; ++i) EXPECT_NEAR(at(data, i, 0), std::log(2.0), 1e-12) << "forwards in time";
+  for (int i = 0; i < 9; ++i) EXPECT_NEAR(value_at(data, i, 0), std::log(2.0), 1e-12) << "forwards in time";
   EXPECT_TRUE(says(data, "day says the order of the rows"));
 }
 
