@@ -109,11 +109,12 @@ TEST(MixedTable, TheUserOverrules) {
   EXPECT_TRUE(data.columns[1].ordered);
   EXPECT_EQ(value_at(data, 0, 1), 1) << "high comes after low";
   EXPECT_EQ(data.columns[2].categories, (std::vector<std::string>{"0", "1", "2"}));
-  EXPECT_NE(
-      mixed_refusal(text, {.kinds = "auto,grade=ordered:low|mid"}).find("row 2, grade: expected one of low, mid, got 'high'"),
-      std::string::npos);
+  EXPECT_NE(mixed_refusal(text, {.kinds = "auto,grade=ordered:low|mid"})
+                .find("row 2, grade: expected one of low, mid, got 'high'"),
+            std::string::npos);
   EXPECT_NE(mixed_refusal(text, {.kinds = "auto,colour=category"}).find("expected a column"), std::string::npos);
-  EXPECT_NE(mixed_refusal(text, {.kinds = "auto,n=colour"}).find("expected column=number, category"), std::string::npos);
+  EXPECT_NE(mixed_refusal(text, {.kinds = "auto,n=colour"}).find("expected column=number, category"),
+            std::string::npos);
 }
 
 TEST(MixedTable, AStrayTextIsRefusedWithItsRow) {
@@ -122,9 +123,11 @@ TEST(MixedTable, AStrayTextIsRefusedWithItsRow) {
     numbers += fmt::format("{},{}\n", i == 30 ? "12o" : std::to_string(100 + i), i);
     days += fmt::format("{},{}\n", i == 30 ? "soon" : fmt::format("2020-01-{:02}", i % 28 + 1), i);
   }
-  EXPECT_NE(mixed_refusal(numbers).find("row 32, x: expected a number, as in 49 other rows, got '12o'"), std::string::npos)
+  EXPECT_NE(mixed_refusal(numbers).find("row 32, x: expected a number, as in 49 other rows, got '12o'"),
+            std::string::npos)
       << mixed_refusal(numbers);
-  EXPECT_NE(mixed_refusal(days).find("row 32, day: expected a date of the form Y-M-D"), std::string::npos) << mixed_refusal(days);
+  EXPECT_NE(mixed_refusal(days).find("row 32, day: expected a date of the form Y-M-D"), std::string::npos)
+      << mixed_refusal(days);
   EXPECT_EQ(mixed_refusal(numbers).find('\n'), std::string::npos);
 }
 
