@@ -1,6 +1,7 @@
 // The joint law of extremes beside rivals: `htfm fit` and what a user would take instead, on draws whose law is known.
 // The draws, the rivals and the figures are those of bench/peers/extremes.py.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <filesystem>

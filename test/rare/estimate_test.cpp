@@ -17,9 +17,9 @@ namespace htfm {
 namespace {
 
 // Samples are the source itself: sqrt(2A) z under a clock.
-class Source final : public LatentSampler {
+class LawSource final : public LatentSampler {
  public:
-  Source(ClockSpec clock, int64_t dim) : clock_(make_clock(clock)), dim_(dim) {}
+  LawSource(ClockSpec clock, int64_t dim) : clock_(make_clock(clock)), dim_(dim) {}
   LatentShape shape() const override { return {clock_->scores().count, clock_->scores().levels, dim_}; }
   int64_t columns() const override { return dim_; }
 
@@ -100,7 +100,7 @@ std::vector<Case> cases() {
 TEST(RareEvents, ProbabilitiesAreRightDownTo1e8) {
   for (const Case& c : cases())
     for (const double p : {1e-2, 1e-4, 1e-8}) {
-      Source source(c.clock, c.dim);
+      LawSource source(c.clock, c.dim);
       const EventProbability found = estimate_event(source, beyond(c.statistic, solve(c.survival, p)), {.key = Key(7)});
       EXPECT_TRUE(found.reached);
       EXPECT_NEAR(found.probability / p, 1, 4 * found.standard_error / p) << c.name << " " << p;
@@ -112,7 +112,7 @@ TEST(RareEvents, ProbabilitiesAreRightDownTo1e8) {
 TEST(RareEvents, QuantilesAreRightDownTo1e8) {
   for (const Case& c : cases())
     for (const double p : {0.3, 1e-4, 1e-8}) {
-      Source source(c.clock, c.dim);
+      LawSource source(c.clock, c.dim);
       const RareQuantile found = estimate_quantile(source, c.statistic, p, {.key = Key(3)});
       // In terms of probabilities: what is really beyond, within 4 standard errors.
       EXPECT_NEAR(c.survival(found.value) / p, 1, 4 / std::sqrt(found.effective) + 1e-3) << c.name << " " << p;
