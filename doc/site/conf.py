@@ -38,7 +38,7 @@ highlight_language = "none"
 
 # Types of other libraries have no page here.
 nitpick_ignore_regex = [
-    ("cpp:.*", r"(std|at|c10|torch|nlohmann|fmt)(::.*)?|u?int\d+_t|size_t|(htfm::)?report|htfm"),
+    ("cpp:.*", r"(std|at|c10|torch|nlohmann|fmt)(::.*)?|u?int\d+_t|size_t|(htfm::)?report(::\w+)?|htfm"),
     ("cpp:.*", r"MultistepPlan|Term"),  # stay inside the library; public headers only name them
     ("py:.*", r"(torch|numpy|np|pandas|polars|xarray|pathlib|os|collections|typing|matplotlib|_core|htfm\._\w+)(\..*)?"),
 ]
