@@ -66,7 +66,7 @@ endif()
 
 if(HTFM_TESTS)
   add_test(NAME python COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider ${CMAKE_SOURCE_DIR}/python/tests WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(python PROPERTIES TIMEOUT 600 COST 500 ENVIRONMENT
+  set_tests_properties(python PROPERTIES TIMEOUT 1800 COST 500 ENVIRONMENT
                                          "PYTHONPATH=${CMAKE_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;HTFM_MYPY_CACHE=${CMAKE_BINARY_DIR}/python/mypy")
   # The pages that promise to run do, and doc/commands.md is what the program says.
   add_test(NAME documents COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider ${CMAKE_SOURCE_DIR}/test/documents WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
