@@ -132,7 +132,8 @@ TEST(Risk, OfATableWithCategoriesAndGaps) {
 
 TEST(Risk, IsAFunctionOfTheSeedAndNotOfThreads) {
   RiskOptions o = options();
-  o.rounds = 20, o.n = 4000, o.portfolio = {{"a", 1.0}, {"c", 0.5}};
+  o.rounds = 20, o.n = 4000, o.levels = {0.95, 0.99}, o.return_periods = {100};
+  o.portfolio = {{"a", 1.0}, {"c", 0.5}};
   RiskReport first = risk(scored(), o);
   const int threads = thread_count();
   set_thread_count(threads == 1 ? 3 : 1);
