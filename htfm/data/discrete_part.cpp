@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <map>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
@@ -21,8 +21,9 @@ namespace htfm {
 
 namespace {
 
-constexpr size_t kFewValues = 20;  // a number of so few values is drawn as one of them
-constexpr int64_t kDrawn = 512;    // rows at a time, always so many: a row's bits then do not depend on the others
+constexpr size_t kFewValues = 20;  // a number of so few values, each so often, is drawn as one of them
+constexpr int64_t kOften = 5;
+constexpr int64_t kDrawn = 512;  // rows at a time, always so many: a row's bits then do not depend on the others
 constexpr int kBalanceRounds = 4;
 constexpr const char* kState = "transform.state.";
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
@@ -140,13 +141,13 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
   parallel_for(width, [&](int64_t k) {
     DiscreteColumn& out = found[static_cast<size_t>(k)];
     out.column = k;
-    std::set<double> different;
+    std::map<double, int64_t> different;  // with their numbers, as long as they are few
     std::vector<double> there;
     for (int64_t i = 0; i < n; ++i) {
       const double v = x[i * width + k];
       if (std::isnan(v)) continue;
       there.push_back(v);
-      if (different.size() <= kFewValues) different.insert(v);
+      if (different.size() <= kFewValues) ++different[v];
     }
     const bool gaps = there.size() < static_cast<size_t>(n);
     const TableColumn& info = columns[static_cast<size_t>(k)];
@@ -155,11 +156,14 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
       if (there.empty()) out.values = {kGap};
       return;
     }
-    const bool few = different.size() <= kFewValues && (different.size() <= 2 || !info.asked);
+    // A value that hardly occurs is no code: large counts are rare, and larger ones than were seen may come.
+    const bool often =
+        std::all_of(different.begin(), different.end(), [](const auto& v) { return v.second >= kOften; });
+    const bool few = different.size() <= 2 || (different.size() <= kFewValues && often && !info.asked);
     if (info.is_category()) {
       for (size_t c = 0; c < info.categories.size(); ++c) out.values.push_back(static_cast<double>(c));
     } else if (few) {
-      out.values.assign(different.begin(), different.end());
+      for (const auto& [value, count] : different) out.values.push_back(value);
     } else {
       out.flows = true;
       out.values = {0};

@@ -303,34 +303,34 @@ def back(
     if kind == "torch":
         return rows if set(frame.dtypes) <= {"torch.float64"} else rows.to(getattr(torch, frame.dtypes[0].split(".")[-1]))
     values = rows.numpy()
-    columns = list(frame.columns) or list(names)
+    labels = list(frame.columns) or list(names)
     if kind == "auto":
-        kind = "pandas" if columns and _has_pandas() else "numpy"
+        kind = "pandas" if labels and _has_pandas() else "numpy"
     if kind == "numpy":
         dtypes = set(frame.dtypes)
-        if len(dtypes) == 1 and not columns and (own := _column(values, dtypes.pop())) is not None:
+        if len(dtypes) == 1 and not labels and (own := _column(values, dtypes.pop())) is not None:
             return own
         return values
     dtypes_of = frame.dtypes if len(frame.dtypes) == values.shape[1] else ["float64"] * values.shape[1]
-    if not columns:
-        columns = [f"column {k + 1}" for k in range(values.shape[1])]
+    if not labels:
+        labels = [f"column {k + 1}" for k in range(values.shape[1])]
     if kind == "pandas":
         import pandas as pd
 
         if all(d == "float64" for d in dtypes_of):
-            return pd.DataFrame(values, columns=columns, copy=False)
+            return pd.DataFrame(values, columns=labels, copy=False)
         parts = {}
         for k, dtype in enumerate(dtypes_of):
             own = _column(values[:, k], dtype)
             part = pd.Series(values[:, k] if own is None else own)
-            parts[columns[k]] = part.astype(dtype) if own is not None and str(part.dtype) != dtype else part
+            parts[labels[k]] = part.astype(dtype) if own is not None and str(part.dtype) != dtype else part
         return pd.DataFrame(parts)
     import polars as pl
 
     series = []
     for k, dtype in enumerate(dtypes_of):
         own = _column(values[:, k], dtype)
-        series.append(pl.Series(columns[k], np.ascontiguousarray(values[:, k] if own is None else own)))
+        series.append(pl.Series(labels[k], np.ascontiguousarray(values[:, k] if own is None else own)))
     return pl.DataFrame(series)
 
 

@@ -376,6 +376,7 @@ class Model:
         drawn = _core.sample_beyond(
             self._core, of, level, n, self._rare_options(nfe, seed, device, solver, None)
         )
+        assert drawn.threshold is not None
         return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.threshold
 
     # Files

@@ -18,7 +18,7 @@ def test_notebook(file, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(p for p in sys.path if p))
     monkeypatch.setenv("MPLBACKEND", "Agg")
     book = nbformat.read(file, as_version=4)
-    nbclient.NotebookClient(book, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(book, timeout=900, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
 
 
 def test_there_are_some():

@@ -129,7 +129,7 @@ TEST(Program, BadArraysAreRefusedWithOneLine) {
   refuse("missing.csv", "3");
   refuse("none.csv", "none.csv");
   refuse("absent.npy", "absent.npy");
-  refuse("good.xlsx", ".npy");
+  refuse("good.ods", ".npy");
   refuse("absent.parquet", "absent.parquet");
 }
 
