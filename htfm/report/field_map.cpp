@@ -74,17 +74,17 @@ void draw_legend(at::Tensor& image, const MapStyle& s, int64_t x, int64_t y, int
     for (int64_t j = 0; j < kLegend; ++j) put(image, x + i, y + j, 1, color);
   }
   int64_t free = x;  // letters must not touch
-  const int64_t end = s.unit.empty() ? x + width : x + width - text_width(s.unit) - 6;
+  const int64_t end = s.unit.empty() ? x + width : x + width - letters_width(s.unit) - 6;
   for (const double v : ticks(s, 6)) {
     const std::string text = fmt::format("{:.3g}", v);
     const int64_t at = x + std::lround(share_of(v, s) * static_cast<double>(width - 1));
-    const int64_t left = std::clamp(at - text_width(text) / 2, x, std::max(x, x + width - text_width(text)));
-    if (left < free || left + text_width(text) > end) continue;
+    const int64_t left = std::clamp(at - letters_width(text) / 2, x, std::max(x, x + width - letters_width(text)));
+    if (left < free || left + letters_width(text) > end) continue;
     for (int64_t j = 0; j < 3; ++j) put(image, std::min(at, x + width - 1), y + kLegend + j, 1, {0, 0, 0});
     draw_text(image, left, y + kLegend + 4, text);
-    free = left + text_width(text) + 6;
+    free = left + letters_width(text) + 6;
   }
-  if (!s.unit.empty()) draw_text(image, x + width - text_width(s.unit), y + kLegend + 4, s.unit);
+  if (!s.unit.empty()) draw_text(image, x + width - letters_width(s.unit), y + kLegend + 4, s.unit);
 }
 
 std::string base64(std::string_view bytes) {
@@ -150,7 +150,7 @@ at::Tensor field_maps(const at::Tensor& fields, const MapStyle& s) {
     const int64_t x = s.gap + f % columns * (w * s.scale + s.gap), y = title + s.gap + f / columns * pitch + label;
     if (static_cast<size_t>(f) < s.labels.size()) {
       std::string text = s.labels[static_cast<size_t>(f)];
-      while (!text.empty() && text_width(text) > w * s.scale) text.pop_back();  // a label stays above its map
+      while (!text.empty() && letters_width(text) > w * s.scale) text.pop_back();  // a label stays above its map
       draw_text(image, x, y - label, text);
     }
     for (int64_t j = 0; j < h; ++j)

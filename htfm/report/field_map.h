@@ -46,6 +46,6 @@ Figure image_figure(const at::Tensor& image, const std::string& label);
 /// out.
 void draw_text(at::Tensor& image, int64_t x, int64_t y, const std::string& text, int64_t scale = 1);
 /// Its width in pixels.
-int64_t text_width(const std::string& text, int64_t scale = 1);
+int64_t letters_width(const std::string& text, int64_t scale = 1);
 
 }  // namespace htfm::report

@@ -40,7 +40,7 @@ const Letter* letter_of(char c) {
 
 }  // namespace
 
-int64_t text_width(const std::string& text, int64_t scale) {
+int64_t letters_width(const std::string& text, int64_t scale) {
   return static_cast<int64_t>(text.size()) * kWidth * scale;
 }
 

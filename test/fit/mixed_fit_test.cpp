@@ -20,7 +20,7 @@ std::string mixed_csv(int n) {
   for (int i = 0; i < n; ++i) {
     const auto u = [&](uint64_t k) { return Key(k).uniform(static_cast<uint64_t>(i)); };
     const double paid = std::round(100 * std::exp(normal_quantile(u(1)))) / 100;
-    text += fmt::format("{},2021-{:02}-{:02},{},{}\n", u(2) < 0.4 ? "fire, water" : "motor",
+    text += fmt::format("{},2021-{:02}-{:02},{},{}\n", u(2) < 0.4 ? "\"fire, water\"" : "motor",
                         1 + static_cast<int>(12 * u(3)), 1 + static_cast<int>(28 * u(4)),
                         u(5) < 0.1 ? "" : fmt::format("{}", paid), std::round(100 * (paid + u(6))) / 100);
   }

@@ -151,8 +151,7 @@ TEST(Axis, HorizontalLabelsDoNotCollide) {
       for (const Tick& tick : axis.ticks) {
         if (tick.label.empty()) continue;
         ++labelled;
-        const double middle = axis.place(tick.value) * kLength,
-                     half = text_width(std::string_view(tick.label), kTickSize) / 2;
+        const double middle = axis.place(tick.value) * kLength, half = text_width(tick.label, kTickSize) / 2;
         overlap = std::max(overlap, end - (middle - half));
         end = middle + half;
       }
