@@ -337,9 +337,8 @@ Bindings::Bindings(RunConfig& c) {
   add("precondition.scale", c.scale,
       "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.time", c.time,
-      "the time that the network is told and that training draws uniformly: path (t), or clock (that of an ordinary "
-      "clock with the same "
-      "ratio of noise to signal)");
+      "the time that the network is told and that training draws: path (t), clock (that of an ordinary clock with the "
+      "same ratio of noise to signal), or auto (clock for preconditioned, uncoupled flows of unet and ncsnpp, else path)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
   add("baseline.loss", c.method_options.loss,
       "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");
@@ -404,9 +403,9 @@ Bindings::Bindings(RunConfig& c) {
   add("train.ema", c.train.ema, 0, 1, "decay of the averaged weights");
   add("train.ema_warmup", c.train.ema_warmup, "after k steps the decay is at most (1 + k) / (10 + k)");
   add("train.times", c.train.times,
-      "times of htfm's pairs: uniform, or normal: the logarithm of signal to noise is, whatever the clock, so that "
-      "less training goes to "
-      "noise in which nothing can be seen");
+      "times of htfm's pairs: uniform, normal (the logarithm of signal to noise is, whatever the clock, so that less "
+      "training goes to noise in which nothing can be seen), or auto (normal for preconditioned, uncoupled "
+      "flows of unet and ncsnpp, else uniform)");
   add("train.times_centre", c.train.times_centre, -20, 20, "normal: its mean");
   add("train.times_spread", c.train.times_spread, 0.01, 20, "normal: its deviation");
   add("train.precision", c.train.precision, "on a device: bf16 (with float32 master weights), tf32 or float32");
@@ -418,6 +417,7 @@ Bindings::Bindings(RunConfig& c) {
   add("train.warmup", c.train.warmup, 0, many, "steps of linear warm-up");
   add("train.lr_decay", c.train.lr_decay, 1e-6, 1, "StepLR: factor");
   add("train.lr_decay_steps", c.train.lr_decay_steps, 1, many, "StepLR: steps between factors");
+  add("train.cooldown", c.train.cooldown, 0, many, "last steps, over which the rate falls to 0 along a line; 0: none");
   add("train.max_bad_steps", c.train.max_bad_steps, 1, many, "steps in a row that may be skipped as not finite");
   add("train.checkpoint_steps", c.train.checkpoint_steps, 1, many, "steps between checkpoints");
   add("train.keep", c.train.keep, 1, 1'000'000, "newest checkpoints kept");
@@ -542,8 +542,8 @@ void validate(RunConfig& c) {
   keep_own_options("net", networks(), c.net.kind, c.net.options);
   keep_own_options("path", schedules(), c.path.name, c.path.options);
   keep_own_options("coupling", couplings(), c.coupling.kind, c.coupling.options);
-  one_of("train.times", c.train.times, {"uniform", "normal"});
-  if (c.train.times != "uniform" && c.method != "htfm")
+  one_of("train.times", c.train.times, {"auto", "uniform", "normal"});
+  if (c.train.times == "normal" && c.method != "htfm")
     throw InputError("[train.times] expected uniform for method = {}", c.method);
   one_of("train.optimiser", c.train.optimiser, {"adamw", "muon"});
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
@@ -556,7 +556,7 @@ void validate(RunConfig& c) {
   one_of("data.subset", c.data.subset, {"all", "long-tail"});
   one_of("data.tail", c.data.tail, {"empirical", "pareto"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});
-  one_of("precondition.time", c.time, {"path", "clock"});
+  one_of("precondition.time", c.time, {"auto", "path", "clock"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
   one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
   one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
@@ -578,6 +578,22 @@ void validate(RunConfig& c) {
 
 }  // namespace
 
+namespace {
+
+// Where times matter more than elsewhere: at most ratios of noise to signal an image shows nothing, or all of itself.
+bool learns_images(const RunConfig& c) {
+  return c.method == "htfm" && c.precondition && !c.path.learn && c.coupling.kind == "independent" &&
+         (c.net.kind == "unet" || c.net.kind == "ncsnpp");
+}
+
+}  // namespace
+
+bool RunConfig::uses_clock_time() const { return time == "clock" || (time == "auto" && learns_images(*this)); }
+
+bool RunConfig::uses_normal_times() const {
+  return train.times == "normal" || (train.times == "auto" && learns_images(*this));
+}
+
 FlowMatchingSpec RunConfig::flow() const {
   FlowMatchingSpec spec{.clock = clock,
                         .feature = feature,
@@ -586,9 +602,9 @@ FlowMatchingSpec RunConfig::flow() const {
                         .source = source,
                         .covariance = covariance,
                         .precondition = precondition,
-                        .clock_time = time == "clock",
+                        .clock_time = uses_clock_time(),
                         .pareto_tail = data.tail == "pareto",
-                        .times = {train.times == "normal", train.times_centre, train.times_spread}};
+                        .times = {uses_normal_times(), train.times_centre, train.times_spread}};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);
@@ -622,6 +638,7 @@ namespace {
 RunConfig parse(const std::string& text, const std::string& origin, const std::vector<std::string>& settings,
                 bool saved) {
   RunConfig c;
+  if (saved) c.time = "path", c.train.times = "uniform";  // of a run from before these keys
   Bindings keys(c);
   const toml::table table = parse_toml(text, origin);
   if (saved) check_registered(table, origin);

@@ -47,7 +47,7 @@ struct TrainConfig {
   double clip = 1;  ///< largest gradient norm; 0: no clipping
   double ema = 0.99;
   bool ema_warmup = false;  ///< averages of the first steps reach less far back: at most (1 + k) / (10 + k) of the last
-  std::string times = "uniform";  ///< uniform | normal: of the logarithm of signal to noise (TrainingTimes)
+  std::string times = "auto";  ///< uniform | normal: of the logarithm of signal to noise (TrainingTimes) | auto
   double times_centre = 0.5, times_spread = 1.2;
   std::string precision = "bf16";  ///< on a device: bf16 | tf32 | float32
   bool graph = true;               ///< on a device: the step recorded and replayed
@@ -56,6 +56,7 @@ struct TrainConfig {
   int64_t warmup = 0;   ///< steps of linear warm-up
   double lr_decay = 1;  ///< factor of StepLR
   int64_t lr_decay_steps = 1000;
+  int64_t cooldown = 0;             ///< last steps, over which the rate falls to 0 along a line
   int64_t max_bad_steps = 50;       ///< non-finite steps in a row before training stops
   int64_t checkpoint_steps = 1000;  ///< and at the end
   int64_t keep = 2;                 ///< newest checkpoints kept
@@ -96,13 +97,17 @@ struct RunConfig {
   std::string source_law;  ///< a named skewed source, which has its own clock; empty: none
   bool precondition = true;
   std::string scale = "constant";  ///< s_d of the preconditioning: constant or clock
-  std::string time = "path";       ///< what the network is told: path or clock
+  std::string time = "auto";       ///< what the network is told: path, clock or auto
   double data_scale = 0;           ///< s_d of the preconditioning; 0: from the data
   NetConfig net;
   TrainConfig train;
   SampleConfig sample;
 
   FlowMatchingSpec flow() const;
+  /// What `auto` stands for: image networks that learn a preconditioned flow without a coupling are told the clock's
+  /// time and train at normal times; all else has the path's time and uniform ones.
+  bool uses_clock_time() const;
+  bool uses_normal_times() const;
   /// The clock, or a stand-in for one that has no law until a data set gives it one, where the method takes such
   /// clocks.
   ClockSpec provisional_clock() const;

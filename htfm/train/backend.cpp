@@ -8,6 +8,7 @@
 #include "htfm/train/device_trainer.h"
 #include "htfm/train/loss.h"
 #include "htfm/train/shared_gradient.h"
+#include "htfm/train/trainer.h"
 
 namespace htfm {
 
@@ -26,7 +27,7 @@ void mirror(at::Tensor& rows, const ImageShape& shape, std::span<const uint8_t> 
 // Trains the curves of a schedule beside the network.
 class CurveTrainer {
  public:
-  explicit CurveTrainer(const Model& model) : optimiser_(model.curve_layout(), model.config().train) {}
+  CurveTrainer(const Model& model, int64_t steps) : optimiser_(model.curve_layout(), model.config().train, steps) {}
   void step(Training& training, const PairPlan& plan, std::span<const double> errors) {
     const Model& model = training.model;
     std::vector<double> exact;
@@ -43,14 +44,14 @@ class CurveTrainer {
 
 class CpuBackend final : public TrainingBackend {
  public:
-  CpuBackend(Training& training, Communicator* processes)
+  CpuBackend(Training& training, int64_t steps, Communicator* processes)
       : processes_(processes),
         model_(training.model),
         state_(training.state),
         training_(training),
-        optimiser_(model_.network().layout(), model_.config().train),
+        optimiser_(model_.network().layout(), model_.config().train, steps),
         gradient_(static_cast<size_t>(model_.network().layout().size())) {
-    if (model_.config().path.learn) curves_.emplace(model_);
+    if (model_.config().path.learn) curves_.emplace(model_, steps);
   }
 
   void step(Key key, const DataBatch& batch, std::span<const uint8_t> flip) override {
@@ -110,18 +111,18 @@ DeviceTraffic traffic_of(const Model& model, const TrainingData& set) {
 
 class CudaBackend final : public TrainingBackend {
  public:
-  CudaBackend(Training& training, const TrainingData& set, const TrainingProcesses& processes)
+  CudaBackend(Training& training, const TrainingData& set, int64_t steps, const TrainingProcesses& processes)
       : processes_(processes.communicator),
         model_(training.model),
         state_(training.state),
         training_(training),
-        optimiser_(model_.network().layout(), model_.config().train),
+        optimiser_(model_.network().layout(), model_.config().train, steps),
         traffic_(traffic_of(model_, set)) {
     StepState counters;
     counters.updates = state_.network.updates, counters.skipped = model_.skipped,
     counters.bad_in_a_row = state_.bad_in_a_row;
     counters.loss_sum = state_.loss_sum, counters.loss_count = state_.loss_count;
-    if (model_.config().path.learn) curves_.emplace(model_);
+    if (model_.config().path.learn) curves_.emplace(model_, steps);
     trainer_ = std::make_unique<DeviceTrainer>(model_.network(), state_.network, counters, set.rows,
                                                model_.config().train, model_.method().loss(), traffic_, processes);
   }
@@ -181,10 +182,11 @@ class CudaBackend final : public TrainingBackend {
 
 std::unique_ptr<TrainingBackend> make_backend(Training& training, const TrainingData& set, at::Device device,
                                               const TrainingProcesses& processes) {
-  if (device.is_cpu()) return std::make_unique<CpuBackend>(training, processes.communicator);
+  const int64_t steps = total_steps(training.model.config(), set.rows.size(0));
+  if (device.is_cpu()) return std::make_unique<CpuBackend>(training, steps, processes.communicator);
   if (!training.model.network().unet())
     throw InputError("[--device] expected cpu for net.kind = {}, got cuda", training.model.config().net.kind);
-  return std::make_unique<CudaBackend>(training, set, processes);
+  return std::make_unique<CudaBackend>(training, set, steps, processes);
 }
 
 }  // namespace htfm

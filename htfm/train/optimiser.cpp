@@ -21,8 +21,8 @@ OptimiserState OptimiserState::initial(at::Tensor parameters, at::Tensor ema) {
   return {std::move(parameters), std::move(ema), zero, zero.clone(), 0};
 }
 
-Optimiser::Optimiser(const ParameterLayout& layout, const TrainConfig& config)
-    : layout_(layout), config_(config), decay_(static_cast<size_t>(layout.size()), 0.0f) {
+Optimiser::Optimiser(const ParameterLayout& layout, const TrainConfig& config, int64_t steps)
+    : layout_(layout), config_(config), steps_(steps), decay_(static_cast<size_t>(layout.size()), 0.0f) {
   for (const ParameterInfo& p : layout.list())
     if (p.decay) std::fill_n(decay_.begin() + p.offset, p.size, static_cast<float>(config.weight_decay));
   if (config.optimiser == "muon") matrices_ = matrix_groups(layout);
@@ -42,7 +42,9 @@ Optimiser::Optimiser(const ParameterLayout& layout, const TrainConfig& config)
 double Optimiser::learning_rate(int64_t step) const {
   const double warm =
       config_.warmup > 0 ? std::min(1.0, static_cast<double>(step + 1) / static_cast<double>(config_.warmup)) : 1;
-  return config_.lr * warm * std::pow(config_.lr_decay, static_cast<double>(step / config_.lr_decay_steps));
+  const double left = static_cast<double>(steps_ - step) / static_cast<double>(config_.cooldown + 1),
+               cool = config_.cooldown > 0 ? std::clamp(left, 0.0, 1.0) : 1;
+  return config_.lr * warm * cool * std::pow(config_.lr_decay, static_cast<double>(step / config_.lr_decay_steps));
 }
 
 double Optimiser::norm(const float* gradient) const {

@@ -1,4 +1,4 @@
-// AdamW, or Muon for the matrices, with warm-up, StepLR, clipping and EMA over a network's flat parameters.
+// AdamW, or Muon for the matrices, with warm-up, StepLR, cooldown, clipping and EMA over a network's flat parameters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,7 +21,8 @@ struct OptimiserState {
 
 class Optimiser {
  public:
-  Optimiser(const ParameterLayout& layout, const TrainConfig& config);
+  /// `steps`: of the whole training, which a cooldown counts back from.
+  Optimiser(const ParameterLayout& layout, const TrainConfig& config, int64_t steps);
   /// Learning rate of a step, counted from 0.
   double learning_rate(int64_t step) const;
   /// Norm of a gradient.
@@ -35,6 +36,7 @@ class Optimiser {
 
   const ParameterLayout& layout_;
   TrainConfig config_;
+  int64_t steps_;
   std::vector<float> decay_;
   std::vector<MatrixGroup> matrices_;              // Muon's; none for AdamW
   std::vector<std::pair<int64_t, int64_t>> adam_;  // ranges of all other parameters, in parts

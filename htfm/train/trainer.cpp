@@ -188,7 +188,7 @@ Started create_or_resume(const RunConfig& config, const Dataset& data, const Run
   }();
   Model& model = training.model;
   for (const std::string& key : config_differences(config, model.config()))
-    if (!may_change_on_resume(key))
+    if (!may_change_on_resume(key) || (key == "train.epochs" && config.train.cooldown > 0))
       throw InputError(
           "[{}] expected {} on --resume, as the run in {} has it, got {} (htfm train --resume -o {} takes all as it "
           "is)",
@@ -292,7 +292,7 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   places.resize(static_cast<size_t>(rows - held_back));
   Batches batches(key.child("order"), set.rows, std::move(places), config.train.batch);
   const int64_t steps = total_steps(config, rows), first_step = model.step;
-  const Optimiser optimiser(model.network().layout(), config.train);  // for the learning rate
+  const Optimiser optimiser(model.network().layout(), config.train, steps);  // for the learning rate
   const std::unique_ptr<TrainingBackend> backend = make_backend(training, set, options.device, options.processes);
   // The host of a device has time enough to draw alone.
   std::optional<SharedDraws> together(std::in_place, model, options.device.is_cpu() ? processes : nullptr);

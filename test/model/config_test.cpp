@@ -61,6 +61,21 @@ TEST(Config, UnknownKeyNamesTheNearest) {
   EXPECT_TRUE(contains(message("", {"train.lrr=1"}), "train.lr"));
 }
 
+TEST(Config, TimesByDefaultAreTheClocksForImagesAlone) {
+  const auto by_clock = [](std::vector<std::string> settings) {
+    const RunConfig c = parse_config("", "test", settings);
+    EXPECT_EQ(c.uses_clock_time(), c.uses_normal_times());
+    return c.uses_clock_time();
+  };
+  EXPECT_FALSE(by_clock({}));
+  EXPECT_TRUE(by_clock({"net.kind=unet"}));
+  EXPECT_TRUE(by_clock({"net.kind=ncsnpp"}));
+  EXPECT_FALSE(by_clock({"net.kind=unet", "precondition.enabled=false"}));
+  EXPECT_FALSE(by_clock({"net.kind=unet", "clock.family=inverse-gamma", "clock.nu=3", "coupling.kind=pool"}));
+  EXPECT_FALSE(by_clock({"net.kind=unet", "precondition.time=path", "train.times=uniform"}));
+  EXPECT_FALSE(parse_saved_config("[net]\nkind = \"unet\"\n", "old").uses_clock_time());
+}
+
 TEST(Config, WrongTypeAndRangeNameTheKeyAndLine) {
   EXPECT_TRUE(contains(message("[train]\nbatch = \"many\"\n"),
                        "run.toml:2: [train.batch] expected a whole number, got 'many'"));
@@ -70,7 +85,7 @@ TEST(Config, WrongTypeAndRangeNameTheKeyAndLine) {
       contains(message("", {"train.times=normal", "method=dlpm"}), "[train.times] expected uniform for method = dlpm"));
   EXPECT_TRUE(contains(message("", {"train.times=normal", "path.schedule=time-warp", "path.learn=true"}),
                        "train.times = uniform"));
-  EXPECT_TRUE(contains(message("", {"train.times=late"}), "[train.times] expected one of uniform, normal; got 'late'"));
+  EXPECT_TRUE(contains(message("", {"train.times=late"}), "[train.times] expected one of auto, uniform, normal; got 'late'"));
   EXPECT_TRUE(contains(message("", {"train.ema=1.5"}), "[train.ema] expected a number from 0 to 1, got 1.5"));
   EXPECT_TRUE(contains(message("", {"train.batch=12x"}), "[train.batch]"));
   EXPECT_TRUE(contains(message("", {"precondition=maybe"}), "precondition"));

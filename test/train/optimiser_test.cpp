@@ -38,7 +38,7 @@ TEST(AdamW, FollowsItsDefinition) {
     TrainConfig t;
     t.lr = 0.01, t.weight_decay = 0.1, t.warmup = 3, t.lr_decay = 0.5, t.lr_decay_steps = 4, t.clip = 1, t.ema = 0.9,
     t.ema_warmup = warm_average;
-    const Optimiser o(c.layout, t);
+    const Optimiser o(c.layout, t, 9);
     OptimiserState state = c.start();
     const auto n = static_cast<size_t>(c.layout.size());
     std::vector<double> p(n), m(n, 0), v(n, 0), e;
@@ -97,9 +97,9 @@ TEST(Muon, MovesMatricesByItsRateAndTheRestAsAdamWDoes) {
   OptimiserState adam = c.start(), muon = c.start();
   const at::Tensor before = muon.parameters.clone();
   const std::vector<float> g = c.gradient(1);
-  Optimiser(c.layout, t).update(0, g.data(), 1, adam);
+  Optimiser(c.layout, t, 1).update(0, g.data(), 1, adam);
   t.optimiser = "muon", t.muon_rate = 0.3;
-  Optimiser(c.layout, t).update(0, g.data(), 1, muon);
+  Optimiser(c.layout, t, 1).update(0, g.data(), 1, muon);
   const auto part = [&](const at::Tensor& x, int64_t at, int64_t count) { return x.narrow(0, at, count); };
   EXPECT_TRUE(part(adam.parameters, c.vector, 7).equal(part(muon.parameters, c.vector, 7)));
   const at::Tensor moved = part(muon.parameters - before, c.matrix, 24 * 40);
@@ -110,12 +110,21 @@ TEST(Muon, MovesMatricesByItsRateAndTheRestAsAdamWDoes) {
   EXPECT_EQ(part(muon.second_moment, c.matrix, 24 * 40).abs().max().item<double>(), 0);
 }
 
+TEST(Optimiser, CooldownEndsInALineToZero) {
+  const Case c;
+  TrainConfig t;
+  t.lr = 0.01, t.cooldown = 4;
+  const Optimiser o(c.layout, t, 10);
+  for (int step = 0; step <= 5; ++step) EXPECT_DOUBLE_EQ(o.learning_rate(step), 0.01) << step;
+  for (int step = 6; step < 10; ++step) EXPECT_DOUBLE_EQ(o.learning_rate(step), 0.01 * (10 - step) / 5) << step;
+}
+
 TEST(Muon, SameBitsForAnyNumberOfThreads) {
   ParameterLayout layout;
   for (int k = 0; k < 5; ++k) layout.add("w" + std::to_string(k), {48, 64 + 16 * (k % 2)}, true, 0.1);
   TrainConfig t;
   t.optimiser = "muon";
-  const Optimiser o(layout, t);
+  const Optimiser o(layout, t, 100);
   std::vector<at::Tensor> ends;
   const int threads = thread_count();
   for (const int count : {1, 3}) {
