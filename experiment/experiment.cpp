@@ -15,15 +15,23 @@
 namespace htfm::app {
 namespace {
 
+// What `auto` stands for in the keys of times.
+RunConfig with_times_chosen(RunConfig c) {
+  const bool by_clock = c.uses_clock_time(), normal = c.uses_normal_times();
+  c.time = by_clock ? "clock" : "path", c.train.times = normal ? "normal" : "uniform";
+  return c;
+}
+
 /// The result kept at `path` if it was made with this configuration, otherwise null. Keys that the kept one does not
-/// have yet count as their defaults, so a new option does not make a day of results stale.
+/// have yet count as their defaults, so a new option does not make a day of results stale. `auto` counts as what it
+/// stands for.
 Json kept_cell(const std::string& path, const RunConfig& config) {
   if (!std::filesystem::exists(path)) return nullptr;
   Json kept = Json::parse(read_file(path), nullptr, false);
   if (!kept.is_object() || !kept.contains("config") || !kept["config"].is_string()) return nullptr;
   try {
-    const RunConfig own = parse_saved_config(kept["config"].get<std::string>(), path);
-    for (const std::string& key : config_differences(own, config))
+    const RunConfig own = with_times_chosen(parse_saved_config(kept["config"].get<std::string>(), path));
+    for (const std::string& key : config_differences(own, with_times_chosen(config)))
       if (key != "data.path") return nullptr;  // the same data may lie elsewhere
   } catch (const InputError&) {                // a key or a value that is no longer known
     return nullptr;
