@@ -48,6 +48,8 @@ struct Experiment {
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> list{
       {"2d", "Table 1 on the 2D mixture: seven clocks, f1 at NFE 10", reproduce_2d},
+      {"overview", "Figure 1: two clocks, their sources, what the flow makes of them, and all clocks",
+       reproduce_overview},
       {"toys", "five 2D targets under three clocks", reproduce_toys},
       {"panels", "the 2D mixture under flow matching and the baselines, NFE 20 and 100", reproduce_panels},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
@@ -108,6 +110,8 @@ void add_reproduce(CLI::App& app) {
                 "Only cells whose name contains this, or is it where it begins with =; several with commas between");
   c->add_option("--data", o->options.data, "The data: a folder (tables, images), or a set of fields (weather)");
   c->add_option("--features", o->options.features, "Feature network, a TorchScript file (where images are scored)");
+  c->add_option("--inception", o->options.inception,
+                "SHA-256 of the 2015 Inception network: where --features is that file, distances are FIDs");
   c->add_option("--python", o->options.python,
                 "Python with the rivals' packages (rivals); HTFM_PEERS_PYTHON where not given");
   c->add_option("--peers", o->options.peers, "Folder of the rivals' scripts (rivals)")->default_val("bench/peers");

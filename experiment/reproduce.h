@@ -23,6 +23,7 @@ struct ReproduceOptions {
   std::string data;           ///< folder with the data, where an experiment needs some
   std::string python, peers;  ///< a Python with the rivals' packages, and the folder of bench/peers
   std::string features;       ///< a feature network (TorchScript), where images are scored
+  std::string inception;      ///< SHA-256 of the 2015 Inception network: with it as features the distance is an FID
   bool published = false;     ///< the algorithm as the paper prints it (config/published), not ours
 
   bool wants(const std::string& name) const;
@@ -30,6 +31,8 @@ struct ReproduceOptions {
 
 /// Table 1, 2D columns: seven clocks on the mixture, f1 at Euler, NFE 10.
 Json reproduce_2d(const ReproduceOptions& options);
+/// Figure 1 from a trained model: two clocks, their sources and samples, and the mixture over clocks.
+Json reproduce_overview(const ReproduceOptions& options);
 /// Figure of toy targets: five sets under three clocks.
 Json reproduce_toys(const ReproduceOptions& options);
 /// Solver table, on the 2D mixture.

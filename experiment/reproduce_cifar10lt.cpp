@@ -10,6 +10,7 @@
 #include "app/image_eval.h"
 #include "app/progress.h"
 #include "experiment/image_experiment.h"
+#include "experiment/paper_fid.h"
 #include "htfm/base/error.h"
 #include "htfm/device/choose_device.h"
 #include "htfm/io/file.h"
@@ -23,13 +24,14 @@ namespace htfm::app {
 namespace {
 
 // Frechet distance, precision, recall and class counts of samples (n x dim), and a picture with one column a class.
-Json score_samples(const ImageReference& real, const at::Tensor& samples, const std::string& picture) {
+Json score_samples(const ImageReference& real, const at::Tensor& samples, const std::string& picture,
+                   const std::string& inception) {
   const ImageShape shape = real.images.shape();
   const SampledImages fake = sampled_images(
       samples.to(at::kFloat).view({samples.size(0), shape.channels, shape.height, shape.width}), "samples");
   const ImageScores scores = evaluate_images(real, fake).scores;
   Json j{{"fd", scores.distance.value},
-         {"fd_name", real.network->distance_name()},
+         {"fd_name", real.network->distance_name(inception)},
          {"precision", scores.neighbours.score.precision},
          {"recall", scores.neighbours.score.recall},
          {"class_distance", scores.class_distance},
@@ -47,12 +49,12 @@ Json score_samples(const ImageReference& real, const at::Tensor& samples, const 
 
 // A cell is a model and one way to sample it.
 Json score_cell(const std::string& name, const Cell& cell, const Model& model, const std::string& folder,
-                const ImageReference& real, at::Device device) {
+                const ImageReference& real, const std::string& inception, at::Device device) {
   SampleOptions options = sample_options(cell.config);
   options.solver = cell.config.sample.solver;  // also of a method with samplers of its own
   options.device = device;
   const SampleResult s = sample(model, options);
-  Json j = score_samples(real, s.samples, fmt::format("{}/{}.png", folder, cell.name));
+  Json j = score_samples(real, s.samples, fmt::format("{}/{}.png", folder, cell.name), inception);
   j["model"] = name, j["solver"] = options.solver, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
   j["nfe"] = s.evaluations, j["diverged"] = s.diverged, j["sample_seconds"] = s.seconds;
   say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", name,
@@ -132,22 +134,28 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
       model = train_with_status(c.config, {.folder = o.folder + "/runs/" + name, .device = device, .resume = true});
       trained = name;
     }
-    return score_cell(name, c, *model, o.folder, *reference, device);
+    return score_cell(name, c, *model, o.folder, *reference, o.inception, device);
   };
   const std::vector<Json> results = run_cells(cells, o.folder, work, true);
   report::Table table;
-  table.caption = fmt::format("{}; EMA weights.", results[0]["fd_name"].get<std::string>());
+  const auto distance = results[0]["fd_name"].get<std::string>();
+  table.caption = fmt::format("{}; EMA weights. ", distance) +
+                  (distance == "FID" ? "The paper's FID is of 2,000 epochs."
+                                     : "The paper's FID is of another feature network and of 2,000 epochs: only orders "
+                                       "within a column compare.");
   table.columns = {{"model"},
                    {"solver"},
                    {"NFE", report::Best::none, 0},
-                   {"FD", report::Best::lowest, 3},
+                   {distance == "FID" ? "FID" : "FD", report::Best::lowest, 3},
+                   {"paper's FID", report::Best::none, 2},
                    {"precision", report::Best::highest, 3},
                    {"recall", report::Best::highest, 3},
                    {"diverged", report::Best::none, 0},
                    {"images of each class, first to last"}};
   fmt::print(
-      "| model | solver | NFE | FD | precision | recall | diverged | images of each class "
-      "|\n|---|---|---|---|---|---|---|---|\n");
+      "| model | solver | NFE | {} | paper's FID | precision | recall | diverged | images of each class "
+      "|\n|---|---|---|---|---|---|---|---|---|\n",
+      distance);
   for (const Json& r : results) {
     std::string counts;
     for (const int64_t c : r["class_fake"].get<std::vector<int64_t>>())
@@ -155,9 +163,12 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
     const auto name = r["model"].get<std::string>(), solver = r["solver"].get<std::string>();
     const auto nfe = r["nfe"].get<double>(), fd = r["fd"].get<double>(), precision = r["precision"].get<double>(),
                recall = r["recall"].get<double>(), diverged = r["diverged"].get<double>();
-    fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {} | {} |\n", name, solver, nfe, fd, precision, recall,
-               diverged, counts);
-    table.add({name, solver, nfe, fd, precision, recall, diverged, counts});
+    const std::optional<double> paper =
+        paper_fid(e.name, name.substr(0, name.rfind("-seed")), solver, static_cast<int64_t>(nfe));
+    const std::string printed = paper ? fmt::format("{:.2f}", *paper) : "";
+    fmt::print("| {} | {} | {} | {:.3f} | {} | {:.3f} | {:.3f} | {} | {} |\n", name, solver, nfe, fd, printed,
+               precision, recall, diverged, counts);
+    table.add({name, solver, nfe, fd, printed, precision, recall, diverged, counts});
   }
   Json out{{"experiment", e.name}, {"cells", results}};
   report::Page page(e.title, e.summary);

@@ -338,7 +338,8 @@ Bindings::Bindings(RunConfig& c) {
       "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
   add("precondition.time", c.time,
       "the time that the network is told and that training draws: path (t), clock (that of an ordinary clock with the "
-      "same ratio of noise to signal), or auto (clock for preconditioned, uncoupled flows of unet and ncsnpp, else path)");
+      "same ratio of noise to signal), or auto (clock for preconditioned, uncoupled flows of unet and ncsnpp, else "
+      "path)");
   add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
   add("baseline.loss", c.method_options.loss,
       "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");

@@ -85,7 +85,8 @@ TEST(Config, WrongTypeAndRangeNameTheKeyAndLine) {
       contains(message("", {"train.times=normal", "method=dlpm"}), "[train.times] expected uniform for method = dlpm"));
   EXPECT_TRUE(contains(message("", {"train.times=normal", "path.schedule=time-warp", "path.learn=true"}),
                        "train.times = uniform"));
-  EXPECT_TRUE(contains(message("", {"train.times=late"}), "[train.times] expected one of auto, uniform, normal; got 'late'"));
+  EXPECT_TRUE(
+      contains(message("", {"train.times=late"}), "[train.times] expected one of auto, uniform, normal; got 'late'"));
   EXPECT_TRUE(contains(message("", {"train.ema=1.5"}), "[train.ema] expected a number from 0 to 1, got 1.5"));
   EXPECT_TRUE(contains(message("", {"train.batch=12x"}), "[train.batch]"));
   EXPECT_TRUE(contains(message("", {"precondition=maybe"}), "precondition"));
