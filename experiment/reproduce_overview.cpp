@@ -1,11 +1,13 @@
 // Figure 1 of the paper from a trained model: a small and a large clock, the Gaussian source that each gives, what the
 // flow makes of it, and the mixture over all clocks.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "app/progress.h"
 #include "experiment/reproduce.h"
 #include "htfm/base/random.h"
 #include "htfm/clock/clock.h"
