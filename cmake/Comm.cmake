@@ -7,9 +7,7 @@ message(STATUS "MPI: ${MPI_CXX_FOUND}")
 # What a module uses of the core has no state, and is compiled into it again.
 function(htfm_comm_library name)
   add_library(${name} SHARED ${ARGN} ${CMAKE_SOURCE_DIR}/htfm/comm/communicator.cpp)
-  target_link_libraries(${name} PRIVATE htfm_options -Wl,--no-undefined -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/module.map)
-  target_include_directories(${name} SYSTEM PRIVATE $<TARGET_PROPERTY:torch::cpu,INTERFACE_INCLUDE_DIRECTORIES>)
-  target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:torch::cpu,INTERFACE_COMPILE_DEFINITIONS>)
+  target_link_libraries(${name} PRIVATE htfm_options htfm_fmt -Wl,--no-undefined -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/module.map)
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/module.map)
 endfunction()
 

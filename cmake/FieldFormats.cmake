@@ -27,10 +27,10 @@ else()
     list(APPEND fields_sources ${CMAKE_SOURCE_DIR}/htfm/${source}.cpp)
   endforeach()
   add_library(htfm_fields SHARED ${fields_sources})
-  target_link_libraries(htfm_fields PRIVATE htfm_options field::eccodes field::netcdf PNG::PNG -Wl,--no-undefined
+  target_link_libraries(htfm_fields PRIVATE htfm_options htfm_fmt field::eccodes field::netcdf PNG::PNG -Wl,--no-undefined
                                             -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/module.map)
-  # Of torch only fmt's headers.
-  target_include_directories(htfm_fields SYSTEM PRIVATE $<TARGET_PROPERTY:torch::cpu,INTERFACE_INCLUDE_DIRECTORIES>)
-  target_compile_definitions(htfm_fields PRIVATE $<TARGET_PROPERTY:torch::cpu,INTERFACE_COMPILE_DEFINITIONS>)
+  if(HTFM_BATCH GREATER 1)
+    set_target_properties(htfm_fields PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HTFM_BATCH})
+  endif()
   set_target_properties(htfm_fields PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/module.map BUILD_RPATH "")
 endif()

@@ -31,5 +31,7 @@ target_include_directories(torch::cpu SYSTEM INTERFACE ${HTFM_TORCH_DIR}/include
 target_link_libraries(torch::cpu INTERFACE ${HTFM_TORCH_DIR}/lib/libtorch_cpu.so ${HTFM_TORCH_DIR}/lib/libc10.so)
 target_link_options(torch::cpu INTERFACE -Wl,--disable-new-dtags)
 list(APPEND CMAKE_BUILD_RPATH ${HTFM_TORCH_DIR}/lib)
-# The wheel carries fmt's headers, which hide any other copy; without a library to link they are used header-only.
-target_compile_definitions(torch::cpu INTERFACE FMT_HEADER_ONLY=1)
+# The wheel carries fmt's headers, which hide any other copy, but no library: what is behind them is compiled once, for whoever links it.
+add_library(htfm_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt.cpp)
+target_include_directories(htfm_fmt SYSTEM PUBLIC ${HTFM_TORCH_DIR}/include)
+target_link_libraries(torch::cpu INTERFACE htfm_fmt)

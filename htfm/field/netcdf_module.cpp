@@ -144,15 +144,15 @@ class NetcdfFields {
 
   // A grid that has points, and no more than can be read.
   void check_size(const NetcdfVariable& field, const Roles& roles) const {
-    constexpr size_t kMostPoints = size_t{1} << 30;
+    constexpr size_t kMostFieldPoints = size_t{1} << 30;
     for (const NetcdfDimension& d : field.dimensions)
       if (d.size == 0)
         throw InputError("[netcdf] {}: expected fields in {}, got none: '{}' has length 0", file_.path(),
                          field.shape_text(), d.name);
     size_t n = 0;
     if (__builtin_mul_overflow(field.dimensions[roles.row].size, field.dimensions[roles.column].size, &n) ||
-        n > kMostPoints)
-      throw InputError("[netcdf] {}: expected fields of at most {} points, got {}", file_.path(), kMostPoints,
+        n > kMostFieldPoints)
+      throw InputError("[netcdf] {}: expected fields of at most {} points, got {}", file_.path(), kMostFieldPoints,
                        field.shape_text());
   }
 
