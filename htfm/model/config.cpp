@@ -1,466 +1,14 @@
 #include "htfm/model/config.h"
 
-#include <charconv>
-#include <limits>
-#include <set>
-
-#include "htfm/base/nearest.h"
 #include "htfm/base/registry.h"
-#include "htfm/base/split.h"
-#include "htfm/data/synthetic.h"
 #include "htfm/io/file.h"
 #include "htfm/io/toml_text.h"
+#include "htfm/model/config_binding.h"
+#include "htfm/model/config_check.h"
 
 namespace htfm {
 
 namespace {
-
-// A key bound to a member of one RunConfig.
-struct Binding {
-  ConfigKey key;
-  std::function<void(const toml::node&)> set;
-  std::function<void(const std::string&)> set_text;
-  std::function<std::string()> text;  // as TOML; empty: leave the key out
-};
-
-std::string toml_number(double v) {
-  std::string s = fmt::format("{}", v);
-  if (s.find_first_of(".einf") == std::string::npos) s += ".0";
-  return s;
-}
-
-std::string toml_string(const std::string& v) {
-  std::string out = "\"";
-  for (const char c : v) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    else
-      out += c;
-  }
-  return out + "\"";
-}
-
-std::string type_name(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::string: return fmt::format("'{}'", node.as_string()->get());
-    case toml::node_type::integer: return fmt::format("{}", node.as_integer()->get());
-    case toml::node_type::floating_point: return fmt::format("{}", node.as_floating_point()->get());
-    case toml::node_type::boolean: return node.as_boolean()->get() ? "true" : "false";
-    case toml::node_type::array: return "an array";
-    case toml::node_type::table: return "a table";
-    default: return "a date or time";
-  }
-}
-
-template <class T>
-T parse_number(const std::string& name, const std::string& text, const char* what) {
-  T v{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw InputError("[{}] expected {}, got '{}'", name, what, text);
-  return v;
-}
-
-std::vector<int64_t> parse_list(const std::string& name, const std::string& text) {
-  std::vector<int64_t> out;
-  for (const std::string& part : split(text))
-    out.push_back(parse_number<int64_t>(name, part, "whole numbers with commas between"));
-  return out;
-}
-
-template <class Registry>
-std::string join_names(const Registry& registry) {
-  std::string out;
-  for (const auto& entry : registry) out += (out.empty() ? "" : ", ") + entry.name;
-  return out;
-}
-
-class Bindings {
- public:
-  explicit Bindings(RunConfig& c);
-  std::vector<Binding> list;
-
- private:
-  void add(std::string name, std::string& v, std::string meaning) {
-    list.push_back({{name, "text", toml_string(v), std::move(meaning)},
-                    [name, &v](const toml::node& n) {
-                      if (!n.is_string()) throw InputError("[{}] expected text, got {}", name, type_name(n));
-                      v = n.as_string()->get();
-                    },
-                    [&v](const std::string& s) { v = s; },
-                    [&v] { return toml_string(v); }});
-  }
-  void add(std::string name, bool& v, std::string meaning) {
-    list.push_back({{name, "true or false", v ? "true" : "false", std::move(meaning)},
-                    [name, &v](const toml::node& n) {
-                      if (!n.is_boolean()) throw InputError("[{}] expected true or false, got {}", name, type_name(n));
-                      v = n.as_boolean()->get();
-                    },
-                    [name, &v](const std::string& s) {
-                      if (s != "true" && s != "false" && s != "on" && s != "off")
-                        throw InputError("[{}] expected true or false, got '{}'", name, s);
-                      v = s == "true" || s == "on";
-                    },
-                    [&v] { return v ? "true" : "false"; }});
-  }
-  void add(std::string name, int64_t& v, int64_t lowest, int64_t highest, std::string meaning) {
-    const auto check = [name, lowest, highest](int64_t x) {
-      if (x < lowest || x > highest)
-        throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
-      return x;
-    };
-    list.push_back(
-        {{name, "whole number", fmt::format("{}", v), std::move(meaning)},
-         [name, &v, check](const toml::node& n) {
-           if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
-           v = check(n.as_integer()->get());
-         },
-         [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
-         [&v] { return fmt::format("{}", v); }});
-  }
-  void add(std::string name, int& v, int lowest, int highest, std::string meaning) {
-    const auto check = [name, lowest, highest](int64_t x) {
-      if (x < lowest || x > highest)
-        throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
-      return static_cast<int>(x);
-    };
-    list.push_back(
-        {{name, "whole number", fmt::format("{}", v), std::move(meaning)},
-         [name, &v, check](const toml::node& n) {
-           if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, type_name(n));
-           v = check(n.as_integer()->get());
-         },
-         [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
-         [&v] { return fmt::format("{}", v); }});
-  }
-  void add(std::string name, double& v, double lowest, double highest, std::string meaning) {
-    const auto check = [name, lowest, highest](double x) {
-      if (!(x >= lowest && x <= highest))
-        throw InputError("[{}] expected a number from {} to {}, got {}", name, lowest, highest, x);
-      return x;
-    };
-    list.push_back({{name, "number", fmt::format("{}", v), std::move(meaning)},
-                    [name, &v, check](const toml::node& n) {
-                      if (!n.is_number()) throw InputError("[{}] expected a number, got {}", name, type_name(n));
-                      v = check(*n.value<double>());
-                    },
-                    [name, &v, check](const std::string& s) { v = check(parse_number<double>(name, s, "a number")); },
-                    [&v] { return toml_number(v); }});
-  }
-  // A clock's parameter, absent until it is given. Its range belongs to the family.
-  void add_clock_parameter(const ClockParameter& p, ClockSpec& clock) {
-    const std::string name = "clock." + p.name, own = p.name;
-    list.push_back({{name, "number", "", p.meaning},
-                    [name, own, &clock](const toml::node& n) {
-                      if (!n.is_number()) throw InputError("[{}] expected a number, got {}", name, type_name(n));
-                      clock.parameters[own] = *n.value<double>();
-                    },
-                    [name, own, &clock](const std::string& s) {
-                      clock.parameters[own] = parse_number<double>(name, s, "a number");
-                    },
-                    [own, &clock] {
-                      const auto found = clock.parameters.find(own);
-                      return found == clock.parameters.end() ? std::string() : toml_number(found->second);
-                    }});
-  }
-  // Options of registered parts. Those of the chosen part always have values once a config is read.
-  template <class Infos>
-  void add_own_options(const std::string& section, const Infos& infos, PartOptions& values) {
-    for (const auto& info : infos)
-      for (const PartOption& option : info.options)
-        add_own_option(section + "." + info.name, info.name, option, values);
-  }
-  void add_own_option(const std::string& key, const std::string& part, const PartOption& option, PartOptions& values) {
-    const std::string name = key + "." + option.name, own = part + "." + option.name;
-    const bool number = std::holds_alternative<double>(option.value);
-    const auto text = [](const OptionValue& v) {
-      return std::holds_alternative<double>(v) ? toml_number(std::get<double>(v))
-                                               : toml_string(std::get<std::string>(v));
-    };
-    list.push_back({{name, number ? "number" : "text", text(option.value), option.meaning},
-                    [name, own, number, &values](const toml::node& n) {
-                      if (number ? !n.is_number() : !n.is_string())
-                        throw InputError("[{}] expected {}, got {}", name, number ? "a number" : "text", type_name(n));
-                      values.set(own, number ? OptionValue(*n.value<double>()) : OptionValue(n.as_string()->get()));
-                    },
-                    [name, own, number, &values](const std::string& s) {
-                      values.set(own, number ? OptionValue(parse_number<double>(name, s, "a number")) : OptionValue(s));
-                    },
-                    [own, text, &values] {
-                      const OptionValue* found = values.find(own);
-                      return found ? text(*found) : std::string();
-                    }});
-  }
-};
-
-// Options of other parts may stand in a file too; those of the chosen one are all kept, so that a checkpoint holds
-// them.
-template <class Infos>
-void keep_own_options(const std::string& section, const Infos& infos, const std::string& part, PartOptions& values) {
-  PartOptions kept;
-  for (const auto& info : infos) {
-    if (info.name != part) continue;
-    const PartOptions own = own_options(info.options, values, section, part);
-    for (const PartOption& option : info.options) kept.set(part + "." + option.name, *own.find(option.name));
-  }
-  values = std::move(kept);
-}
-
-std::string network_names() {
-  std::string out;
-  for (const NetworkInfo& info : networks())
-    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", info.name, info.summary);
-  return out;
-}
-
-Bindings::Bindings(RunConfig& c) {
-  constexpr double inf = std::numeric_limits<double>::infinity();
-  constexpr int64_t many = int64_t{1} << 40;
-  add("seed", c.seed, 0, std::numeric_limits<int64_t>::max(), "seed of everything that is drawn");
-  add("method", c.method, join_names(methods()));
-  add("data.name", c.data.name, "synthetic set: " + join_names(synthetic_sets()));
-  add("data.alpha", c.data.alpha, 1e-3, 2, "mixture2d: stability index of the components");
-  add("data.dim", c.data.dim, 1, 1 << 20, "student, clusters: dimension");
-  add("data.nu", c.data.nu, 1e-3, 1e9, "student, clusters: degrees of freedom");
-  add("data.n", c.data.n, 1, many, "points drawn from a synthetic set");
-  add("data.path", c.data.path,
-      "instead of a synthetic set: an .npy, .csv, .tsv or .parquet file, CIFAR-10 batches (a file or folder), a folder "
-      "of PNG files");
-  add("data.kind", c.data.kind,
-      "what the path holds: auto (by its name and content), table, cifar10, png, images (.npy), fields (what `htfm "
-      "prepare` wrote)");
-  add("data.subset", c.data.subset,
-      "of images with labels: all, or long-tail (the first int(5000 imbalance^(c / (classes - 1))) of class c)");
-  add("data.imbalance", c.data.imbalance, 1e-6, 1, "long tail: size of the last class over that of the first");
-  add("data.flip", c.data.flip, "mirror images from left to right, each time at random");
-  add("data.columns", c.data.columns, "columns of the file, by name or number, comma-separated; all when empty");
-  add("data.drop", c.data.drop, "columns of the file to leave out");
-  add("data.missing", c.data.missing, "rows of the file with missing values: refuse, drop or keep (modelled)");
-  add("data.kinds", c.data.kinds,
-      "what columns of the file may hold: numbers, or auto (numbers, categories, dates), and after commas what "
-      "overrules "
-      "it: zip=category, day=date:D.M.Y, grade=ordered:low|mid|high, n=number, key=identifier");
-  add("data.decimal", c.data.decimal, "mark of decimals in texts of the file: auto, point or comma");
-  add("data.constraints", c.data.constraints,
-      "what every row keeps, separated by semicolons: paid <= incurred; total = net + tax");
-  add("data.log_returns", c.data.log_returns, "rows become log(x_i / x_(i-1))");
-  add("data.holdout", c.data.holdout, 0, 0.9,
-      "share of the file's rows that is set apart, at random, to be compared with");
-  add("data.normalise", c.data.normalise,
-      "column by column: none, zscore, robust (median and interquartile range), log (sign(y) log(1 + abs(y)) of that), "
-      "table (by its kind), or scores (by its own law, tails included, onto one law)");
-  add("data.scores", c.data.scores,
-      "that law: normal, or logistic, whose exponential tails keep extremes that come together as wide apart as they "
-      "are");
-  add("data.whiten", c.data.whiten,
-      "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
-  add("data.tail_index", c.data.tail_index, 0, 1000,
-      "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
-  add("data.tail", c.data.tail,
-      "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
-  add("condition.columns", c.condition.columns,
-      "columns of a table that are given and not modelled, comma-separated names or numbers from 1");
-  add("condition.categories", c.condition.categories,
-      "those of them that are categories, though numbers; others are where they have few values, all whole");
-  add("condition.numbers", c.condition.numbers, "those of them that are numbers, though few whole ones");
-  add("condition.label", c.condition.label, "the classes of images are given");
-  add("condition.drop", c.condition.drop, 0, 0.9,
-      "share of the rows of a step that are not told their condition, so that the network also serves without it");
-  add("clock.family", c.clock.family, join_names(clock_families()) + "; fitted and auto come from the data");
-  std::set<std::string> seen;
-  for (const ClockFamily& family : clock_families())
-    for (const ClockParameter& p : family.parameters)
-      if (seen.insert(p.name).second) add_clock_parameter(p, c.clock);
-  add("clock.grid", c.clock.grid, 1, 1'000'000, "steps of the clock's grid on [0,1]");
-  add("clock.scale", c.clock.scale, 1e-100, 1e100, "what the source is multiplied by");
-  add("source.law", c.source_law,
-      "a named skewed source, which sets the clock's family: " + join_names(skewed_sources()) + "; or empty");
-  add("source.skew", c.source.skew,
-      "given the clock, the source's mean is shift + skew 2A: one number, or one for each column with commas between");
-  add("source.shift", c.source.shift, "the other part of the mean, in the same form");
-  add("source.covariance", c.covariance.kind,
-      "given the clock, the source's covariance is 2A Sigma, Sigma of trace the number of columns: " +
-          join_names(source_covariances()) + "; the last two are fitted to the training rows");
-  add("source.rank", c.covariance.rank, 1, 1024, "low-rank: factors beside the diagonal");
-  add("feature.kind", c.feature.kind, "auto, none, log_slope, logsignature, signature");
-  add("feature.order", c.feature.order, 0, kMaxDepth,
-      "truncation of the signature; 0 hides the clock from the network");
-  add("feature.basis", c.feature.basis, "words or brackets");
-  add("feature.transform", c.feature.transform, "log1p (signed, of clock coordinates), raw, per-path");
-  add("feature.standardise", c.feature.standardise,
-      "running (mean and deviation collected in training), or none: the coordinates as they are");
-  add("feature.convention", c.feature.convention, "linear, jump, leadlag, constant");
-  add("feature.end", c.feature.end, "join T_1");
-  add("feature.area", c.feature_area,
-      "join the logarithm of the area: on, off, or auto (where a coupling makes the data depend on it)");
-  add("feature.saturate", c.feature_saturate,
-      "show clocks beyond the 0.9995 quantile of the area shrunk to it: on, off, or auto (where they are coupled and "
-      "the data scale "
-      "follows them)");
-  add("feature.squash", c.feature_squash,
-      "grow like a square root beyond a deviation: on, off, or auto (where a coupling makes the largest clocks "
-      "matter)");
-  add("path.schedule", c.path.name, join_names(schedules()));
-  add("path.gamma", c.path.gamma, 1, 16, "power of the polynomial schedule");
-  add("path.ratio", c.path.ratio, 1, 1e6, "ratio of noise levels of the ve schedule");
-  add("path.lambda_alpha", c.path.lambda_alpha, -16, 16, "ve-signature: how far the clock's shape bends alpha");
-  add("path.lambda_beta", c.path.lambda_beta, -1, 1, "ve-signature: how far it bends beta; between -1 and 1");
-  add("path.lambda", c.path.lambda, "near-linear, time-warp: lambda_t as coefficients of 1, t, t^2, ..., the first 0");
-  add("path.a", c.path.a,
-      "signature-linear, near-linear: the curve a(t), as 'word: coefficients of 1, t, ...; ...' over words of the "
-      "letters t and c, or 1; "
-      "empty: that of ve-signature with 1/4");
-  add("path.b", c.path.b, "signature-linear, near-linear: the curve b(t)");
-  add("path.c", c.path.c, "time-warp: the curve c(t)");
-  add("path.coordinates", c.path.coordinates,
-      "schedules with curves: the signature of the clock normalised (T / T_1) or raw");
-  add("path.learn", c.path.learn,
-      "near-linear, time-warp: the curves start with the straight line and train with the network");
-  add("path.learn_words", c.path.learn_words, "learned curves: their words, with spaces between");
-  add("path.learn_degree", c.path.learn_degree, 2, 12, "learned curves: degree of alpha and beta in t");
-  add_own_options("path", schedules(), c.path.options);
-  add("coupling.kind", c.coupling.kind, join_names(couplings()));
-  add("coupling.size", c.coupling.size.kind, "what is ranked: " + join_names(size_statistics()));
-  add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
-  add("coupling.size_path", c.coupling.size.path, "size = file: one number for each row (.npy or .csv)");
-  add("coupling.noise", c.coupling.noise, 0, 10,
-      "radial, clock, pool: deviation of the noise between a row's -log(1 - level) and that of its source; 0: equal "
-      "levels");
-  add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
-  add("coupling.group", c.coupling.group, 2, 1 << 16, "ot-given-clock: sources that share a clock");
-  add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is the distance of x_0 and x_1 to this power");
-  add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6,
-      "ot: entropic regularisation in units of the median cost; 0: exact");
-  add_own_options("coupling", couplings(), c.coupling.options);
-  add("precondition.enabled", c.precondition, "scale the network's input and output by the clock");
-  add("precondition.scale", c.scale,
-      "the data's scale: constant, or clock (fitted to the coupling once, as a function of the clock)");
-  add("precondition.time", c.time,
-      "the time that the network is told and that training draws: path (t), clock (that of an ordinary clock with the "
-      "same ratio of noise to signal), or auto (clock for preconditioned, uncoupled flows of unet and ncsnpp, else "
-      "path)");
-  add("precondition.data_scale", c.data_scale, 0, inf, "scale of the data; 0: median radius of the data");
-  add("baseline.loss", c.method_options.loss,
-      "auto (root of dlpm, smooth-l1 of lim, else squared), squared, root, smooth-l1, median (of means)");
-  add("baseline.sampler", c.method_options.sampler,
-      "auto (the first), dlpm and dlim: dlpm, dlim; lim: sde, ode; tflow and tedm: heun, euler; clock-diffusion: "
-      "mixed-flow, mixed, "
-      "kernel, "
-      "flow, sde");
-  add("baseline.steps", c.method_options.steps, 2, 1'000'000, "dlpm, dlim: T of training");
-  add("baseline.eta", c.method_options.eta, 0, 1, "dlim: share of the noise that is drawn anew in each step");
-  add("baseline.clamp_a", c.method_options.clamp_a, 0, inf,
-      "largest mixing variable A of the noise sqrt(A) z; 0: none");
-  add("baseline.clamp_eps", c.method_options.clamp_eps, 0, inf, "largest element of the noise; 0: none");
-  add("baseline.outer", c.method_options.outer, 1, 1024, "median: mixing variables a data row");
-  add("baseline.inner", c.method_options.inner, 1, 1024, "median: noises for each of them");
-  DiffusionOptions& d = c.method_options.diffusion;
-  add("diffusion.dynamics", d.dynamics,
-      "clock-diffusion: vp (f = -beta x / 2) or ve (f = 0), noise in units of the data's scale");
-  add("diffusion.beta_min", d.beta_min, 0, 1000, "vp: beta at t = 0, linear in t");
-  add("diffusion.beta_max", d.beta_max, 0, 1000, "vp: beta at t = 1");
-  add("diffusion.sigma_min", d.sigma_min, 0, 1000, "ve: deviation of the noise at t = 0, geometric in t");
-  add("diffusion.sigma_max", d.sigma_max, 0, 1000, "ve: that at t = 1");
-  add("diffusion.grid", d.grid,
-      "steps of the samplers: angle (each clock at its own levels of noise) or time (the same times for all)");
-  add("diffusion.threshold", d.threshold, 0, 1,
-      "mixed samplers: an increment of the clock is a jump where it brings more than this share of the noise (mixed), "
-      "or turns the angle "
-      "by more "
-      "than this share of 45 degrees (mixed-flow)");
-  add("net.kind", c.net.kind, network_names());
-  add("net.path", c.net.path,
-      "torchscript: the file. Its forward(x, t, feature) gives the output and its parameters are trained. It holds "
-      "code of whoever made "
-      "it, "
-      "which is run: only after --trust");
-  add("net.width", c.net.mlp.width, 1, 4096, "channels");
-  add("net.blocks", c.net.mlp.blocks, 1, 256, "residual blocks");
-  add("net.groups", c.net.mlp.groups, 1, 4096, "groups of each norm");
-  add("net.time_embedding", c.net.mlp.time_embedding, 1, 4096, "size of the time embedding");
-  add("net.path_embedding", c.net.mlp.path_embedding, 1, 4096, "size of the path embedding");
-  add("net.film", c.net.mlp.film, "also modulate the middle block by the path embedding");
-  add_own_options("net", networks(), c.net.options);
-  add("unet.base", c.net.unet.base, 8, 4096, "U-Net: channels at full size");
-  add("unet.multipliers", c.net.multipliers, "U-Net: of the channels, size by size; each size is half the one before");
-  add("unet.blocks", c.net.unet.blocks, 1, 64, "U-Net: residual blocks a size");
-  add("unet.heads", c.net.unet.heads, 1, 64, "U-Net: heads of the attention");
-  add("unet.attention", c.net.attention,
-      "U-Net: image heights at which blocks are followed by attention, comma-separated");
-  add("unet.groups", c.net.unet.groups, 1, 4096,
-      "U-Net: groups of each norm; NCSN++: at the most, and of at least 4 channels");
-  add("unet.progressive", c.net.progressive, "NCSN++: the image is fed in again at every size");
-  add("train.optimiser", c.train.optimiser,
-      "adamw, or muon: weight matrices move along their momentum with equal singular values, all else by adamw");
-  add("train.muon_rate", c.train.muon_rate, 0, 100, "muon: root mean square of a matrix's update, in learning rates");
-  add("train.muon_momentum", c.train.muon_momentum, 0, 0.999999, "muon: share of the momentum that is kept in a step");
-  add("train.lr", c.train.lr, 0, 100, "learning rate");
-  add("train.weight_decay", c.train.weight_decay, 0, 100, "AdamW's weight decay, not on norms, biases, embeddings");
-  add("train.beta1", c.train.beta1, 0, 0.999999, "AdamW");
-  add("train.beta2", c.train.beta2, 0, 0.999999999, "AdamW");
-  add("train.epsilon", c.train.epsilon, 0, 1, "AdamW");
-  add("train.clip", c.train.clip, 0, inf, "largest gradient norm; 0: none");
-  add("train.ema", c.train.ema, 0, 1, "decay of the averaged weights");
-  add("train.ema_warmup", c.train.ema_warmup, "after k steps the decay is at most (1 + k) / (10 + k)");
-  add("train.times", c.train.times,
-      "times of htfm's pairs: uniform, normal (the logarithm of signal to noise is, whatever the clock, so that less "
-      "training goes to noise in which nothing can be seen), or auto (normal for preconditioned, uncoupled "
-      "flows of unet and ncsnpp, else uniform)");
-  add("train.times_centre", c.train.times_centre, -20, 20, "normal: its mean");
-  add("train.times_spread", c.train.times_spread, 0.01, 20, "normal: its deviation");
-  add("train.precision", c.train.precision, "on a device: bf16 (with float32 master weights), tf32 or float32");
-  add("train.graph", c.train.graph,
-      "on a device: the step recorded once and replayed; false: its kernels started one by one");
-  add("train.deterministic", c.train.deterministic, "on a device: algorithms that give the same bits in every run");
-  add("train.batch", c.train.batch, 1, 1 << 24, "rows a step");
-  add("train.epochs", c.train.epochs, 1, many, "passes over the data");
-  add("train.warmup", c.train.warmup, 0, many, "steps of linear warm-up");
-  add("train.lr_decay", c.train.lr_decay, 1e-6, 1, "StepLR: factor");
-  add("train.lr_decay_steps", c.train.lr_decay_steps, 1, many, "StepLR: steps between factors");
-  add("train.cooldown", c.train.cooldown, 0, many, "last steps, over which the rate falls to 0 along a line; 0: none");
-  add("train.max_bad_steps", c.train.max_bad_steps, 1, many, "steps in a row that may be skipped as not finite");
-  add("train.checkpoint_steps", c.train.checkpoint_steps, 1, many, "steps between checkpoints");
-  add("train.keep", c.train.keep, 1, 1'000'000, "newest checkpoints kept");
-  add("train.keep_every", c.train.keep_every, 0, many,
-      "checkpoints at multiples of so many steps are kept for good; 0: none");
-  add("train.log_steps", c.train.log_steps, 1, many, "steps between log lines");
-  add("train.validation", c.train.validation, 0, 0.9,
-      "share of the rows that is not trained on; the averaged weights with the least loss there are kept");
-  add("train.validate_steps", c.train.validate_steps, 1, many, "steps between validations");
-  add("train.patience", c.train.patience, 1, many, "validations without a better one before training ends");
-  add("sample.solver", c.sample.solver,
-      "auto (fitted; ab2 for images, fields and without preconditioning), euler, heun, heun-euler, midpoint, ab2, "
-      "fitted (grid and weights "
-      "fitted to the model before sampling), stochastic (a part of the noise drawn anew in every step), dopri5");
-  add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations a sample, at the most");
-  add("sample.time_grid", c.sample.time_grid,
-      "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to "
-      "signal), or uniform: "
-      "auto (angle; clock for images and fields), angle, clock, uniform");
-  add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid 1 - (1-u)^power");
-  add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
-  add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
-  add("sample.eta", c.sample.eta, 0, 1,
-      "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion");
-  add("sample.eta_from", c.sample.eta_from, 0, 1,
-      "stochastic: where this begins, as a share of the way in angle; near 1 it mends the body and spares the tail");
-  add("sample.guidance", c.sample.guidance, 0, 100,
-      "strength w of v_0 + (1 + w)(v_c - v_0), v_c being the velocity given the condition and v_0 that without; needs "
-      "condition.drop, and takes two evaluations");
-  add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
-}
-
-Binding& find_key(Bindings& keys, std::string name, const std::string& where) {
-  if (name == "precondition") name = "precondition.enabled";  // the short form of the command line
-  Binding* nearest = nullptr;
-  size_t best = std::numeric_limits<size_t>::max();
-  for (Binding& b : keys.list) {
-    if (b.key.name == name) return b;
-    if (const size_t d = edit_distance(name, b.key.name); d < best) best = d, nearest = &b;
-  }
-  throw InputError("{}[{}] expected a known key, perhaps '{}'", where, name, nearest->key.name);
-}
 
 // Keys of earlier versions. With the value that they had by default they may stand in a file.
 struct RetiredKey {
@@ -474,14 +22,15 @@ bool is_retired(const std::string& name, const toml::node& node, const std::stri
   for (const RetiredKey& key : kRetired) {
     if (key.name != name) continue;
     if (!saved && node.value_or(std::string()) != key.value)
-      throw InputError("{}[{}] expected no such key any more, got {} ({})", where, name, type_name(node), key.advice);
+      throw InputError("{}[{}] expected no such key any more, got {} ({})", where, name, node_text(node), key.advice);
     return true;
   }
   return false;
 }
 
 // `saved`: out of a checkpoint.
-void walk(Bindings& keys, const toml::table& table, const std::string& prefix, const std::string& origin, bool saved) {
+void walk(ConfigBindings& keys, const toml::table& table, const std::string& prefix, const std::string& origin,
+          bool saved) {
   for (const auto& [k, node] : table) {
     const std::string name = prefix.empty() ? std::string(k.str()) : prefix + "." + std::string(k.str());
     const std::string where = fmt::format("{}:{}: ", origin, node.source().begin.line);
@@ -490,7 +39,7 @@ void walk(Bindings& keys, const toml::table& table, const std::string& prefix, c
       continue;
     }
     if (is_retired(name, node, where, saved)) continue;
-    Binding& key = find_key(keys, name, where);
+    ConfigBinding& key = keys.find(name, where);
     try {
       key.set(node);
     } catch (const InputError& e) {
@@ -516,70 +65,6 @@ void check_registered(const toml::table& table, const std::string& origin) {
   check_registered(table, "coupling", "kind", couplings(), "coupling", origin);
   check_registered(table, "net", "kind", networks(), "network", origin);
 }
-
-// What no single key can tell: names in registries and parameters that belong together.
-void validate(RunConfig& c) {
-  if (!c.source_law.empty()) {
-    const SkewedSource& law = find_named(skewed_sources(), c.source_law, "source.law");
-    if (c.clock.family != "deterministic" && c.clock.family != law.family)
-      throw InputError("[clock.family] expected {} for source.law = {}, got {}", law.family, law.name, c.clock.family);
-    c.clock.family = law.family;
-  }
-  // Parameters of other families may stand in a file, so that one line changes the tail; they are not used.
-  const ClockFamily& family = find_named(clock_families(), c.clock.family, "clock.family");
-  std::map<std::string, double> own;
-  for (const ClockParameter& p : family.parameters)
-    if (const auto found = c.clock.parameters.find(p.name); found != c.clock.parameters.end()) own.insert(*found);
-  c.clock.parameters = std::move(own);
-  const auto one_of = [](const char* key, const std::string& value, std::initializer_list<const char*> names) {
-    std::string known;
-    for (const char* n : names) {
-      if (value == n) return;
-      known += (known.empty() ? "" : ", ") + std::string(n);
-    }
-    throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
-  };
-  find_named(networks(), c.net.kind, "net.kind");
-  keep_own_options("net", networks(), c.net.kind, c.net.options);
-  keep_own_options("path", schedules(), c.path.name, c.path.options);
-  keep_own_options("coupling", couplings(), c.coupling.kind, c.coupling.options);
-  one_of("train.times", c.train.times, {"auto", "uniform", "normal"});
-  if (c.train.times == "normal" && c.method != "htfm")
-    throw InputError("[train.times] expected uniform for method = {}", c.method);
-  one_of("train.optimiser", c.train.optimiser, {"adamw", "muon"});
-  one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
-  one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
-  one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "log", "table", "scores"});
-  one_of("data.scores", c.data.scores, {"normal", "logistic"});
-  one_of("data.missing", c.data.missing, {"refuse", "drop", "keep"});
-  one_of("data.decimal", c.data.decimal, {"auto", "point", "comma"});
-  one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images", "fields"});
-  one_of("data.subset", c.data.subset, {"all", "long-tail"});
-  one_of("data.tail", c.data.tail, {"empirical", "pareto"});
-  one_of("precondition.scale", c.scale, {"constant", "clock"});
-  one_of("precondition.time", c.time, {"auto", "path", "clock"});
-  one_of("feature.area", c.feature_area, {"auto", "on", "off"});
-  one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
-  one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
-  if (c.path.learn && c.method != "htfm") throw InputError("[path.learn] expected method = htfm, got {}", c.method);
-  if (c.path.learn && c.train.validation > 0)
-    throw InputError(
-        "[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
-        c.train.validation);
-  // Throws where method, clock, feature, schedule or coupling are wrong.
-  c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
-  c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding,
-  c.net.unet.film = c.net.mlp.film;
-  if (c.net.kind == "ncsnpp")
-    c.net.unet.filtered = c.net.unet.rescale = true, c.net.unet.group_channels = 4,
-    c.net.unet.progressive = c.net.progressive;
-  c.net.unet.multipliers = parse_list("unet.multipliers", c.net.multipliers);
-  c.net.unet.attention = parse_list("unet.attention", c.net.attention);
-}
-
-}  // namespace
-
-namespace {
 
 // Where times matter more than elsewhere: at most ratios of noise to signal an image shows nothing, or all of itself.
 bool learns_images(const RunConfig& c) {
@@ -630,7 +115,18 @@ std::unique_ptr<Method> RunConfig::make_method(const ClockSpec& chosen, DataScal
 std::vector<ConfigKey> config_keys() {
   RunConfig c;
   std::vector<ConfigKey> out;
-  for (const Binding& b : Bindings(c).list) out.push_back(b.key);
+  for (const ConfigBinding& b : ConfigBindings(c).list) out.push_back(b.key);
+  return out;
+}
+
+std::string config_key_table() {
+  std::string out = "| key | type | default | meaning |\n|---|---|---|---|\n";
+  for (const ConfigKey& k : config_keys()) {
+    std::string meaning;
+    for (const char c : k.meaning) meaning += c == '|' ? "\\|" : std::string(1, c);  // a bar would end the cell
+    out += fmt::format("| `{}` | {} | {} | {} |\n", k.name, k.type,
+                       k.default_value.empty() ? "" : "`" + k.default_value + "`", meaning);
+  }
   return out;
 }
 
@@ -640,7 +136,7 @@ RunConfig parse(const std::string& text, const std::string& origin, const std::v
                 bool saved) {
   RunConfig c;
   if (saved) c.time = "path", c.train.times = "uniform";  // of a run from before these keys
-  Bindings keys(c);
+  ConfigBindings keys(c);
   const toml::table table = parse_toml(text, origin);
   if (saved) check_registered(table, origin);
   walk(keys, table, "", origin, saved);
@@ -650,13 +146,13 @@ RunConfig parse(const std::string& text, const std::string& origin, const std::v
 }  // namespace
 
 RunConfig with_settings(RunConfig config, const std::vector<std::string>& settings) {
-  Bindings keys(config);
+  ConfigBindings keys(config);
   for (const std::string& setting : settings) {
     const size_t eq = setting.find('=');
     if (eq == std::string::npos || eq == 0) throw InputError("[--set] expected key=value, got '{}'", setting);
-    find_key(keys, setting.substr(0, eq), "--set ").set_text(setting.substr(eq + 1));
+    keys.find(setting.substr(0, eq), "--set ").set_text(setting.substr(eq + 1));
   }
-  validate(config);
+  check_config(config);
   return config;
 }
 
@@ -675,7 +171,7 @@ RunConfig load_config(const std::string& path, const std::vector<std::string>& s
 std::string format_config(const RunConfig& config) {
   RunConfig c = config;
   std::string out, section;
-  for (const Binding& b : Bindings(c).list) {
+  for (const ConfigBinding& b : ConfigBindings(c).list) {
     const std::string value = b.text();
     if (value.empty()) continue;
     const size_t dot = b.key.name.find('.');
@@ -689,7 +185,7 @@ std::string format_config(const RunConfig& config) {
 std::vector<std::pair<std::string, std::string>> config_entries(const RunConfig& config) {
   RunConfig c = config;
   std::vector<std::pair<std::string, std::string>> out;
-  for (const Binding& b : Bindings(c).list) {
+  for (const ConfigBinding& b : ConfigBindings(c).list) {
     std::string value = b.text();
     if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
     if (!value.empty()) out.emplace_back(b.key.name, value);
@@ -700,9 +196,9 @@ std::vector<std::pair<std::string, std::string>> config_entries(const RunConfig&
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
   RunConfig x = a, y = b;
   std::map<std::string, std::string> other;  // by name: parts may be registered meanwhile
-  for (const Binding& key : Bindings(y).list) other[key.key.name] = key.text();
+  for (const ConfigBinding& key : ConfigBindings(y).list) other[key.key.name] = key.text();
   std::vector<std::string> out;
-  for (const Binding& key : Bindings(x).list)
+  for (const ConfigBinding& key : ConfigBindings(x).list)
     if (key.text() != other[key.key.name]) out.push_back(key.key.name);
   return out;
 }

@@ -120,6 +120,8 @@ struct ConfigKey {
   std::string name, type, default_value, meaning;
 };
 std::vector<ConfigKey> config_keys();
+/// All of them as a table in Markdown, for the documents.
+std::string config_key_table();
 
 /// A configuration from a TOML file and settings "key=value" on top. InputError names file, line and key, and for an
 /// unknown key the nearest known one.

@@ -1,0 +1,54 @@
+// The keys of a configuration, each bound to a member of one RunConfig: how it is read, set and written.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "htfm/io/toml_text.h"
+#include "htfm/model/config.h"
+
+namespace htfm {
+
+struct ConfigBinding {
+  ConfigKey key;
+  std::function<void(const toml::node&)> set;
+  std::function<void(const std::string&)> set_text;
+  std::function<std::string()> text;  ///< as TOML; empty: leave the key out
+};
+
+/// The keys of one configuration, which must outlive it.
+class ConfigBindings {
+ public:
+  explicit ConfigBindings(RunConfig& config);
+  std::vector<ConfigBinding> list;
+  /// The key with this name. InputError with the nearest one where there is none; `where` stands before it.
+  ConfigBinding& find(std::string name, const std::string& where);
+
+ private:
+  void add(std::string name, std::string& v, std::string meaning);
+  void add(std::string name, bool& v, std::string meaning);
+  void add(std::string name, int64_t& v, int64_t lowest, int64_t highest, std::string meaning);
+  void add(std::string name, int& v, int lowest, int highest, std::string meaning);
+  void add(std::string name, double& v, double lowest, double highest, std::string meaning);
+  template <class Whole>
+  void add_whole(std::string name, Whole& v, int64_t lowest, int64_t highest, std::string meaning);
+  // A clock's parameter, absent until it is given. Its range belongs to the family.
+  void add_clock_parameter(const ClockParameter& p, ClockSpec& clock);
+  // Options of registered parts. Those of the chosen part always have values once a config is read.
+  template <class Infos>
+  void add_own_options(const std::string& section, const Infos& infos, PartOptions& values) {
+    for (const auto& info : infos)
+      for (const PartOption& option : info.options) add_own_option(section, info.name, option, values);
+  }
+  void add_own_option(const std::string& section, const std::string& part, const PartOption& option,
+                      PartOptions& values);
+};
+
+/// What a node holds, for messages.
+std::string node_text(const toml::node& node);
+
+/// Whole numbers with commas between, as the key's text gives them.
+std::vector<int64_t> parse_whole_numbers(const std::string& key, const std::string& text);
+
+}  // namespace htfm

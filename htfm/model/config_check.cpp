@@ -1,0 +1,84 @@
+#include "htfm/model/config_check.h"
+
+#include "htfm/base/registry.h"
+#include "htfm/model/config_binding.h"
+
+namespace htfm {
+
+namespace {
+
+// Options of other parts may stand in a file too; those of the chosen one are all kept, so that a checkpoint holds
+// them.
+template <class Infos>
+void keep_own_options(const std::string& section, const Infos& infos, const std::string& part, PartOptions& values) {
+  PartOptions kept;
+  for (const auto& info : infos) {
+    if (info.name != part) continue;
+    const PartOptions own = own_options(info.options, values, section, part);
+    for (const PartOption& option : info.options) kept.set(part + "." + option.name, *own.find(option.name));
+  }
+  values = std::move(kept);
+}
+
+}  // namespace
+
+void check_config(RunConfig& c) {
+  if (!c.source_law.empty()) {
+    const SkewedSource& law = find_named(skewed_sources(), c.source_law, "source.law");
+    if (c.clock.family != "deterministic" && c.clock.family != law.family)
+      throw InputError("[clock.family] expected {} for source.law = {}, got {}", law.family, law.name, c.clock.family);
+    c.clock.family = law.family;
+  }
+  // Parameters of other families may stand in a file, so that one line changes the tail; they are not used.
+  const ClockFamily& family = find_named(clock_families(), c.clock.family, "clock.family");
+  std::map<std::string, double> own;
+  for (const ClockParameter& p : family.parameters)
+    if (const auto found = c.clock.parameters.find(p.name); found != c.clock.parameters.end()) own.insert(*found);
+  c.clock.parameters = std::move(own);
+  const auto one_of = [](const char* key, const std::string& value, std::initializer_list<const char*> names) {
+    std::string known;
+    for (const char* n : names) {
+      if (value == n) return;
+      known += (known.empty() ? "" : ", ") + std::string(n);
+    }
+    throw InputError("[{}] expected one of {}; got '{}'", key, known, value);
+  };
+  find_named(networks(), c.net.kind, "net.kind");
+  keep_own_options("net", networks(), c.net.kind, c.net.options);
+  keep_own_options("path", schedules(), c.path.name, c.path.options);
+  keep_own_options("coupling", couplings(), c.coupling.kind, c.coupling.options);
+  one_of("train.times", c.train.times, {"auto", "uniform", "normal"});
+  if (c.train.times == "normal" && c.method != "htfm")
+    throw InputError("[train.times] expected uniform for method = {}", c.method);
+  one_of("train.optimiser", c.train.optimiser, {"adamw", "muon"});
+  one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
+  one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
+  one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "log", "table", "scores"});
+  one_of("data.scores", c.data.scores, {"normal", "logistic"});
+  one_of("data.missing", c.data.missing, {"refuse", "drop", "keep"});
+  one_of("data.decimal", c.data.decimal, {"auto", "point", "comma"});
+  one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images", "fields"});
+  one_of("data.subset", c.data.subset, {"all", "long-tail"});
+  one_of("data.tail", c.data.tail, {"empirical", "pareto"});
+  one_of("precondition.scale", c.scale, {"constant", "clock"});
+  one_of("precondition.time", c.time, {"auto", "path", "clock"});
+  one_of("feature.area", c.feature_area, {"auto", "on", "off"});
+  one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
+  one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
+  if (c.path.learn && c.method != "htfm") throw InputError("[path.learn] expected method = htfm, got {}", c.method);
+  if (c.path.learn && c.train.validation > 0)
+    throw InputError(
+        "[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
+        c.train.validation);
+  // Throws where method, clock, feature, schedule or coupling are wrong.
+  c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
+  c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding,
+  c.net.unet.film = c.net.mlp.film;
+  if (c.net.kind == "ncsnpp")
+    c.net.unet.filtered = c.net.unet.rescale = true, c.net.unet.group_channels = 4,
+    c.net.unet.progressive = c.net.progressive;
+  c.net.unet.multipliers = parse_whole_numbers("unet.multipliers", c.net.multipliers);
+  c.net.unet.attention = parse_whole_numbers("unet.attention", c.net.attention);
+}
+
+}  // namespace htfm
