@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 TESTS = ctest --preset $(1) --parallel $(JOBS) $(ARGS)
 
-.PHONY: install wheel build demo docs test test-gpu bench debug asan tsan fuzz format format-check tidy setup clean help
+.PHONY: install wheel build demo docs test test-all test-gpu bench debug asan tsan fuzz format format-check tidy setup clean help
 .DEFAULT_GOAL := build
 
 help:         ## what can be made
@@ -20,7 +20,10 @@ demo: setup   ## build, then run the demonstration (ARGS="-o DIR")
 	@script/build release htfm
 	build/htfm demo $(ARGS)
 
-test: build   ## build, then run all tests (ARGS="-R clock")
+test: build   ## build, then run the tests of a few minutes (ARGS="-R clock")
+	@$(call TESTS,release) -LE slow
+
+test-all: build ## build, then run all tests: also pages, notebooks, examples with each compiler, and long simulations
 	@$(call TESTS,release)
 
 install: setup ## build, then install headers, library, programs and configurations (PREFIX=DIR, /usr/local where not given)

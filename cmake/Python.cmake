@@ -27,6 +27,7 @@ file(GLOB python_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/*.cpp)
 nanobind_add_module(htfm_python NB_STATIC NOMINSIZE ${python_sources})
 set_target_properties(htfm_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${HTFM_PYTHON_DIR})
 target_include_directories(htfm_python PRIVATE ${CMAKE_SOURCE_DIR})
+target_precompile_headers(htfm_python PRIVATE ${CMAKE_SOURCE_DIR}/python/src/bind.h)
 target_compile_definitions(htfm_python PRIVATE HTFM_TORCH_VERSION="${HTFM_TORCH_VERSION}")
 target_link_libraries(htfm_python PRIVATE htfm::htfm ${HTFM_TORCH_DIR}/lib/libtorch_python.so)
 
@@ -65,11 +66,20 @@ if(SKBUILD)
 endif()
 
 if(HTFM_TESTS)
-  add_test(NAME python COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider ${CMAKE_SOURCE_DIR}/python/tests WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(python PROPERTIES TIMEOUT 1800 COST 500 ENVIRONMENT
-                                         "PYTHONPATH=${CMAKE_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;HTFM_MYPY_CACHE=${CMAKE_BINARY_DIR}/python/mypy")
-  # The pages that promise to run do, and doc/commands.md is what the program says.
-  add_test(NAME documents COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider ${CMAKE_SOURCE_DIR}/test/documents WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(documents PROPERTIES TIMEOUT 1800 COST 900 ENVIRONMENT
-                       "PYTHONPATH=${CMAKE_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;HTFM_PROGRAM=$<TARGET_FILE:htfm>;HTFM_WITH_FIELDS=${HTFM_WITH_FIELDS}")
+  # name, files or folder, and the cases to take (-m of pytest).
+  function(htfm_python_test name what cases)
+    add_test(NAME ${name} COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider -m "${cases}" ${CMAKE_SOURCE_DIR}/${what}
+             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set(environment PYTHONPATH=${CMAKE_BINARY_DIR}/python PYTHONDONTWRITEBYTECODE=1 HTFM_MYPY_CACHE=${CMAKE_BINARY_DIR}/python/mypy
+                    HTFM_PROGRAM=$<TARGET_FILE:htfm> HTFM_WITH_FIELDS=${HTFM_WITH_FIELDS})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1800 COST 900 ENVIRONMENT "${environment}")
+    if(cases STREQUAL "slow")
+      set_tests_properties(${name} PROPERTIES LABELS slow)
+    endif()
+  endfunction()
+  htfm_python_test(python python/tests "not slow")
+  htfm_python_test(python_slow python/tests slow) # notebooks, types
+  # doc/commands.md is what the program says, and the pages that promise to run do.
+  htfm_python_test(documents test/documents "not slow")
+  htfm_python_test(documents_slow test/documents slow)
 endif()

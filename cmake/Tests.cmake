@@ -1,5 +1,6 @@
 # test/<module>/<what>_test.cpp: one program for each folder. ctest runs whole programs, since loading LibTorch takes longer than most cases;
-# `build/<module>_test --gtest_filter=...` runs some of them.
+# `build/<module>_test --gtest_filter=...` runs some of them. Cases of suites that end in Slow, and whatever else has the label `slow`, belong to
+# `make test-all`.
 add_library(htfm_test_pch OBJECT cmake/pch.cpp)
 target_precompile_headers(htfm_test_pch PUBLIC cmake/pch_test.h)
 target_link_libraries(htfm_test_pch PUBLIC htfm_options torch::cpu GTest::gtest)
@@ -14,7 +15,7 @@ foreach(module IN LISTS test_folders)
   endif()
   add_executable(${module}_test ${files})
   target_link_libraries(${module}_test PRIVATE htfm_options htfm_internal GTest::gtest_main)
-  target_compile_definitions(${module}_test PRIVATE HTFM_SOURCE="${CMAKE_SOURCE_DIR}")
+  target_compile_options(${module}_test PRIVATE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=) # no path of this machine in what is said
   target_precompile_headers(${module}_test REUSE_FROM htfm_test_pch)
   if(HTFM_BATCH GREATER 1)
     set_target_properties(${module}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HTFM_BATCH})
@@ -29,8 +30,17 @@ foreach(module IN LISTS test_folders)
       set(name ${module}_${shard})
     endif()
     math(EXPR index "${shard} - 1")
-    add_test(NAME ${name} COMMAND ${module}_test --gtest_filter=-GoldenBits.*)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+    add_test(NAME ${name} COMMAND ${module}_test --gtest_filter=-*Slow.*:GoldenBits.*)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT
+                         "HTFM_SOURCE=${CMAKE_SOURCE_DIR};GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+  foreach(file IN LISTS files)
+    file(STRINGS ${file} slow REGEX "^TEST[_A-Z]*\\([A-Za-z]+Slow," LIMIT_COUNT 1)
+    if(slow)
+      add_test(NAME ${module}_slow COMMAND ${module}_test --gtest_filter=*Slow.*)
+      set_tests_properties(${module}_slow PROPERTIES TIMEOUT 900 LABELS slow ENVIRONMENT HTFM_SOURCE=${CMAKE_SOURCE_DIR})
+      break()
+    endif()
   endforeach()
 endforeach()
 if(HTFM_WITH_FIELDS)
@@ -40,20 +50,21 @@ if(HTFM_WITH_FIELDS)
 endif()
 # The golden bits are those of one instruction set, which is chosen when a program starts.
 add_test(NAME golden_bits COMMAND sample_test --gtest_filter=GoldenBits.*)
-set_tests_properties(golden_bits PROPERTIES TIMEOUT 900 ENVIRONMENT HTFM_ISA=v3)
-target_compile_definitions(app_test PRIVATE HTFM_PROGRAM="$<TARGET_FILE:htfm>")
+set_tests_properties(golden_bits PROPERTIES TIMEOUT 900 ENVIRONMENT "HTFM_SOURCE=${CMAKE_SOURCE_DIR};HTFM_ISA=v3")
 add_dependencies(app_test htfm htfm-experiment)
 
-# The installed package, and example/ built against it, with the compilers that are there.
-add_test(NAME package COMMAND ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${CMAKE_SOURCE_DIR} "-DCOMPILERS=g++;clang++-14" -P
-                              ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
-set_tests_properties(package PROPERTIES TIMEOUT 900 COST 1000) # the longest: first
+# The installed package: a user's program built against it and run; in the slow tier every example, with the compilers that are there.
+set(package_test ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${CMAKE_SOURCE_DIR})
+add_test(NAME package COMMAND ${package_test} -DWORK=${CMAKE_BINARY_DIR}/package-test -P ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
+add_test(NAME package_slow COMMAND ${package_test} -DWORK=${CMAKE_BINARY_DIR}/package-test-all "-DCOMPILERS=g++;clang++-14" -P
+                                   ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
+set_tests_properties(package package_slow PROPERTIES TIMEOUT 900 COST 1000) # the longest: first
+set_tests_properties(package_slow PROPERTIES LABELS slow)
 
 # Preloaded into the program by the tests of faults: makes calls of the system fail.
 add_library(htfm_inject MODULE test/app/inject.cpp)
 target_link_libraries(htfm_inject PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(htfm_inject PROPERTIES CXX_VISIBILITY_PRESET default)
-target_compile_definitions(app_test PRIVATE HTFM_INJECT="$<TARGET_FILE:htfm_inject>")
 add_dependencies(app_test htfm_inject)
 
 # Links, tables and paragraphs of the pages: any Python will do.

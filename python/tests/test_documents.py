@@ -34,6 +34,7 @@ def test_public_functions_have_an_example():
                 assert where in without or ">>>" in (value.__doc__ or "") or where == "clocks.of", where
 
 
+@pytest.mark.slow
 def test_types(source, tmp_path):
     package = pathlib.Path(htfm.__file__).parent
     assert (package / "py.typed").exists() and (package / "_core.pyi").exists()

@@ -13,6 +13,7 @@ nbclient = pytest.importorskip("nbclient")
 NOTEBOOKS = sorted((pathlib.Path(__file__).resolve().parents[2] / "example/python").glob("*.ipynb"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda f: f.stem)
 def test_notebook(file, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(p for p in sys.path if p))

@@ -43,7 +43,7 @@ void expect_line(const Outcome& o, int code, const std::string& part) {
 
 // A command as a shell runs it, with redirections of its own.
 Outcome shell(const Workplace& w, const std::string& before, const std::string& arguments) {
-  const std::string command = "cd '" + (w / "") + "' && " + before + " '" + HTFM_PROGRAM + "' " + arguments;
+  const std::string command = "cd '" + (w / "") + "' && " + before + " '" + program() + "' " + arguments;
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), "", slurp(w / "err")};
 }
@@ -173,8 +173,8 @@ TEST_P(Stopped, ATrainingGoesOnWithTheSameBits) {
   if (child == 0) {
     const int null = ::open("/dev/null", O_WRONLY), err = ::open((w / "err").c_str(), O_WRONLY | O_CREAT, 0644);
     ::dup2(null, 1), ::dup2(err, 2);
-    ::execl(HTFM_PROGRAM, "htfm", "train", (w / "c.toml").c_str(), "--set", "train.checkpoint_steps=1000000", "--set",
-            "train.epochs=1000000", "-o", (w / "run").c_str(), static_cast<char*>(nullptr));
+    ::execl(program().c_str(), "htfm", "train", (w / "c.toml").c_str(), "--set", "train.checkpoint_steps=1000000",
+            "--set", "train.epochs=1000000", "-o", (w / "run").c_str(), static_cast<char*>(nullptr));
     ::_exit(127);
   }
   while (!fs::exists(w / "run/log.jsonl") || lines(slurp(w / "run/log.jsonl")) < 5)
@@ -202,8 +202,8 @@ INSTANTIATE_TEST_SUITE_P(Faults, Stopped, testing::Values(SIGINT, SIGTERM));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 std::string inject(const Workplace& w, const std::string& what) {
-  return std::string("LD_PRELOAD='") + HTFM_INJECT + "' HTFM_INJECT_UNDER='" + (w / "") + "' HTFM_INJECT_COUNT='" +
-         (w / "counts") + "' HTFM_INJECT=" + what;
+  return "LD_PRELOAD='" + test::built_file("libhtfm_inject.so") + "' HTFM_INJECT_UNDER='" + (w / "") +
+         "' HTFM_INJECT_COUNT='" + (w / "counts") + "' HTFM_INJECT=" + what;
 }
 
 // Network disks without locks.

@@ -31,7 +31,8 @@ class TrainingProcess {
     const int null = ::open("/dev/null", O_WRONLY);
     ::dup2(null, 1);
     ::dup2(null, 2);
-    ::execl(HTFM_PROGRAM, "htfm", "train", config.c_str(), "-o", run.c_str(), "--resume", static_cast<char*>(nullptr));
+    ::execl(program().c_str(), "htfm", "train", config.c_str(), "-o", run.c_str(), "--resume",
+            static_cast<char*>(nullptr));
     ::_exit(127);
   }
   ~TrainingProcess() { kill(); }

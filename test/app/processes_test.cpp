@@ -12,7 +12,7 @@ namespace {
 
 // The program with several processes; "" where that cannot be.
 std::string mpirun() {
-  const std::string module = std::filesystem::path(HTFM_PROGRAM).parent_path() / "libhtfm_mpi.so";
+  const std::string module = test::built_file("libhtfm_mpi.so");
   if (!std::filesystem::exists(module) || std::system("mpirun --version >/dev/null 2>&1") != 0) return "";
   return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe";
 }
@@ -57,7 +57,7 @@ TEST(UnderMpirun, AFailureIsNamedAndEndsAll) {
   // A file that one process alone cannot read: the second process starts in another folder.
   std::filesystem::create_directory(w / "other");
   const Outcome o =
-      w.run("train c.toml -o run : -n 1 -wdir '" + (w / "other") + "' '" HTFM_PROGRAM "' train c.toml -o run",
+      w.run("train c.toml -o run : -n 1 -wdir '" + (w / "other") + "' '" + program() + "' train c.toml -o run",
             mpirun() + " -n 1");
   EXPECT_EQ(o.code, 2) << o.err;
   EXPECT_NE(o.err.find("htfm: rank 1 of 2 on "), std::string::npos) << o.err;

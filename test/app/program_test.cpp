@@ -49,7 +49,7 @@ TEST(Program, HelpOfEveryCommandHasAnExample) {
 // one.
 TEST(Program, LinksNoLibraryOfFieldFiles) {
   const Workplace w;
-  ASSERT_EQ(std::system(("ldd '" HTFM_PROGRAM "-program' >'" + (w / "libraries") + "'").c_str()), 0);
+  ASSERT_EQ(std::system(("ldd '" + program() + "-program' >'" + (w / "libraries") + "'").c_str()), 0);
   const std::string libraries = slurp(w / "libraries");
   EXPECT_NE(libraries.find("libtorch_cpu"), std::string::npos);
   for (const char* name : {"eccodes", "netcdf", "hdf5", "curl", "ldap", "krb5", "htfm_fields"})

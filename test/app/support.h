@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "test/data.h"
 #include "test/temporary_folder.h"
 
 namespace htfm {
@@ -17,6 +18,9 @@ struct Outcome {
 
 using test::slurp;
 
+/// The program as a user starts it.
+inline std::string program() { return test::built_file("htfm"); }
+
 class Workplace {
  public:
   std::string operator/(const std::string& name) const { return folder_ / name; }
@@ -25,7 +29,7 @@ class Workplace {
   /// Runs `htfm ARGUMENTS` in this folder, with variables of the environment (`NAME=value NAME=value`).
   Outcome run(const std::string& arguments, const std::string& environment = "") const {
     const std::string out = folder_ / ".out", err = folder_ / ".err";
-    const std::string command = "cd '" + folder_.path() + "' && " + environment + " '" + HTFM_PROGRAM + "' " +
+    const std::string command = "cd '" + folder_.path() + "' && " + environment + " '" + program() + "' " +
                                 arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), slurp(out), slurp(err)};

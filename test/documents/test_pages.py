@@ -39,6 +39,7 @@ def environment(tmp_path_factory) -> dict[str, str]:
     return {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name, environment, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
