@@ -63,6 +63,22 @@ ClockSpec student_noise(const ClockSpec& clock, const std::string& method) {
   return noise;
 }
 
+void walk_levels(States& states, std::span<const double> levels, bool heun,
+                 const std::function<void(int x, double level, int k)>& slope) {
+  const int k1 = states.add(), k2 = states.add(), y = states.add();
+  for (size_t i = 0; i + 1 < levels.size(); ++i) {
+    const double h = levels[i + 1] - levels[i];
+    slope(0, levels[i], k1);
+    if (i + 2 == levels.size() || !heun) {
+      states.combine(0, std::array{States::Term{0}, States::Term{k1, h}});
+      continue;
+    }
+    states.combine(y, std::array{States::Term{0}, States::Term{k1, h}});
+    slope(y, levels[i + 1], k2);
+    states.combine(0, std::array{States::Term{0}, States::Term{k1, h / 2}, States::Term{k2, h / 2}});
+  }
+}
+
 Baseline::Baseline(const ClockSpec& noise, const MethodOptions& options, DataScale data_scale, LossKind own_loss)
     : Method(noise, {.kind = "none"}, std::move(data_scale)), options_(options), loss_(loss_of(options, own_loss)) {}
 

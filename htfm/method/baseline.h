@@ -29,6 +29,11 @@ double stable_index(const ClockSpec& clock);
 /// The clock whose source is Student noise z / sqrt(chi2_nu / nu). InputError where `clock` is another one, or nu <= 2.
 ClockSpec student_noise(const ClockSpec& clock, const std::string& method);
 
+/// Moves register 0 from each level to the next by Heun's rule, or Euler's; the last step is always Euler's. `slope`
+/// puts the derivative by the level, at register x, into register k.
+void walk_levels(States& states, std::span<const double> levels, bool heun,
+                 const std::function<void(int x, double level, int k)>& slope);
+
 class Baseline : public Method {
  public:
   Baseline(const ClockSpec& noise, const MethodOptions& options, DataScale data_scale, LossKind own_loss);

@@ -46,39 +46,29 @@ class TEdm final : public Baseline {
   }
 
   SolverRun run(States& states, const SampleRequest& q, bool heun) const {
-    const int64_t levels = heun ? (q.nfe + 1) / 2 : q.nfe;  // and then 0
+    const int64_t count = heun ? (q.nfe + 1) / 2 : q.nfe;  // and then 0
     SolverRun out;
-    const int k1 = states.add(), k2 = states.add(), y = states.add(), input = states.add();
+    out.steps = count;
+    const int input = states.add();
     std::vector<double> time(static_cast<size_t>(states.rows()));
     draw_noise(states, 0, q.key, q.first, q.area);
     states.combine(0, std::array{States::Term{0, kLargest}});
-    const auto level = [&](int64_t i) {
-      const double from = std::pow(kLargest, 1 / kPower), to = std::pow(kSmallest, 1 / kPower);
-      return levels == 1
-                 ? kLargest
-                 : std::pow(from + static_cast<double>(i) / static_cast<double>(levels - 1) * (to - from), kPower);
-    };
+    const double from = std::pow(kLargest, 1 / kPower), to = std::pow(kSmallest, 1 / kPower);
+    std::vector<double> levels;
+    for (int64_t i = 0; i < count; ++i)
+      levels.push_back(
+          count == 1 ? kLargest
+                     : std::pow(from + static_cast<double>(i) / static_cast<double>(count - 1) * (to - from), kPower));
+    levels.push_back(0);
     // k = (x - denoised x) / sigma.
-    const auto slope = [&](int x, double sigma, int k) {
+    walk_levels(states, levels, heun, [&](int x, double sigma, int k) {
       const Level c = at(sigma);
       std::fill(time.begin(), time.end(), c.time);
       states.combine(input, std::array{States::Term{x, c.in}});
       states.evaluate(input, time.data(), k);
       ++out.evaluations;
       states.combine(k, std::array{States::Term{x, (1 - c.skip) / sigma}, States::Term{k, -c.out / sigma}});
-    };
-    for (int64_t i = 0; i < levels; ++i, ++out.steps) {
-      const bool last = i + 1 == levels;
-      const double sigma = level(i), next = last ? 0 : level(i + 1), h = next - sigma;
-      slope(0, sigma, k1);
-      if (last || !heun) {
-        states.combine(0, std::array{States::Term{0}, States::Term{k1, h}});
-        continue;
-      }
-      states.combine(y, std::array{States::Term{0}, States::Term{k1, h}});
-      slope(y, next, k2);
-      states.combine(0, std::array{States::Term{0}, States::Term{k1, h / 2}, States::Term{k2, h / 2}});
-    }
+    });
     return out;
   }
 

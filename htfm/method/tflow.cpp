@@ -34,13 +34,15 @@ class TFlow final : public Baseline {
   SolverRun run(States& states, const SampleRequest& q, bool heun) const {
     const int64_t points = (heun ? q.nfe / 2 : q.nfe) + 1;
     SolverRun out;
-    const int k1 = states.add(), k2 = states.add(), y = states.add();
+    out.steps = points;
     std::vector<double> time(static_cast<size_t>(states.rows()));
     draw_noise(states, 0, q.key, q.first, q.area);
-    const auto level = [&](int64_t i) {
-      return std::pow(1 + static_cast<double>(i) / static_cast<double>(points - 1) * (std::pow(0.01, 1.0 / 7) - 1), 7);
-    };
-    const auto slope = [&](int x, double t, int k) {
+    const double last = std::pow(0.01, 1.0 / 7);
+    std::vector<double> times{0};
+    for (int64_t i = 1; i < points; ++i)
+      times.push_back(1 - std::pow(1 + static_cast<double>(i) / static_cast<double>(points - 1) * (last - 1), 7));
+    times.push_back(1);
+    walk_levels(states, times, heun, [&](int x, double t, int k) {
       if (t == 0) {  // (x - E[n | x]) / t is 0/0 here; its limit is the data's mean less x
         states.fill(k, mean_);
         states.combine(k, std::array{States::Term{k}, States::Term{x, -1}});
@@ -50,19 +52,7 @@ class TFlow final : public Baseline {
       states.evaluate(x, time.data(), k);
       ++out.evaluations;
       states.combine(k, std::array{States::Term{x, 1 / t}, States::Term{k, -1 / t}});
-    };
-    for (int64_t i = 0; i < points; ++i, ++out.steps) {
-      const bool last = i + 1 == points;
-      const double t = i == 0 ? 0 : 1 - level(i), next = last ? 1 : 1 - level(i + 1), h = next - t;
-      slope(0, t, k1);
-      if (last || !heun) {
-        states.combine(0, std::array{States::Term{0}, States::Term{k1, h}});
-        continue;
-      }
-      states.combine(y, std::array{States::Term{0}, States::Term{k1, h}});
-      slope(y, next, k2);
-      states.combine(0, std::array{States::Term{0}, States::Term{k1, h / 2}, States::Term{k2, h / 2}});
-    }
+    });
     return out;
   }
 

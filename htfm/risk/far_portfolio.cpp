@@ -70,30 +70,29 @@ void FarPortfolio::from(RiskMeasure& m, std::vector<std::pair<double, double>> l
   }
 }
 
+bool FarPortfolio::has_no_mean(const std::vector<Margin>& laws) const {
+  for (size_t k = 0; k < columns_.size(); ++k)
+    if (own_[k] && weights_[k] != 0 && !((weights_[k] > 0) == high_ ? laws[k].above() : laws[k].below()).has_mean())
+      return true;
+  return false;
+}
+
 void FarPortfolio::measure(RiskMeasure& m) const {
   std::vector<Margin> laws;
   for (const Margin* law : own_) laws.push_back(law ? *law : Margin());
   std::vector<std::pair<double, double>> losses;
   const double sign = high_ ? 1 : -1;
-  bool endless = false;
-  for (size_t k = 0; k < columns_.size(); ++k)
-    if (own_[k] && weights_[k] != 0)
-      endless = endless || !((weights_[k] > 0) == high_ ? laws[k].above() : laws[k].below()).has_mean();
   for (size_t i = 0; i < sample_weights_.size(); ++i) {
     double sum = 0;
     for (size_t k = 0; k < columns_.size(); ++k) sum += weights_[k] * values_[k][i];
     losses.emplace_back(sign * sum, sample_weights_[i]);
   }
-  from(m, std::move(losses), static_cast<double>(sample_weights_.size()), endless);
+  from(m, std::move(losses), static_cast<double>(sample_weights_.size()), has_no_mean(laws));
 }
 
 void FarPortfolio::measure(RiskMeasure& m, const std::vector<Margin>& laws, Key half) const {
   std::vector<std::pair<double, double>> losses;
   const double sign = high_ ? 1 : -1;
-  bool endless = false;
-  for (size_t k = 0; k < columns_.size(); ++k)
-    if (own_[k] && weights_[k] != 0)
-      endless = endless || !((weights_[k] > 0) == high_ ? laws[k].above() : laws[k].below()).has_mean();
   const size_t n = sample_weights_.size() / 2;
   for (size_t j = 0; j < n; ++j) {
     const size_t i = 2 * j + (half.bits(j / 64) >> (j % 64) & 1);
@@ -104,7 +103,7 @@ void FarPortfolio::measure(RiskMeasure& m, const std::vector<Margin>& laws, Key 
     }
     losses.emplace_back(sign * sum, sample_weights_[i]);
   }
-  from(m, std::move(losses), static_cast<double>(n), endless);
+  from(m, std::move(losses), static_cast<double>(n), has_no_mean(laws));
 }
 
 }  // namespace htfm

@@ -22,6 +22,8 @@ class FarPortfolio {
   void measure(RiskMeasure& m, const std::vector<Margin>& laws, Key half) const;
 
  private:
+  // Whether a column's losses have a tail without a mean under these laws.
+  bool has_no_mean(const std::vector<Margin>& laws) const;
   void from(RiskMeasure& m, std::vector<std::pair<double, double>> losses, double count, bool endless) const;
 
   const Model& model_;
