@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <thread>
 
 #include "app/processes.h"
@@ -217,12 +216,6 @@ void StatusLine::show(const std::string& text, bool last) {
 
 void say(const std::string& text) {
   if (speaks()) put(text + "\n");
-}
-
-void make_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) throw Error("{}: cannot make the folder: {}", path, error.message());
 }
 
 std::string version_text() { return fmt::format("htfm {} ({}, {} threads)", HTFM_VERSION, isa_name(), thread_count()); }

@@ -88,9 +88,6 @@ class StatusLine {
 /// A line on standard error.
 void say(const std::string& text);
 
-/// Makes a folder and its parents; Error where that fails.
-void make_folder(const std::string& path);
-
 /// The program's version and build, for provenance.
 std::string version_text();
 /// Command and program, as they stand first at the foot of a page.

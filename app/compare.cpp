@@ -5,7 +5,6 @@
 #include "app/commands.h"
 #include "app/progress.h"
 #include "app/stop_signals.h"
-#include "htfm/base/error.h"
 #include "htfm/device/choose_device.h"
 #include "htfm/io/file.h"
 #include "htfm/model/run_folder.h"
@@ -21,20 +20,6 @@ struct CompareOptions {
   std::string output;
   int64_t n = 0;
 };
-
-// Scores compare only where all were drawn against the same points.
-void check_same_data(const Model& first, const Model& other, const std::string& first_run, const std::string& run) {
-  if (other.field())
-    throw InputError("[compare] {}: expected a run of points or a table, got one of fields: htfm report makes its page",
-                     run);
-  for (const std::string& key : config_differences(first.config(), other.config()))
-    if (key.starts_with("data.") && key != "data.normalise" && key != "data.whiten" && key != "data.tail" &&
-        key != "data.tail_index")
-      throw InputError("[compare] expected runs on the same data; {} and {} differ in {}", first_run, run, key);
-  if (first.data_hash() != other.data_hash() && !first.config().data.path.empty())
-    throw InputError("[compare] expected runs on the same data; {} was trained on {}, {} on {}", first_run,
-                     first.data_origin(), run, other.data_origin());
-}
 
 void print_table(const std::vector<ScoredRun>& runs, const std::vector<std::string>& names) {
   size_t width = 5;
@@ -56,7 +41,7 @@ void run_compare(CompareOptions& o) {
   std::vector<Model> models;
   for (const std::string& run : o.runs) {
     models.push_back(Model::load(resolve_checkpoint(run)));
-    check_same_data(models.front(), models.back(), o.runs.front(), run);
+    check_comparable(models.front(), models.back(), o.runs.front(), run);
   }
   const StopSignals signals;
   const RunConfig config = models.front().config();

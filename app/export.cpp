@@ -1,6 +1,8 @@
 // htfm export: a prepared set as NetCDF or GRIB2.
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "app/commands.h"
 #include "htfm/base/error.h"
 #include "htfm/field/field_export.h"
@@ -24,10 +26,9 @@ void add_export(CLI::App& app) {
   c->callback([o] {
     o->common.apply();
     const FieldSet set = open_field_set(o->set);
-    std::vector<int64_t> index;
-    for (int64_t i = 0; i < set.size(); ++i)
-      if (o->part == "all" || (set.held_out.const_data_ptr<uint8_t>()[i] != 0) == (o->part == "held-out"))
-        index.push_back(i);
+    std::vector<int64_t> index(static_cast<size_t>(set.size()));
+    std::iota(index.begin(), index.end(), 0);
+    if (o->part != "all") index = set.part(o->part == "held-out");
     if (index.empty()) throw InputError("[--part] {}: expected fields of the part {}, got none", o->set, o->part);
     export_fields(set, index, o->output,
                   {{"title", fmt::format("Fields of {}, part {}", o->set, o->part)},

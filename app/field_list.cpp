@@ -2,135 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
-#include <filesystem>
 
-#include "htfm/evaluate/field_tail.h"
-#include "htfm/field/field_set.h"
-#include "htfm/field/list_fields.h"
-#include "htfm/io/file.h"
+#include "htfm/page/field_list_text.h"
 
 namespace htfm::app {
-namespace {
-
-std::string times_text(int64_t first, int64_t last, Calendar calendar) {
-  std::string out = moment_text(first, calendar);
-  if (last != first) out += " to " + moment_text(last, calendar);
-  return calendar == Calendar::gregorian ? out : fmt::format("{} ({})", out, calendar_name(calendar));
-}
-
-Json list_as_json(const std::vector<ListedFields>& list, const std::string& path) {
-  Json fields = Json::array();
-  for (const ListedFields& l : list) {
-    Json j{{"variable", l.name},
-           {"title", l.title},
-           {"units", l.units},
-           {"level", l.level},
-           {"step", l.step},
-           {"fields", l.count},
-           {"members", l.members.size()},
-           {"first_time", moment_text(l.first_time, l.calendar)},
-           {"last_time", moment_text(l.last_time, l.calendar)},
-           {"calendar", calendar_name(l.calendar)},
-           {"grid", l.grid}};
-    if (!std::isnan(l.lowest)) j["lowest"] = l.lowest, j["highest"] = l.highest;
-    if (l.missing > 0) j["missing"] = l.missing;
-    if (!l.problem.empty()) j["problem"] = l.problem;
-    fields.push_back(std::move(j));
-  }
-  return {{"file", path}, {"fields", fields}};
-}
-
-void print_list(const std::vector<ListedFields>& list, const std::string& path, bool all_values) {
-  int64_t count = 0;
-  for (const ListedFields& l : list) count += l.count;
-  fmt::print("{}: {} fields of {} kinds\n", path, count, list.size());
-  std::vector<std::vector<std::string>> rows{
-      {"variable", "level", "step", "fields", "times", all_values ? "range" : "range of the first", "units"}};
-  std::string grid;
-  for (const ListedFields& l : list) {
-    const std::string members = l.members.empty() ? "" : fmt::format(" ({} members)", l.members.size());
-    rows.push_back({l.name, l.level, l.step, fmt::format("{}{}", l.count, members),
-                    times_text(l.first_time, l.last_time, l.calendar),
-                    !l.problem.empty()     ? "-"
-                    : std::isnan(l.lowest) ? "all missing"
-                                           : fmt::format("{:.6g} to {:.6g}{}", l.lowest, l.highest,
-                                                         l.missing > 0 ? fmt::format(", {} missing", l.missing) : ""),
-                    l.units});
-  }
-  std::vector<size_t> width(rows[0].size());
-  for (const auto& row : rows)
-    for (size_t k = 0; k < row.size(); ++k) width[k] = std::max(width[k], row[k].size());
-  for (const auto& row : rows) {
-    std::string line = "  ";
-    for (size_t k = 0; k < row.size(); ++k) line += fmt::format("{:<{}}  ", row[k], width[k]);
-    fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-  }
-  for (const ListedFields& l : list) {
-    const std::string text = l.problem.empty() ? "grid: " + l.grid : fmt::format("{}: {}", l.text, l.problem);
-    if (text != grid) fmt::print("{}\n", grid = text);
-  }
-}
-
-Json set_as_json(const FieldSet& set, const std::string& path) {
-  const auto* time = set.time.const_data_ptr<int64_t>();
-  const auto [first, last] = std::minmax_element(time, time + set.size());
-  Json j{{"set", path},
-         {"hash", set.hash},
-         {"channels", set.channels},
-         {"units", set.units},
-         {"fields", set.size()},
-         {"train", set.part(false).size()},
-         {"test", set.part(true).size()},
-         {"shape", {set.fields.size(1), set.fields.size(2), set.fields.size(3)}},
-         {"times", times_text(*first, *last, set.calendar)},
-         {"transform", set.transform.text()},
-         {"mean", set.transform.mean},
-         {"deviation", set.transform.deviation}};
-  Json lowest = Json::array(), highest = Json::array();
-  for (int64_t c = 0; c < set.fields.size(1); ++c) {
-    const at::Tensor own = set.fields.select(1, c);
-    lowest.push_back(own.min().item<double>()), highest.push_back(own.max().item<double>());
-  }
-  j["lowest"] = lowest, j["highest"] = highest;
-  Json tails = Json::object();
-  for (int64_t c = 0; c < set.fields.size(1); ++c)
-    tails[set.channels[static_cast<size_t>(c)]] = diagnose_field_tail(set, c).text(set.units[static_cast<size_t>(c)]);
-  j["tail"] = tails;
-  const Json provenance = Json::parse(set.provenance);
-  for (const char* key : {"recipe", "fields", "grid", "windows", "dropped_missing", "dropped_incomplete"})
-    if (provenance.contains(key)) j[std::string(key) == "fields" ? "source" : key] = provenance.at(key);
-  if (provenance.contains("files")) j["files"] = provenance.at("files").size();
-  if (set.one_place()) {
-    if (const auto [latitude, longitude] = set.places(0); !latitude.empty())
-      j["latitude"] = {latitude.front(), latitude.back()}, j["longitude"] = {longitude.front(), longitude.back()};
-  } else {
-    j["latitude"] = "of several windows";
-  }
-  return j;
-}
-
-}  // namespace
-
-bool is_field_file(const std::string& path) {
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none))
-    return std::filesystem::exists(path + "/zarr.json", none) || std::filesystem::exists(path + "/.zgroup", none);
-  if (is_field_set(path)) return true;
-  const FileSource file(path);
-  std::string start(std::min<uint64_t>(file.size(), 1024), '\0');
-  file.read(0, start.data(), start.size());
-  return start.starts_with("CDF") || start.starts_with("\x89HDF") || start.find("GRIB") != std::string::npos;
-}
 
 void print_field_list(const Common& common, const std::string& path, bool all_values) {
-  if (is_field_set(path)) return print_figures(common, set_as_json(open_field_set(path), path));
+  if (is_field_set(path)) return print_figures(common, Json::parse(field_set_json(open_field_set(path), path)));
   const std::vector<ListedFields> list = list_fields(path, all_values ? -1 : 1);
-  if (common.json)
-    print_figures(common, list_as_json(list, path));
-  else
-    print_list(list, path, all_values);
+  if (common.json) return print_figures(common, Json::parse(field_list_json(list, path)));
+  fmt::print("{}", field_list_text(list, path, all_values));
   std::fflush(stdout);
 }
 

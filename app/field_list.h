@@ -7,8 +7,6 @@
 
 namespace htfm::app {
 
-/// Whether a path is a prepared set, GRIB or NetCDF by its first bytes.
-bool is_field_file(const std::string& path);
 /// Prints the list: a table, or one JSON object. `all_values`: the range of all fields, not of the first of each kind.
 void print_field_list(const Common& common, const std::string& path, bool all_values);
 

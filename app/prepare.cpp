@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "app/commands.h"
@@ -11,6 +10,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/io/toml_options.h"
+#include "htfm/page/field_list_text.h"
 
 namespace htfm::app {
 namespace {
@@ -29,20 +29,6 @@ struct PrepareOptions {
   std::vector<double> centre, box;
 };
 
-// A step of hours, or an interval: 6, 0-6.
-void choose_step(const std::string& text, FieldChoice& choice) {
-  const size_t dash = text.find('-');
-  const auto hours = [&](const std::string& part) {
-    int64_t v = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), v);
-    if (error != std::errc() || end != part.data() + part.size() || v < 0)
-      throw InputError("[--step] expected hours (6) or an interval of hours (0-6), got '{}'", text);
-    return v;
-  };
-  if (dash != std::string::npos) choice.step_from = hours(text.substr(0, dash));
-  choice.step = hours(dash == std::string::npos ? text : text.substr(dash + 1));
-}
-
 // What the recipe leaves open or the user changes.
 PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
   PrepareSpec spec;
@@ -57,7 +43,7 @@ PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
   for (FieldChoice& c : spec.channels) {
     if (given("--level-type")) c.level_type = o.level_type;
     if (given("--level")) c.level = o.level;
-    if (given("--step")) choose_step(o.step, c);
+    if (given("--step")) c.set_step(o.step);
     if (given("--step-type")) c.step_type = o.step_type;
     if (given("--member")) c.member = o.member;
     c.expand_reduced = o.expand_reduced;
@@ -174,28 +160,8 @@ void add_prepare(CLI::App& app) {
         line.show(fmt::format("{} of {} files", done, all));
     });
     for (const std::string& reason : s.skipped) say("skipped: " + reason);
-    const FieldSet set = open_field_set(o->output);
-    Json j{{"set", o->output},
-           {"hash", set.hash},
-           {"channels", set.channels},
-           {"shape", {set.fields.size(1), set.fields.size(2), set.fields.size(3)}},
-           {"grid", Json::parse(set.provenance).at("grid")},
-           {"files", s.files},
-           {"files_skipped", s.skipped.size()},
-           {"frames", s.frames},
-           {"windows", s.windows},
-           {"windows_covered", s.covered},
-           {"train", s.train},
-           {"test", s.test},
-           {"dropped_missing", s.missing},
-           {"dropped_incomplete", s.incomplete},
-           {"dropped_neither", s.neither},
-           {"lowest", s.lowest},
-           {"highest", s.highest},
-           {"dry_share", s.dry},
-           {"transform", set.transform.text()},
-           {"mean", set.transform.mean},
-           {"deviation", set.transform.deviation}};
+    Json j{{"set", o->output}};
+    j.update(Json::parse(prepared_json(s, open_field_set(o->output))));
     print_figures(o->common, j);
   });
 }

@@ -14,28 +14,6 @@ namespace htfm::app {
 
 namespace {
 
-struct Beyond {
-  Statistic statistic;
-  double level;
-};
-
-// "0.999", or an expression in front of it: "loss:0.999".
-Beyond read_beyond(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  const std::string number = colon == std::string::npos ? text : text.substr(colon + 1);
-  Beyond out{};
-  size_t end = 0;
-  try {
-    out.level = std::stod(number, &end);
-  } catch (const std::logic_error&) {
-    end = std::string::npos;
-  }
-  if (number.empty() || end != number.size() || !(out.level >= 0.5 && out.level < 1))
-    throw InputError("[--beyond] expected a level from 0.5 to 1, as in 0.999 or loss:0.999, got '{}'", text);
-  if (colon != std::string::npos) out.statistic.expression = text.substr(0, colon);
-  return out;
-}
-
 void add_probability(Json& j, const EventProbability& p) {
   j["probability"] = p.probability;
   j["standard_error"] = p.standard_error;
@@ -76,7 +54,7 @@ Json sample_rare(const Model& model, const SampleOptions& options, const RareCho
   if (only_probability && output.n > 0) rare.draws = output.n;
   Json j;
   if (!choice.beyond.empty()) {
-    const Beyond b = read_beyond(choice.beyond);
+    const StatisticLevel b = parse_statistic_level(choice.beyond);
     j["event"] = fmt::format("{} beyond its {} quantile", b.statistic.expression, b.level);
     if (only_probability) {
       const RareQuantile q = rare_quantile(model, b.statistic, 1 - b.level, rare);

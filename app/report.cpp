@@ -28,7 +28,7 @@ Json report_fields(const Model& model, const SampleOptions& options, const std::
                                         e.unit.empty() ? "" : fmt::format(" ({})", e.unit), model.clock().describe());
   atomic_write(output, field_page(title, e, page_origin(command),
                                   {.clock = model.clock().describe(),
-                                   .configuration = configuration_entries(model.config()),
+                                   .configuration = config_entries(model.config()),
                                    .losses = read_losses(run)}));
   Json j = sample_figures(model, options, scored.sampled);
   const Json scores = field_figures("", "", scored.evaluation, true);

@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/stop_signals.h"
 #include "htfm/base/error.h"
+#include "htfm/io/file.h"
 #include "htfm/model/run_folder.h"
 #include "htfm/page/risk_text.h"
 

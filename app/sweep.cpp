@@ -20,6 +20,7 @@
 #include "htfm/model/config.h"
 #include "htfm/model/loss_record.h"
 #include "htfm/model/run_folder.h"
+#include "htfm/model/setting_grid.h"
 
 namespace htfm::app {
 
@@ -33,48 +34,8 @@ struct SweepOptions {
   bool resume = false;
 };
 
-// One point of the grid.
-struct SweepRun {
-  std::string name;                   // of its folder: clock.alpha=1.5,train.lr=0.001
-  std::vector<std::string> settings;  // key=value, of all keys
-};
-
-// key=a,b,c varies a key, key=a sets it. A value with commas of its own cannot vary.
-std::vector<SweepRun> grid_of(const std::vector<std::string>& settings) {
-  std::vector<SweepRun> runs(1);
-  for (const std::string& setting : settings) {
-    const size_t at = setting.find('=');
-    if (at == std::string::npos || at == 0)
-      throw InputError("[--set] expected key=value or key=a,b,c, got '{}'", setting);
-    const std::string key = setting.substr(0, at);
-    std::vector<std::string> values;
-    for (size_t from = at + 1;;) {
-      const size_t comma = std::min(setting.find(',', from), setting.size());
-      values.push_back(setting.substr(from, comma - from));
-      if (values.back().empty()) throw InputError("[--set] expected values with commas between, got '{}'", setting);
-      if (comma == setting.size()) break;
-      from = comma + 1;
-    }
-    std::vector<SweepRun> wider;
-    for (const SweepRun& run : runs)
-      for (const std::string& value : values) {
-        SweepRun next = run;
-        next.settings.push_back(key + "=" + value);
-        if (values.size() > 1) next.name += (next.name.empty() ? "" : ",") + key + "=" + value;
-        wider.push_back(std::move(next));
-      }
-    runs = std::move(wider);
-    if (runs.size() > 10000) throw InputError("[--set] expected at most 10000 runs, got more");
-  }
-  for (SweepRun& run : runs) {
-    if (run.name.empty()) run.name = "run";
-    std::replace(run.name.begin(), run.name.end(), '/', '_');
-  }
-  return runs;
-}
-
 // `htfm train` of one run; what it prints goes into its folder's train.txt.
-pid_t start(const SweepOptions& o, const SweepRun& run, const std::string& folder) {
+pid_t start(const SweepOptions& o, const GridPoint& run, const std::string& folder) {
   make_folder(folder);
   std::vector<std::string> words{"htfm", "train"};
   if (!o.config.empty()) words.push_back(o.config);
@@ -108,11 +69,11 @@ std::string last_line(const std::string& path) {
 
 void run_sweep(SweepOptions& o) {
   o.common.apply(true);
-  const std::vector<SweepRun> runs = grid_of(o.settings);
-  for (const SweepRun& run : runs)  // a wrong setting is told of before the first training
+  const std::vector<GridPoint> runs = setting_grid(o.settings);
+  for (const GridPoint& run : runs)  // a wrong setting is told of before the first training
     o.config.empty() ? parse_config("", "--set", run.settings) : load_config(o.config, run.settings);
   if (!o.resume)
-    for (const SweepRun& run : runs)
+    for (const GridPoint& run : runs)
       if (RunFolder(o.folder + "/" + run.name).exists())
         throw InputError("[sweep] {}/{}: expected no run there, or --resume, got one", o.folder, run.name);
   const StopSignals signals;
@@ -146,7 +107,7 @@ void run_sweep(SweepOptions& o) {
   }
   status.show(fmt::format("{}/{} runs done", done, runs.size()), true);
   Json figures = Json::object();
-  for (const SweepRun& run : runs) {
+  for (const GridPoint& run : runs) {
     const LossRecord losses = read_losses(o.folder + "/" + run.name);
     Json own{{"steps", losses.step.empty() ? 0 : static_cast<int64_t>(losses.step.back())}};
     if (!losses.loss.empty()) own["loss"] = losses.loss.back();

@@ -3,35 +3,21 @@
 
 #include "app/commands.h"
 #include "app/field_list.h"
-#include "app/field_samples.h"
 #include "app/processes.h"
 #include "app/progress.h"
 #include "app/rare.h"
 #include "app/stop_signals.h"
 #include "htfm/base/error.h"
 #include "htfm/field/field_writer.h"
+#include "htfm/field/list_fields.h"
 #include "htfm/io/hash.h"
+#include "htfm/sample/sample_fields.h"
 #include "htfm/sample/sample_file.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm::app {
 
 namespace {
-
-// A bar would end a cell of the table.
-std::string in_a_cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == '|' ? "\\|" : std::string(1, c);
-  return out;
-}
-
-// A table in Markdown, so that the documentation can be made from it.
-void print_keys() {
-  fmt::print("| key | type | default | meaning |\n|---|---|---|---|\n");
-  for (const ConfigKey& k : config_keys())
-    fmt::print("| `{}` | {} | {} | {} |\n", k.name, k.type, k.default_value.empty() ? "" : "`" + k.default_value + "`",
-               in_a_cell(k.meaning));
-}
 
 // A clock that is named must be the run's.
 void check_clock(const Model& model, const ClockChoice& choice) {
@@ -104,6 +90,18 @@ void take_given(const SampleChoice& o, const Model& model, SampleOptions& option
   if (o.n == 0) options.n = given.rows.size(0) * given.each;
 }
 
+// What a file of fields says of its samples.
+std::vector<std::pair<std::string, std::string>> field_attributes(const Model& model, const SampleOptions& options,
+                                                                  const SampleChoice& o) {
+  return {
+      {"title", "Samples of heavy-tailed flow matching, clock " + model.clock().describe()},
+      {"source", fmt::format("{}; weights {} at step {} ({}), {} with at most {} evaluations, seed {}", version_text(),
+                             model.weights_hash(), model.step, options.averaged ? "averaged" : "raw", options.solver,
+                             options.solve.nfe, options.seed)},
+      {"history", fmt::format("htfm sample {} -n {} -o {}", o.run, options.n, o.output)},
+      {"comment", "trained on " + model.data_origin()}};
+}
+
 }  // namespace
 
 void add_train(CLI::App& app) {
@@ -131,7 +129,7 @@ void add_train(CLI::App& app) {
   c->callback([o, config_option] {
     o->common.apply(true);
     if (o->keys) {
-      print_keys();
+      fmt::print("{}", config_key_table());
       return;
     }
     if (o->common.seed_given) o->settings.push_back(fmt::format("seed={}", o->common.seed));
@@ -244,7 +242,7 @@ void add_sample(CLI::App& app) {
         if (processes() || o->resume || !o->area.empty())
           throw InputError(
               "[-o] expected a file that ends in .npy with several processes, --resume or --area, got '{}'", o->output);
-        return write_field_samples(model, options, o->run, o->output);
+        return export_sampled_fields(model, options, o->output, field_attributes(model, options, *o), say);
       }
       try {
         return sample_to_file(model, options, {o->output, o->area, o->resume, processes()});
@@ -274,28 +272,8 @@ void add_info(CLI::App& app) {
     if (is_field_file(o->run)) return print_field_list(o->common, o->run, o->values);
     const std::string path = resolve_checkpoint(o->run);
     const Model m = Model::load(path);
-    const ModelDescription d = m.describe();
-    Json j{{"checkpoint", path},
-           {"file_sha256", sha256_file(path)},
-           {"method", d.method},
-           {"clock", d.clock},
-           {"feature", d.feature},
-           {"schedule", d.schedule},
-           {"coupling", d.coupling},
-           {"precondition", d.precondition},
-           {"data_scale", d.data_scale},
-           {"network", d.network},
-           {"parameters", d.parameters},
-           {"dimension", d.dimension},
-           {"step", d.step},
-           {"skipped_steps", d.skipped_steps},
-           {"data", d.data},
-           {"data_hash", d.data_hash},
-           {"weights_hash", d.weights_hash},
-           {"seed", d.seed}};
-    if (!d.condition.empty()) j["condition"] = d.condition;
-    if (!d.method_options.empty()) j["method_options"] = d.method_options;
-    if (!d.clock_explanation.empty()) j["clock_explanation"] = d.clock_explanation;
+    Json j{{"checkpoint", path}, {"file_sha256", sha256_file(path)}};
+    j.update(Json::parse(description_json(m.describe())));
     // A file whose rows are not at hand does not say how many steps the whole run has.
     if (m.config().data.path.empty()) j["steps"] = total_steps(m.config(), m.config().data.n);
     print_figures(o->common, j);

@@ -35,4 +35,18 @@ ScoredRun score_run(Model model, const SampleOptions& options, const RunReferenc
   return out;
 }
 
+void check_comparable(const Model& first, const Model& other, const std::string& first_name,
+                      const std::string& other_name) {
+  if (other.field())
+    throw InputError("[compare] {}: expected a run of points or a table, got one of fields: htfm report makes its page",
+                     other_name);
+  for (const std::string& key : config_differences(first.config(), other.config()))
+    if (key.starts_with("data.") && key != "data.normalise" && key != "data.whiten" && key != "data.tail" &&
+        key != "data.tail_index")
+      throw InputError("[compare] expected runs on the same data; {} and {} differ in {}", first_name, other_name, key);
+  if (first.data_hash() != other.data_hash() && !first.config().data.path.empty())
+    throw InputError("[compare] expected runs on the same data; {} was trained on {}, {} on {}", first_name,
+                     first.data_origin(), other_name, other.data_origin());
+}
+
 }  // namespace htfm

@@ -35,4 +35,9 @@ struct ScoredRun {
 ScoredRun score_run(Model model, const SampleOptions& options, const RunReference& reference,
                     const std::string& run_folder = "");
 
+/// Refuses two runs whose scores do not compare, since they were not trained on the same points, or are of fields. The
+/// names are for the message.
+void check_comparable(const Model& first, const Model& other, const std::string& first_name,
+                      const std::string& other_name);
+
 }  // namespace htfm

@@ -57,6 +57,19 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
                    in_quotes(start.substr(0, 16)));
 }
 
+void FieldChoice::set_step(const std::string& text) {
+  const size_t dash = text.find('-');
+  const auto hours = [&](const std::string& part) {
+    int64_t v = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), v);
+    if (error != std::errc() || end != part.data() + part.size() || v < 0)
+      throw InputError("[--step] expected hours (6) or an interval of hours (0-6), got '{}'", text);
+    return v;
+  };
+  if (dash != std::string::npos) step_from = hours(text.substr(0, dash));
+  step = hours(dash == std::string::npos ? text : text.substr(dash + 1));
+}
+
 ParameterCode parse_parameter_code(const std::string& text) {
   ParameterCode code;
   const char *at = text.data(), *end = at + text.size();

@@ -36,6 +36,8 @@ struct FieldChoice {
   bool expand_reduced = false;            ///< GRIB: reduced grids are interpolated along their rows to regular ones
   bool everything = false;  ///< also fields of several variables and levels, and those that cannot be read: a list
 
+  /// Step and step_from of hours (6), or of an interval of them (0-6). InputError for anything else.
+  void set_step(const std::string& text);
   std::string text() const;  ///< "veril, 0/15/3, level type 10, step 0"
 };
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "htfm/base/error.h"
+#include "htfm/io/file.h"
 
 namespace htfm {
 namespace {
@@ -18,9 +19,7 @@ using nlohmann::json;
 FrameStore::FrameStore(const std::string& output) : scratch_(fs::path(output).parent_path().string()) {}
 
 FrameStore::FrameStore(const std::string& output, const json& settings) : folder_(output + ".partial") {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) throw Error("{}: cannot make the folder: {}", folder_, error.message());
+  make_folder(folder_);
   const std::string log = folder_ + "/log.jsonl", data = folder_ + "/data";
   log_.emplace(log);
   const std::vector<json> before = JsonLines::read(log);

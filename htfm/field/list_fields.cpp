@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "htfm/base/nan.h"
+#include "htfm/field/field_set.h"
+#include "htfm/io/file.h"
 
 namespace htfm {
 namespace {
@@ -32,6 +35,17 @@ void look_at_values(const FieldMessage& m, ListedFields& list) {
 }
 
 }  // namespace
+
+bool is_field_file(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none))
+    return std::filesystem::exists(path + "/zarr.json", none) || std::filesystem::exists(path + "/.zgroup", none);
+  if (is_field_set(path)) return true;
+  const FileSource file(path);
+  std::string start(std::min<uint64_t>(file.size(), 1024), '\0');
+  file.read(0, start.data(), start.size());
+  return start.starts_with("CDF") || start.starts_with("\x89HDF") || start.find("GRIB") != std::string::npos;
+}
 
 std::vector<ListedFields> list_fields(const std::string& path, int64_t values) {
   std::vector<ListedFields> out;

@@ -25,6 +25,9 @@ struct ListedFields {
   int64_t missing = 0;             ///< values of those that were looked at
 };
 
+/// Whether a path is a prepared set, GRIB or NetCDF by its first bytes, or a Zarr store, which is refused by name.
+bool is_field_file(const std::string& path);
+
 /// In the order of the file. `values`: of how many fields of each kind the values are looked at, -1: of all.
 /// InputError as visit_fields.
 std::vector<ListedFields> list_fields(const std::string& path, int64_t values = 1);

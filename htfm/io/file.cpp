@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -70,19 +71,19 @@ class FileSink : public Sink {
   std::string buffer_;
 };
 
-struct Place {
+struct FilePlace {
   std::string folder;  // ends in a slash, or is empty for the working folder
   std::string name;
 };
 
-Place split(const std::string& path) {
+FilePlace split(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {"", path};
   return {path.substr(0, slash + 1), path.substr(slash + 1)};
 }
 
 /// Makes an empty file beside the target. Its lock tells remove_temporaries that somebody still writes it.
-Descriptor open_temporary(const Place& place, const std::string& path, std::string& temporary) {
+Descriptor open_temporary(const FilePlace& place, const std::string& path, std::string& temporary) {
   static std::atomic<uint64_t> counter{0};
   for (;;) {
     temporary =
@@ -188,7 +189,7 @@ void atomic_write(const std::string& path, const std::function<void(Sink&)>& wri
       std::free(resolved);
     }
   }
-  const Place place = split(target);
+  const FilePlace place = split(target);
   if (place.name.empty()) throw InputError("[write] '{}': expected the name of a file", path);
 
   std::string temporary;
@@ -214,7 +215,7 @@ void atomic_write(const std::string& path, std::string_view bytes) {
 
 void check_can_write(const std::string& path) {
   struct stat status;
-  const Place place = split(path);
+  const FilePlace place = split(path);
   if (place.name.empty()) throw InputError("[write] '{}': expected the name of a file", path);
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a file, got a folder", path);
@@ -241,6 +242,12 @@ void check_can_make_folder(const std::string& path) {
   if (!S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a folder, got a file at {}", path, there);
   if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
     throw Error("[write] {}: cannot make the folder: {}", path, system_reason(errno));
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw Error("[write] {}: cannot make the folder: {}", path, error.message());
 }
 
 int remove_temporaries(const std::string& folder) {

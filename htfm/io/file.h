@@ -93,6 +93,8 @@ void atomic_write(const std::string& path, std::string_view bytes);
 void check_can_write(const std::string& path);
 /// The same of a folder that is to be made, with its parents.
 void check_can_make_folder(const std::string& path);
+/// Makes a folder and its parents where they are not there.
+void make_folder(const std::string& path);
 
 /// Removes the temporaries that killed processes left in a folder; those still being written stay. Returns their
 /// number.

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "htfm/base/error.h"
+#include "htfm/io/file.h"
 #include "htfm/io/hash.h"
 
 namespace htfm {
@@ -64,9 +65,7 @@ uint32_t masked_crc(std::string_view bytes) {
 }  // namespace
 
 EventWriter::EventWriter(const std::string& folder, int64_t first_step) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw Error("[write] {}: {}", folder, error.message());
+  make_folder(folder);
   char host[256] = "localhost";
   ::gethostname(host, sizeof host - 1);
   const int64_t seconds =

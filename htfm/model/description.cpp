@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 
 #include "htfm/base/error.h"
 #include "htfm/model/model.h"
@@ -52,22 +53,27 @@ std::string variant_name(const ClockSpec& clock, const std::string& method) {
   return clock.describe();
 }
 
-std::vector<std::pair<std::string, std::string>> configuration_entries(const RunConfig& config) {
-  std::vector<std::pair<std::string, std::string>> out;
-  std::string section;
-  const std::string text = format_config(config);
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
-    if (line.starts_with('[')) section = line.substr(1, line.size() - 2) + ".";
-    if (const size_t eq = line.find(" = "); eq != std::string::npos && !line.starts_with('[')) {
-      std::string value = line.substr(eq + 3);
-      if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
-      if (!value.empty()) out.emplace_back(section + line.substr(0, eq), value);
-    }
-  }
-  return out;
+std::string description_json(const ModelDescription& d) {
+  nlohmann::ordered_json j{{"method", d.method},
+                           {"clock", d.clock},
+                           {"feature", d.feature},
+                           {"schedule", d.schedule},
+                           {"coupling", d.coupling},
+                           {"precondition", d.precondition},
+                           {"data_scale", d.data_scale},
+                           {"network", d.network},
+                           {"parameters", d.parameters},
+                           {"dimension", d.dimension},
+                           {"step", d.step},
+                           {"skipped_steps", d.skipped_steps},
+                           {"data", d.data},
+                           {"data_hash", d.data_hash},
+                           {"weights_hash", d.weights_hash},
+                           {"seed", d.seed}};
+  if (!d.condition.empty()) j["condition"] = d.condition;
+  if (!d.method_options.empty()) j["method_options"] = d.method_options;
+  if (!d.clock_explanation.empty()) j["clock_explanation"] = d.clock_explanation;
+  return j.dump();
 }
 
 }  // namespace htfm

@@ -3,12 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "htfm/base/api.h"
 #include "htfm/clock/clock.h"
-#include "htfm/model/config.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -30,7 +27,7 @@ struct ModelDescription {
 /// "HTFM-G", "HTFM-α 1.7", "HTFM-t 3", or the family's name: how the paper calls a clock. A baseline: "DLPM-α 1.7".
 std::string variant_name(const ClockSpec& clock, const std::string& method = "htfm");
 
-/// The resolved configuration, a key and its value each; keys without a value are left out.
-std::vector<std::pair<std::string, std::string>> configuration_entries(const RunConfig& config);
+/// A description as one JSON object; what is empty is left out.
+std::string description_json(const ModelDescription& description);
 
 }  // namespace htfm

@@ -25,11 +25,7 @@ std::string RunFolder::checkpoint(int64_t step) const {
 
 bool RunFolder::exists() const { return fs::exists(config()) || !list().empty(); }
 
-void RunFolder::make() const {
-  std::error_code error;
-  fs::create_directories(checkpoints(), error);
-  if (error) throw Error("[run] {}: cannot make the folder: {}", checkpoints(), error.message());
-}
+void RunFolder::make() const { make_folder(checkpoints()); }
 
 void RunFolder::clean() const {
   remove_temporaries(path_);

@@ -17,7 +17,7 @@ at::Tensor field_example_maps(const FieldEvaluation& evaluation);
 /// The run that drew the samples, where it is known.
 struct FieldPageRun {
   std::string clock = {};                ///< in words
-  report::KeyValues configuration = {};  ///< configuration_entries
+  report::KeyValues configuration = {};  ///< config_entries
   LossRecord losses = {};
 };
 

@@ -213,9 +213,9 @@ std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs
   add_run_curves(page, runs);
   add_run_training(page, runs);
   page.section("Configuration");
-  const report::KeyValues first = configuration_entries(runs.front().model.config());
+  const report::KeyValues first = config_entries(runs.front().model.config());
   for (const ScoredRun& r : runs) {
-    report::KeyValues own = configuration_entries(r.model.config());
+    report::KeyValues own = config_entries(r.model.config());
     if (&r != &runs.front())
       std::erase_if(own,
                     [&](const auto& entry) { return std::find(first.begin(), first.end(), entry) != first.end(); });

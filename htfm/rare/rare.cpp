@@ -79,4 +79,20 @@ RareSamples sample_beyond(const Model& model, const Statistic& statistic, double
   return out;
 }
 
+StatisticLevel parse_statistic_level(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  const std::string number = colon == std::string::npos ? text : text.substr(colon + 1);
+  StatisticLevel out;
+  size_t end = 0;
+  try {
+    out.level = std::stod(number, &end);
+  } catch (const std::logic_error&) {
+    end = std::string::npos;
+  }
+  if (number.empty() || end != number.size() || !(out.level >= 0.5 && out.level < 1))
+    throw InputError("[--beyond] expected a level from 0.5 to 1, as in 0.999 or loss:0.999, got '{}'", text);
+  if (colon != std::string::npos) out.statistic.expression = text.substr(0, colon);
+  return out;
+}
+
 }  // namespace htfm

@@ -25,6 +25,14 @@ struct Statistic {
   std::function<double(std::span<const double> row)> function = {};
 };
 
+/// A statistic and how far out it is looked at.
+struct StatisticLevel {
+  Statistic statistic = {};
+  double level = 0;
+};
+/// From "0.999" (of the size) or "loss:0.999", a level from 0.5 to 1. InputError for anything else.
+StatisticLevel parse_statistic_level(const std::string& text);
+
 /// What may happen to a sample.
 struct Event {
   /// "loss > 5e6 and region_a > 0": comparisons of expressions, joined by and, or, not.

@@ -1,9 +1,31 @@
 #include "htfm/sample/sample_fields.h"
 
 #include "htfm/base/error.h"
+#include "htfm/field/field_export.h"
 #include "htfm/sample/sample_file.h"
 
 namespace htfm {
+
+namespace {
+
+FieldFileHeader sample_header(const Model& model, int64_t count, const std::function<void(const std::string&)>& note) {
+  const ImageShape shape = *model.image();
+  const std::string& path = model.config().data.path;
+  if (is_field_set(path)) {
+    const FieldSet set = open_field_set(path);
+    if (set.fields.size(1) == shape.channels && set.fields.size(2) == shape.height &&
+        set.fields.size(3) == shape.width && set.transform.mean == model.field()->mean)
+      return header_of_samples(set, count);
+  }
+  if (note)
+    note(fmt::format("{}: the set of the run is not there: the samples have no names, units and coordinates", path));
+  FieldFileHeader out{.count = count, .height = shape.height, .width = shape.width};
+  for (int64_t c = 0; c < shape.channels; ++c) out.channels.push_back(fmt::format("channel_{}", c + 1));
+  out.units.resize(out.channels.size());
+  return out;
+}
+
+}  // namespace
 
 SampleResult sample_fields(const Model& model, const SampleOptions& options,
                            const std::function<void(const at::Tensor& values)>& receive) {
@@ -31,6 +53,21 @@ SampleResult sample_fields(const Model& model, const SampleOptions& options, con
   if (!model.field())
     throw InputError("[sample] expected a model of prepared fields, got one of {}", model.data_origin());
   return sample_to_file(model, options, {.path = path});
+}
+
+SampleResult export_sampled_fields(const Model& model, const SampleOptions& options, const std::string& path,
+                                   const std::vector<std::pair<std::string, std::string>>& attributes,
+                                   const std::function<void(const std::string& sentence)>& note) {
+  if (!model.field())
+    throw InputError("[-o] {}: expected a model of prepared fields for this format, got one of {}", path,
+                     model.data_origin());
+  FieldFileHeader header = sample_header(model, options.n, note);
+  header.attributes = attributes;
+  const std::unique_ptr<FieldWriter> file = open_field_writer(path, header);
+  SampleResult result = sample_fields(
+      model, options, [&](const at::Tensor& values) { file->write(values.const_data_ptr<float>(), values.size(0)); });
+  file->close();
+  return result;
 }
 
 }  // namespace htfm

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "htfm/base/api.h"
 #include "htfm/sample/sampler.h"
@@ -16,5 +18,10 @@ SampleResult sample_fields(const Model& model, const SampleOptions& options, con
 /// The same, and `receive` gets them part by part in their order, n x (c h w) float32.
 SampleResult sample_fields(const Model& model, const SampleOptions& options,
                            const std::function<void(const at::Tensor& values)>& receive);
+/// The same into a file that other programs open (.nc, .grib2), with the names, units and coordinates of the set that
+/// the model was trained on; where that set is no longer there, `note` is told that they are missing.
+SampleResult export_sampled_fields(const Model& model, const SampleOptions& options, const std::string& path,
+                                   const std::vector<std::pair<std::string, std::string>>& attributes,
+                                   const std::function<void(const std::string& sentence)>& note = {});
 
 }  // namespace htfm

@@ -67,7 +67,7 @@ TEST(VariantName, IsThePapers) {
 }
 
 TEST(ConfigurationEntries, NameEveryKeyThatHasAValue) {
-  const auto entries = configuration_entries(test::small_run());
+  const auto entries = config_entries(test::small_run());
   const auto has = [&](const char* key, const char* value) {
     return std::find(entries.begin(), entries.end(), std::pair<std::string, std::string>(key, value)) != entries.end();
   };

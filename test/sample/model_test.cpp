@@ -248,6 +248,13 @@ TEST(Sample, DoesNotDependOnThreadsOrOnHowManyAreDrawn) {
   EXPECT_TRUE(sample(m, o).samples.equal(a.samples.narrow(0, 512, 256)));
 }
 
+TEST(Sample, TakesWhatTheConfigurationSays) {
+  const SampleOptions o = sample_options(small({"train.precision=tf32", "sample.nfe=7", "sample.solver=heun"}));
+  EXPECT_EQ(o.precision, "tf32") << "on a device, that of the training";
+  EXPECT_EQ(o.solve.nfe, 7);
+  EXPECT_EQ(o.solver, "heun");
+}
+
 TEST(Sample, SolversAgreeInTheLimit) {
   const Model m = train(small());
   SampleOptions o;
