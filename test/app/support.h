@@ -29,8 +29,8 @@ class Workplace {
   /// Runs `htfm ARGUMENTS` in this folder, with variables of the environment (`NAME=value NAME=value`).
   Outcome run(const std::string& arguments, const std::string& environment = "") const {
     const std::string out = folder_ / ".out", err = folder_ / ".err";
-    const std::string command = "cd '" + folder_.path() + "' && " + environment + " '" + program() + "' " +
-                                arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+    const std::string command = "cd '" + folder_.path() + "' && " + environment + " '" + program() + "' " + arguments +
+                                " >'" + out + "' 2>'" + err + "' </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), slurp(out), slurp(err)};
   }

@@ -97,8 +97,14 @@ std::vector<Case> cases() {
   };
 }
 
-TEST(RareEvents, ProbabilitiesAreRightDownTo1e8) {
-  for (const Case& c : cases())
+// One of each clock; the others take longer than everybody should wait.
+std::vector<Case> some_cases() {
+  const std::vector<Case> all = cases();
+  return {all[1], all[8], all[10]};
+}
+
+void expect_probabilities(const std::vector<Case>& list) {
+  for (const Case& c : list)
     for (const double p : {1e-2, 1e-4, 1e-8}) {
       LawSource source(c.clock, c.dim);
       const EventProbability found = estimate_event(source, beyond(c.statistic, solve(c.survival, p)), {.key = Key(7)});
@@ -109,8 +115,8 @@ TEST(RareEvents, ProbabilitiesAreRightDownTo1e8) {
     }
 }
 
-TEST(RareEvents, QuantilesAreRightDownTo1e8) {
-  for (const Case& c : cases())
+void expect_quantiles(const std::vector<Case>& list) {
+  for (const Case& c : list)
     for (const double p : {0.3, 1e-4, 1e-8}) {
       LawSource source(c.clock, c.dim);
       const RareQuantile found = estimate_quantile(source, c.statistic, p, {.key = Key(3)});
@@ -122,6 +128,11 @@ TEST(RareEvents, QuantilesAreRightDownTo1e8) {
       EXPECT_LE(found.samples, 100000) << c.name << " " << p;
     }
 }
+
+TEST(RareEvents, ProbabilitiesAreRightDownTo1e8) { expect_probabilities(some_cases()); }
+TEST(RareEvents, QuantilesAreRightDownTo1e8) { expect_quantiles(some_cases()); }
+TEST(RareEventsSlow, ProbabilitiesAreRightDownTo1e8) { expect_probabilities(cases()); }
+TEST(RareEventsSlow, QuantilesAreRightDownTo1e8) { expect_quantiles(cases()); }
 
 }  // namespace
 }  // namespace htfm
