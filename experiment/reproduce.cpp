@@ -10,6 +10,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/base/split.h"
+#include "htfm/io/file.h"
 
 namespace htfm::app {
 
