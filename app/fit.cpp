@@ -54,7 +54,7 @@ void run_fit(FitCommand& c) {
   TableFitOptions& o = c.options;
   o.file = c.file, o.seed = c.common.seed;
   if (!c.condition.empty()) o.settings.push_back("condition.columns=" + c.condition);
-  o.processes = {processes(), c.common.nccl};
+  o.processes = {processes()};
   o.page = [&](const TableFit& fit) {
     return fit_page(
         fit, {{"command", fmt::format("htfm fit {} -o {}", o.file.path, o.folder)}, {"program", version_text()}});

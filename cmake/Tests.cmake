@@ -43,6 +43,11 @@ add_test(NAME golden_bits COMMAND sample_test --gtest_filter=GoldenBits.*)
 set_tests_properties(golden_bits PROPERTIES TIMEOUT 900 ENVIRONMENT HTFM_ISA=v3)
 target_compile_definitions(app_test PRIVATE HTFM_PROGRAM="$<TARGET_FILE:htfm>")
 add_dependencies(app_test htfm htfm-experiment)
+foreach(loaded IN ITEMS htfm_mpi htfm_store)
+  if(TARGET ${loaded})
+    add_dependencies(app_test ${loaded})
+  endif()
+endforeach()
 
 # The installed package, and example/ built against it, with the compilers that are there.
 add_test(NAME package COMMAND ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${CMAKE_SOURCE_DIR} "-DCOMPILERS=g++;clang++-14" -P

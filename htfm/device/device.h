@@ -32,6 +32,9 @@ class DeviceQueue {
   /// on first use.
   virtual int record(const std::function<void()>& body) = 0;
   virtual void replay(int recording) = 0;
+  /// Runs `body` on a stream beside this queue's, after what is queued so far; join(): what follows waits for all of it.
+  virtual void beside(const std::function<void()>& body) = 0;
+  virtual void join() = 0;
   virtual void wait() = 0;
   /// Records an event, and waits for the last recorded one; returns at once where none was recorded.
   virtual void mark(size_t place) = 0;
