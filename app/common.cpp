@@ -47,6 +47,7 @@ void Common::add_comm(CLI::App& command) {
 at::Device Common::device_for(const std::string& network_kind) const {
   const at::Device chosen = choose_device(device, network_kind);
   if (!processes()) return chosen;
+  check_equal(*processes(), "device", chosen.is_cuda() ? "cuda" : "cpu");
   if (comm == "nccl" && !chosen.is_cuda())
     throw InputError("[--comm] expected mpi or store for a network that runs on the CPU, got nccl");
   if (comm == "nccl" && share_device)

@@ -36,7 +36,7 @@ struct Common {
   /// The device for a network of this kind; of several processes on a machine each has its own.
   at::Device device_for(const std::string& network_kind) const;
   /// Whether the devices of several processes add up by NCCL, or through the hosts.
-  bool nccl_on(at::Device device) const { return nccl && device.is_cuda() && !share_device; }
+  bool nccl_on(at::Device own) const { return nccl && own.is_cuda() && !share_device; }
   at::Device where() const { return device == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 

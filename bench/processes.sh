@@ -21,7 +21,7 @@ mpi() { local n=$1; shift; mpirun --oversubscribe -n "$n" "$htfm" "$@"; }
 torchrun() {
   local n=$1 python=${PYTHON:-$(script/venv --path torch 2>/dev/null || echo /usr)/bin/python3}
   shift
-  "$python" -m torch.distributed.run --standalone --no-python --nproc-per-node "$n" "$htfm" "$@"
+  "$python" -m torch.distributed.run --master-addr 127.0.0.1 --master-port $((20000 + RANDOM % 20000)) --no-python --nproc-per-node "$n" "$htfm" "$@"
 }
 ratio() { python3 -c 'import sys; print(f"{float(sys.argv[1])/float(sys.argv[2]):.2f}")' "$1" "$2"; }
 least() { printf '%s\n' "$@" | sort -g | head -1; }

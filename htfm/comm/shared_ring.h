@@ -16,7 +16,7 @@ namespace htfm {
 /// One process sends, one receives: whoever is faster waits for the other.
 class SharedRing {
  public:
-  static constexpr size_t kCapacity = size_t{8} << 20;
+  static constexpr size_t kCapacity = size_t{2} << 20;
 
   /// Takes over a descriptor of memory of kBytes (memory()), the sender's or the receiver's.
   explicit SharedRing(int descriptor) : descriptor_(descriptor) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -89,7 +90,7 @@ class Launched : public Communicator {
 };
 
 // Processes of several machines.
-class StoreCommunicator final : public Launched {
+class StoreCommunicator : public Launched {
  protected:
   void do_barrier() override { exchange({}); }
   void do_broadcast(void* data, size_t bytes, int from) override {
@@ -134,8 +135,9 @@ class StoreCommunicator final : public Launched {
   std::map<int, int64_t> sent_, received_;
 };
 
-// Processes of one machine: a ring of shared memory for each of them and each other one.
-class MachineCommunicator final : public Launched {
+// Processes of one machine: a ring of shared memory for each of them and each other one; by the store where the system
+// does not let them share.
+class MachineCommunicator final : public StoreCommunicator {
  public:
   MachineCommunicator() {
     std::string own = std::to_string(::getpid());
@@ -143,45 +145,53 @@ class MachineCommunicator final : public Launched {
       to_.push_back(std::make_unique<SharedRing>(SharedRing::memory()));
       own += " " + std::to_string(to_.back()->descriptor());
     }
-    const auto all = exchange(bytes_of(own.data(), own.size()));
-    for (int r = 0; r < size_; ++r) from_.push_back(open_ring({all[r].begin(), all[r].end()}));
-    barrier();
+    for (const Bytes& words : exchange(bytes_of(own.data(), own.size())))
+      if (auto ring = open_ring({words.begin(), words.end()})) from_.push_back(std::move(ring));
+    const Bytes opened(1, static_cast<int>(from_.size()) == size_ ? 1 : 0);
+    for (const Bytes& all : exchange(opened)) shared_ = shared_ && all == Bytes(1, 1);
   }
 
  protected:
   void do_barrier() override {
+    if (!shared_) return StoreCommunicator::do_barrier();
     char token = 0;
     for (int r = 1; rank_ == 0 && r < size_; ++r) do_receive(&token, 1, r);
     if (rank_ > 0) do_send(&token, 1, 0);
     do_broadcast(&token, 1, 0);
   }
   void do_broadcast(void* data, size_t bytes, int from) override {
+    if (!shared_) return StoreCommunicator::do_broadcast(data, bytes, from);
     if (rank_ != from) return do_receive(data, bytes, from);
     for (int r = 0; r < size_; ++r)
       if (r != rank_) do_send(data, bytes, r);
   }
   void do_all_gather(const void* own, void* all, std::span<const size_t> bytes) override {
+    if (!shared_) return StoreCommunicator::do_all_gather(own, all, bytes);
     char* place = static_cast<char*>(all);
     for (int r = 0; r < size_; place += bytes[r], ++r) {
       if (r == rank_ && bytes[r] > 0) std::memmove(place, own, bytes[r]);
       do_broadcast(place, bytes[r], r);
     }
   }
-  void do_send(const void* data, size_t bytes, int to) override { to_[to]->send(data, bytes); }
-  void do_receive(void* data, size_t bytes, int from) override { from_[from]->receive(data, bytes); }
+  void do_send(const void* data, size_t bytes, int to) override {
+    shared_ ? to_[to]->send(data, bytes) : StoreCommunicator::do_send(data, bytes, to);
+  }
+  void do_receive(void* data, size_t bytes, int from) override {
+    shared_ ? from_[from]->receive(data, bytes) : StoreCommunicator::do_receive(data, bytes, from);
+  }
 
  private:
-  // The memory that a process has made for this one: its number and its descriptors, in the order of the ranks.
-  std::unique_ptr<SharedRing> open_ring(std::string words) const {
-    std::vector<std::string> word;
-    for (size_t end = 0; (end = words.find(' ')) != std::string::npos; words.erase(0, end + 1))
-      word.push_back(words.substr(0, end));
-    word.push_back(words);
-    const std::string path = "/proc/" + word[0] + "/fd/" + word[static_cast<size_t>(rank_) + 1];
-    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd < 0) throw std::runtime_error("expected memory of another process at " + path + ", got none");
-    return std::make_unique<SharedRing>(fd);
+  // The memory that a process has made for this one, of which it tells its number and its descriptors in the order of
+  // the ranks; null where it cannot be had.
+  std::unique_ptr<SharedRing> open_ring(const std::string& words) const {
+    std::istringstream text(words);
+    std::string process, descriptor;
+    text >> process;
+    for (int r = 0; r <= rank_; ++r) text >> descriptor;
+    const int fd = ::open(("/proc/" + process + "/fd/" + descriptor).c_str(), O_RDWR | O_CLOEXEC);
+    return fd < 0 ? nullptr : std::make_unique<SharedRing>(fd);
   }
+  bool shared_ = true;
   std::vector<std::unique_ptr<SharedRing>> to_, from_;
 };
 

@@ -106,6 +106,8 @@ class ImageDevice {
   virtual Memory memory() const = 0;
   virtual void release_cache() const = 0;
   virtual std::string name() const = 0;
+  /// Which one of all devices the current one is, whatever a process sees of them.
+  virtual std::string identity() const = 0;
   /// How many devices there are, and which of them this thread works on from now on.
   virtual int count() const = 0;
   virtual void select(int index) const = 0;

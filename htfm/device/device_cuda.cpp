@@ -200,6 +200,12 @@ class CudaImageDevice final : public ImageDevice {
   void release_cache() const override { c10::cuda::CUDACachingAllocator::emptyCache(); }
   void profile(bool on) const override { cuda::check(on ? cudaProfilerStart() : cudaProfilerStop(), "profile"); }
   std::string name() const override { return at::cuda::getCurrentDeviceProperties()->name; }
+  std::string identity() const override {
+    std::string out;
+    for (const char byte : at::cuda::getCurrentDeviceProperties()->uuid.bytes)
+      for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<unsigned char>(byte) >> shift & 15];
+    return out;
+  }
   int count() const override { return c10::cuda::device_count(); }
   void select(int index) const override { c10::cuda::set_device(static_cast<c10::DeviceIndex>(index)); }
   void collect(const at::Tensor& table, const at::Tensor& flat) const override {
