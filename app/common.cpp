@@ -35,10 +35,9 @@ void Common::add(CLI::App& command, bool with_json) {
 void Common::add_comm(CLI::App& command) {
   comm = "auto";
   command
-      .add_option(
-          "--comm", comm,
-          "Several processes: auto (what mpirun, srun or torchrun has started), none, mpi, nccl, or store "
-          "(doc/scaling.md)")
+      .add_option("--comm", comm,
+                  "Several processes: auto (what mpirun, srun or torchrun has started), none, mpi, nccl, or store "
+                  "(doc/scaling.md)")
       ->check(CLI::IsMember({"auto", "none", "mpi", "nccl", "store"}));
   command.add_flag("--share-device", share_device,
                    "Let several processes use one CUDA device and add up through the host, for tests");

@@ -14,7 +14,7 @@ namespace {
 volatile std::sig_atomic_t noted = 0;
 
 volatile std::sig_atomic_t several = 0;  // processes
-constexpr unsigned kSeconds = 25;        // launchers kill after 30
+constexpr unsigned kSeconds = 15;        // launchers kill after 30
 
 void note(int signal) {
   noted = signal;

@@ -5,7 +5,7 @@
 namespace htfm::app {
 
 /// While it lives, the first SIGINT, SIGTERM or SIGUSR1 is only noted; a second one ends the program at once. A process
-/// of several that is told to terminate has 25 s for it: where another one is dead it would wait for ever.
+/// of several that is told to terminate has 15 s for it: where another one is dead it would wait for ever.
 class StopSignals {
  public:
   StopSignals();

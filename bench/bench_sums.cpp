@@ -50,9 +50,8 @@ void sums_of_hosts(const SumBench& o, Json& lines) {
   for (const int64_t n : o.values) {
     const at::Tensor own = at::ones({n}, at::kFloat), sum = at::empty({n}, at::kFloat);
     const float* part[] = {own.const_data_ptr<float>()};
-    add_line(lines, fmt::format("through the hosts ({})", c.engine()).c_str(), n, milliseconds_of(&c, o.rounds, [&] {
-               sum_in_order(c, c.size(), part, n, sum.mutable_data_ptr<float>());
-             }));
+    add_line(lines, fmt::format("through the hosts ({})", c.engine()).c_str(), n,
+             milliseconds_of(&c, o.rounds, [&] { sum_in_order(c, c.size(), part, n, sum.mutable_data_ptr<float>()); }));
     if (sum.min().item<float>() != static_cast<float>(c.size())) throw Error("[bench] the sum is wrong");
   }
 }
@@ -87,7 +86,9 @@ void sums_of_devices(const SumBench& o, at::Device device, Json& lines) {
 void add_bench_sums(CLI::App& bench) {
   auto o = std::make_shared<SumBench>();
   CLI::App* c = bench.add_subcommand("sums", "The time in which several processes add up a gradient");
-  c->footer("Example: mpirun -n 2 htfm bench sums    and, on GPUs, torchrun --no-python --nproc-per-node 8 htfm bench sums --device cuda");
+  c->footer(
+      "Example: mpirun -n 2 htfm bench sums    and, on GPUs, torchrun --no-python --nproc-per-node 8 htfm bench sums "
+      "--device cuda");
   c->add_option("--values", o->values, "Numbers of float32 values")->delimiter(',')->check(positive());
   add_count(*c, "--rounds", o->rounds, "Rounds, of which the median is told (20)");
   o->common.add_comm(*c);

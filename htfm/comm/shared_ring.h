@@ -78,8 +78,10 @@ class SharedRing {
   static size_t wait_for(const Amount& amount) {
     for (int tries = 0;; ++tries) {
       if (const size_t n = amount(); n > 0) return n;
-      if (tries > 1000) ::usleep(20);
-      else if (tries > 100) ::sched_yield();
+      if (tries > 1000)
+        ::usleep(20);
+      else if (tries > 100)
+        ::sched_yield();
     }
   }
 

@@ -1,6 +1,6 @@
-// The communicators of processes that torchrun has started. They find each other by c10d's TCPStore. On one machine they
-// talk through memory that they share; on several through the store itself, which is for small things: gradients of
-// devices go through NCCL.
+// The communicators of processes that torchrun has started. They find each other by c10d's TCPStore. On one machine
+// they talk through memory that they share; on several through the store itself, which is for small things: gradients
+// of devices go through NCCL.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -71,9 +71,7 @@ class Launched : public Communicator {
   // The bytes of every process, by the store.
   std::vector<Bytes> exchange(const Bytes& own) {
     const int64_t round = rounds_++;
-    const auto place = [&](int64_t k, int rank) {
-      return prefix_ + std::to_string(k) + "/" + std::to_string(rank);
-    };
+    const auto place = [&](int64_t k, int rank) { return prefix_ + std::to_string(k) + "/" + std::to_string(rank); };
     store_->set(place(round, rank_), own);
     // A key of the round before the last has been read by all: they have written since.
     if (round >= 2) store_->deleteKey(place(round - 2, rank_));

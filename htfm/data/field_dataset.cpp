@@ -43,11 +43,10 @@ class RowsInParts {
     set.rows = file_ ? mapped_tensor(file_->map(), 0, shape_, at::kFloat) : rows_;
     set.streamed = file_.has_value(), set.hash = hash_.hex();
     if (file_)
-      set.notes.push_back(
-          fmt::format("{:.1f} GB of rows are more than may be in memory (HTFM_ROW_MEMORY): they are in a file in {} "
-                      "and read as they are needed",
-                      static_cast<double>(set.rows.nbytes()) / 1e9,
-                      std::filesystem::path(file_->path()).parent_path().string()));
+      set.notes.push_back(fmt::format(
+          "{:.1f} GB of rows are more than may be in memory (HTFM_ROW_MEMORY): they are in a file in {} "
+          "and read as they are needed",
+          static_cast<double>(set.rows.nbytes()) / 1e9, std::filesystem::path(file_->path()).parent_path().string()));
   }
 
  private:

@@ -32,7 +32,8 @@ class DeviceQueue {
   /// on first use.
   virtual int record(const std::function<void()>& body) = 0;
   virtual void replay(int recording) = 0;
-  /// Runs `body` on a stream beside this queue's, after what is queued so far; join(): what follows waits for all of it.
+  /// Runs `body` on a stream beside this queue's, after what is queued so far; join(): what follows waits for all of
+  /// it.
   virtual void beside(const std::function<void()>& body) = 0;
   virtual void join() = 0;
   virtual void wait() = 0;

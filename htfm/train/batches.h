@@ -17,8 +17,8 @@ namespace htfm {
 /// Rows of a set, copied: n x dim, float32.
 at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index);
 
-/// The order of the rows is a permutation an epoch, a function of the seed, so that nothing of it needs saving. Of a set
-/// that is larger than memory a thread reads the rows of some steps ahead.
+/// The order of the rows is a permutation an epoch, a function of the seed, so that nothing of it needs saving. Of a
+/// set that is larger than memory a thread reads the rows of some steps ahead.
 class Batches {
  public:
   /// `places`: the rows to train on; `step`: the first one that will be asked for.

@@ -67,7 +67,8 @@ TEST(UnderMpirun, DifferencesAreNamed) {
     return o.err;
   };
   const std::string batch = refusal("train.batch=300");
-  EXPECT_NE(batch.find(": [train.batch] expected the same in every process, got another on rank 1 ("), std::string::npos)
+  EXPECT_NE(batch.find(": [train.batch] expected the same in every process, got another on rank 1 ("),
+            std::string::npos)
       << batch;
   const std::string seed = refusal("seed=5");  // other data, too
   EXPECT_NE(seed.find(": [seed] expected the same in every process"), std::string::npos) << seed;
@@ -129,7 +130,8 @@ Outcome run_as_torchrun(const Workplace& w, int processes, int local, const std:
     others += of_rank(r) + " '" HTFM_PROGRAM "' " + arguments + " --threads 1 >out" + std::to_string(r) + " 2>err" +
               std::to_string(r) + " & ";
   const Outcome o = w.run(arguments + " --threads 1", others + of_rank(0));
-  for (int r = 1; r < processes; ++r) EXPECT_EQ(slurp(w / ("err" + std::to_string(r))), "") << "rank " << r << " speaks";
+  for (int r = 1; r < processes; ++r)
+    EXPECT_EQ(slurp(w / ("err" + std::to_string(r))), "") << "rank " << r << " speaks";
   return o;
 }
 

@@ -1,5 +1,5 @@
-// A set that is larger than memory: its rows are read from a mapped file ahead of the steps, and the training is that of
-// rows in memory, to the byte.
+// A set that is larger than memory: its rows are read from a mapped file ahead of the steps, and the training is that
+// of rows in memory, to the byte.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class StreamedRows : public testing::Test {
                                       "unet.blocks=1",        "unet.attention=4",
                                       "unet.heads=2",         "clock.family=inverse-gamma",
                                       "clock.nu=3",           "data.flip=true",
-                                      "train.batch=32",       "train.epochs=2",
+                                      "train.batch=32",       "train.epochs=1",
                                       "train.validation=0.1", "train.checkpoint_steps=3"};
     settings.insert(settings.end(), more.begin(), more.end());
     return parse_config("", "test", settings);
@@ -96,7 +96,7 @@ TEST_F(StreamedRows, GoOnWhereTheRunStopped) {
 
 TEST_F(StreamedRows, WhatWouldCopyThemIsRefused) {
   const Variable none("HTFM_ROW_MEMORY", "0");
-  EXPECT_THROW(train(config({"data.normalise=zscore"}), {}), InputError);
+  EXPECT_THROW(train(config({"data.normalise=zscore"})), InputError);
   const Variable word("HTFM_ROW_MEMORY", "much");
   EXPECT_THROW(asked_row_memory(), InputError);
 }
