@@ -125,14 +125,14 @@ TEST(KilledRank, OfASamplingLosesNoPart) {
   const Workplace w;
   w.write("c.toml", kEndless + "epochs = 1\n");
   ASSERT_EQ(w.run("train c.toml -o run").code, 0);
-  const std::string arguments = "sample '" + (w / "run") + "' -n 3000000 --solver euler --nfe 4 -o '";
+  const std::string arguments = "sample '" + (w / "run") + "' -n 300000 --solver euler --nfe 4 -o '";
   ASSERT_EQ(w.run(arguments + (w / "one.npy") + "'").code, 0);
   {
     test::MpiJob job(2, arguments + (w / "s.npy") + "'", w / "err");
     const std::map<int, pid_t> pids = job.ranks();
     ASSERT_EQ(pids.size(), 2u) << slurp(w / "err");
     while (job.runs() && !fs::exists(w / "s.npy.part")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
     ::kill(pids.at(1), SIGKILL);
     EXPECT_GT(job.wait(seconds(30)), 0) << slurp(w / "err");
   }

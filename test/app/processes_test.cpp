@@ -129,7 +129,7 @@ Outcome run_as_torchrun(const Workplace& w, int processes, int local, const std:
   for (int r = 1; r < processes; ++r)
     others += of_rank(r) + " '" HTFM_PROGRAM "' " + arguments + " --threads 1 >out" + std::to_string(r) + " 2>err" +
               std::to_string(r) + " & ";
-  const Outcome o = w.run(arguments + " --threads 1", others + of_rank(0));
+  const Outcome o = w.run(arguments + " --threads 1", "{ " + others + "} && " + of_rank(0));
   for (int r = 1; r < processes; ++r)
     EXPECT_EQ(slurp(w / ("err" + std::to_string(r))), "") << "rank " << r << " speaks";
   return o;
