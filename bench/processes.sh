@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What several processes cost and gain, on one machine that does nothing else:
 #   bench/processes.sh          2D training at batch 4096 and sampling with 1 and 2 processes of one thread; sums of gradients (about 2 minutes)
-#   bench/processes.sh bits     checkpoints and samples of 1 to 4 processes, byte for byte, over methods and couplings, and a small U-Net
+#   bench/processes.sh bits     checkpoints and samples of 1 to 4 processes, byte for byte, over methods and couplings (ONLY='pool|lim': some), and a small U-Net
 #   bench/processes.sh kill     kills each of 3 processes at 20 random moments, resumes, and compares the end (build/app_test)
 #   bench/processes.sh stream   a field set larger than memory beside the same set in memory (root: it makes a control group)
 #   bench/processes.sh gpu      on one GPU: NCCL of one process inside the graph against none, two processes that share the device against one over
@@ -16,7 +16,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 need_mpi() { [[ -e $modules/libhtfm_mpi.so ]] && command -v mpirun >/dev/null || fail "mpirun and libhtfm_mpi.so are needed"; }
-mpi() { local n=$1; shift; mpirun --oversubscribe -n "$n" "$htfm" "$@"; }
+mpi() { local n=$1; shift; mpirun --oversubscribe -n "$n" "$htfm" "$@" </dev/null; }
 # By torchrun, which is where torch is.
 torchrun() {
   local n=$1 python=${PYTHON:-$(script/venv --path torch 2>/dev/null || echo /usr)/bin/python3}
@@ -96,11 +96,11 @@ bits() {
   : >"$work/empty.toml"
   local n=0 name settings set s
   while IFS='|' read -r name settings _; do
-    [[ -z $name || $name == \#* ]] && continue
+    [[ -z $name || $name == \#* || ! $name =~ ${ONLY:-.} ]] && continue
     set=()
     for s in $settings; do set+=(--set "$s"); done
     [[ $settings == *sample.solver=* || $settings == *method=* ]] || set+=(--set sample.solver=ab2)
-    same_bits "$name" 140000 "$work/empty.toml" --set data.n=2000 --set train.batch=1024 --set train.epochs=2 --set sample.nfe=8 "${set[@]}"
+    same_bits "$name" 70000 "$work/empty.toml" --set data.n=2000 --set train.batch=1024 --set train.epochs=2 --set sample.nfe=8 "${set[@]}"
     n=$((n + 1))
   done <test/golden/bits.txt
   stripes "$work/images.npy" 64 8

@@ -77,8 +77,10 @@ TEST(UnderMpirun, DifferencesAreNamed) {
 TEST(UnderMpirun, FitEvalAndReproduceGiveTheSame) {
   NEED_MPI();
   const Workplace w;
-  ASSERT_EQ(w.run("data student -n 400 -o x.csv").code, 0);
-  const std::string fit = "fit x.csv --set train.epochs=2 --samples 500 --no-compare -o ";
+  ASSERT_EQ(w.run("data student -n 300 -o x.csv").code, 0);
+  const std::string fit =
+      "fit x.csv --set train.epochs=2 --set sample.solver=euler --set sample.nfe=4 --samples 300 --no-compare "
+      "--no-refit -o ";
   Outcome one = w.run(fit + "one"), two = run(w, 2, fit + "two");
   ASSERT_EQ(one.code, 0) << one.err;
   ASSERT_EQ(two.code, 0) << two.err;
@@ -86,12 +88,14 @@ TEST(UnderMpirun, FitEvalAndReproduceGiveTheSame) {
   const auto checkpoint = [&](const std::string& folder) { return slurp(RunFolder(w / folder).newest().path); };
   EXPECT_EQ(checkpoint("two"), checkpoint("one"));
 
-  ASSERT_EQ(w.run("data student -n 400 --seed 1 -o y.csv").code, 0);
+  ASSERT_EQ(w.run("data student -n 300 --seed 1 -o y.csv").code, 0);
   one = w.run("eval --real x.csv --fake y.csv --json"), two = run(w, 3, "eval --real x.csv --fake y.csv --json");
   ASSERT_EQ(two.code, 0) << two.err;
   EXPECT_EQ(two.out, one.out);
 
-  const std::string toys = "reproduce toys --only rings --seeds 2 --set train.epochs=1 --set data.n=600 -o ";
+  const std::string toys =
+      "reproduce toys --only rings --seeds 2 --set train.epochs=1 --set data.n=600 --set sample.n=500 --set "
+      "sample.nfe=4 --set sample.solver=euler -o ";
   one = w.run(toys + "toys1"), two = run(w, 2, toys + "toys2");
   ASSERT_EQ(one.code, 0) << one.err;
   ASSERT_EQ(two.code, 0) << two.err;
