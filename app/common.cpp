@@ -34,19 +34,22 @@ void Common::add(CLI::App& command, bool with_json) {
 void Common::add_comm(CLI::App& command) {
   comm = "auto";
   command
-      .add_option(
-          "--comm", comm,
-          "Several processes: auto (what mpirun, srun or torchrun has started), none, mpi, nccl (doc/scaling.md)")
-      ->check(CLI::IsMember({"auto", "none", "mpi", "nccl"}));
-  command.add_flag("--share-device", share_device, "Let several processes use one CUDA device (with mpi, for tests)");
+      .add_option("--comm", comm,
+                  "Several processes: auto (what mpirun, srun or torchrun has started), none, mpi, nccl, or store "
+                  "(doc/scaling.md)")
+      ->check(CLI::IsMember({"auto", "none", "mpi", "nccl", "store"}));
+  command.add_flag("--share-device", share_device,
+                   "Let several processes use one CUDA device and add up through the host, for tests");
 }
 
 at::Device Common::device_for(const std::string& network_kind) const {
   const at::Device chosen = choose_device(device, network_kind);
   if (!processes()) return chosen;
-  if (nccl && !chosen.is_cuda()) throw InputError("[--comm] expected mpi for a network that runs on the CPU, got nccl");
-  if (nccl && share_device)
-    throw InputError("[--share-device] expected --comm mpi: NCCL wants a device for each process");
+  check_equal(*processes(), "device", chosen.is_cuda() ? "cuda" : "cpu");
+  if (comm == "nccl" && !chosen.is_cuda())
+    throw InputError("[--comm] expected mpi or store for a network that runs on the CPU, got nccl");
+  if (comm == "nccl" && share_device)
+    throw InputError("[--share-device] expected --comm mpi or store: NCCL wants a device for each process");
   return chosen.is_cuda() ? local_device(*processes(), share_device) : chosen;
 }
 

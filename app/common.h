@@ -23,7 +23,7 @@ struct Common {
   int threads = 0;
   bool json = false;
   std::string comm = {};  ///< where several processes can carry the command out; empty: one alone
-  bool nccl = false;      ///< devices add up by NCCL
+  bool nccl = false;      ///< devices add up by NCCL, where there are devices
   bool share_device = false;
 
   /// Adds --seed, --device, --threads and, where the command prints figures, --json.
@@ -35,6 +35,8 @@ struct Common {
   /// The device to draw on, where a command can use CUDA: auto is the CPU.
   /// The device for a network of this kind; of several processes on a machine each has its own.
   at::Device device_for(const std::string& network_kind) const;
+  /// Whether the devices of several processes add up by NCCL, or through the hosts.
+  bool nccl_on(at::Device own) const { return nccl && own.is_cuda() && !share_device; }
   at::Device where() const { return device == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 

@@ -86,7 +86,9 @@ std::string manual(const CLI::App& app) {
     }
     if (!command->get_footer().empty()) out += fmt::format(".PP\n.nf\n{}\n.fi\n", roff(command->get_footer()));
   }
-  return out + ".SH EXIT STATUS\n0 done; 2 bad input or usage; 1 any other failure; 130 and 143 stopped by a signal.\n";
+  return out +
+         ".SH EXIT STATUS\n0 done; 2 bad input or usage; 1 any other failure; 130 and 143 stopped by a signal, 75 the "
+         "same in a job that can be started again.\n";
 }
 
 }  // namespace

@@ -35,9 +35,13 @@ class FitStatus {
     };
     options.sampled = [this](const std::string& stage, int64_t done, int64_t n) {
       line(stage).show(fmt::format("{}/{} samples", done, n), done == n);
-      if (StopSignals::came()) throw Interrupted("stopped while {}", stage);
+      if (!StopSignals::came()) return;
+      alone_ = true;
+      throw Interrupted("stopped while {}", stage);
     };
   }
+  /// Whether this process has stopped by itself; in training several stop together.
+  bool stopped_alone() const { return alone_; }
   void say_line(const std::string& sentence) { line_.reset(), say(sentence); }
 
  private:
@@ -47,6 +51,7 @@ class FitStatus {
   }
   std::string stage_;
   std::optional<StatusLine> line_;
+  bool alone_ = false;
 };
 
 void run_fit(FitCommand& c) {
@@ -54,7 +59,7 @@ void run_fit(FitCommand& c) {
   TableFitOptions& o = c.options;
   o.file = c.file, o.seed = c.common.seed;
   if (!c.condition.empty()) o.settings.push_back("condition.columns=" + c.condition);
-  o.processes = {processes(), c.common.nccl};
+  o.processes = {processes()};
   o.page = [&](const TableFit& fit) {
     return fit_page(
         fit, {{"command", fmt::format("htfm fit {} -o {}", o.file.path, o.folder)}, {"program", version_text()}});
@@ -67,6 +72,7 @@ void run_fit(FitCommand& c) {
     try {
       return fit_table(o);
     } catch (const Interrupted& e) {
+      if (!status.stopped_alone()) stopped_together();
       throw Interrupted("{}; the same command with --resume goes on", e.what());
     }
   }();

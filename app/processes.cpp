@@ -16,6 +16,7 @@ namespace htfm::app {
 namespace {
 
 Communicator* running = nullptr;
+bool together = false;
 
 }  // namespace
 
@@ -42,6 +43,16 @@ int default_threads() {
   // A launcher that binds processes to cores has cut the machine already.
   if (own < all) return std::max(1, own);
   return std::max(1, all / (running ? running->local_size() : 1));
+}
+
+void stopped_together() { together = true; }
+
+int end_stopped(int code, const std::string& reason) {
+  if (!running || !together) return end_with(code, reason);
+  const std::vector<double> codes = gather_values(*running, code);
+  if (speaks()) fmt::print(stderr, "htfm: {}\n", reason);
+  running->finish();
+  return static_cast<int>(*std::max_element(codes.begin(), codes.end()));
 }
 
 int end_with(int code, const std::string& reason) {

@@ -18,6 +18,10 @@ void expect_one_process();
 /// Threads of this process where none were asked for: its share of the machine.
 int default_threads();
 
+/// Says that all processes have ended their work together where one was told to stop: their end is an orderly one.
+void stopped_together();
+/// The end of a command that was told to stop: the code of the process that was told so, for all of them.
+int end_stopped(int code, const std::string& reason);
 /// The end of a command that has failed: prints the line that says why, and ends all processes.
 int end_with(int code, const std::string& reason);
 /// The end of one that has not.

@@ -105,11 +105,7 @@ int run_program(int argc, char** argv, const std::function<void(CLI::App&)>& add
   } catch (const InputError& e) {
     return end_with(2, e.what());
   } catch (const Interrupted& e) {
-    const int code = std::max(1, StopSignals::exit_code());
-    if (!processes()) return fail(code, e.what());
-    if (speaks()) fail(code, e.what());
-    end_processes();
-    return code;
+    return end_stopped(std::max(1, StopSignals::exit_code()), e.what());
   } catch (const std::bad_alloc&) {
     return end_with(1, "out of memory");
   } catch (const std::length_error&) {  // more than any memory holds

@@ -1,6 +1,11 @@
 #include "app/stop_signals.h"
 
+#include <unistd.h>
+
 #include <csignal>
+#include <cstdlib>
+
+#include "htfm/comm/processes.h"
 
 namespace htfm::app {
 
@@ -8,7 +13,16 @@ namespace {
 
 volatile std::sig_atomic_t noted = 0;
 
-void note(int signal) { noted = signal; }
+volatile std::sig_atomic_t several = 0;  // processes
+constexpr unsigned kSeconds = 15;        // launchers kill after 30
+
+void note(int signal) {
+  noted = signal;
+  if (signal == SIGTERM && several) ::alarm(kSeconds);
+}
+
+// Whether something has started this process that can start it again.
+bool in_a_job() { return !find_launch().launcher.empty() || std::getenv("SLURM_JOB_ID"); }
 
 void set(int signal, void (*handler)(int)) {
   struct sigaction before {};
@@ -23,6 +37,7 @@ void set(int signal, void (*handler)(int)) {
 }  // namespace
 
 StopSignals::StopSignals() {
+  several = find_launch().size > 1;
   set(SIGINT, note);
   set(SIGTERM, note);
   set(SIGUSR1, note);
@@ -38,7 +53,8 @@ bool StopSignals::came() { return noted != 0; }
 
 int StopSignals::exit_code() {
   constexpr int kTryAgain = 75;  // EX_TEMPFAIL of sysexits.h
-  return noted == 0 ? 0 : noted == SIGUSR1 ? kTryAgain : 128 + noted;
+  if (noted == SIGUSR1 || (noted == SIGTERM && in_a_job())) return kTryAgain;
+  return noted == 0 ? 0 : 128 + noted;
 }
 
 }  // namespace htfm::app

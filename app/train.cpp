@@ -140,14 +140,16 @@ void add_train(CLI::App& app) {
       return;
     }
     if (o->folder.empty()) throw InputError("[-o] give a folder for the run: -o run");
+    const at::Device device = o->common.device_for(config.net.kind);
     const TrainOptions options{.folder = o->folder,
-                               .device = o->common.device_for(config.net.kind),
+                               .device = device,
                                .resume = o->resume,
-                               .processes = {processes(), o->common.nccl}};
+                               .processes = {processes(), o->common.nccl_on(device)}};
     const Model model = [&] {
       try {
         return train_with_status(config, options);
       } catch (const Interrupted& e) {
+        stopped_together();
         throw Interrupted("{}; htfm train --resume -o {} goes on from there", e.what(), o->folder);
       }
     }();

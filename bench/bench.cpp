@@ -386,6 +386,8 @@ void add_bench(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::IsMember({"stable", "signature", "scores", "frechet", "assignment", "coupling", "images", "job"}));
   add_bench_unet(*c);
+  add_bench_sums(*c);
+  add_bench_fields(*c);
   o->common.add(*c);
   c->callback([o, c] {
     if (!c->get_subcommands().empty()) return;

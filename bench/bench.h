@@ -14,5 +14,7 @@ inline std::string shell_word(const std::string& text) {
 
 void add_bench(CLI::App& app);
 void add_bench_unet(CLI::App& bench);
+void add_bench_sums(CLI::App& bench);
+void add_bench_fields(CLI::App& bench);
 
 }  // namespace htfm::app

@@ -1,5 +1,5 @@
-# Several processes: htfm_mpi (MPI) and htfm_nccl (NCCL, and c10d's store for torchrun), shared libraries beside the program that are loaded when
-# they are asked for. Each is left out where what it needs is not installed.
+# Several processes: htfm_mpi (MPI), htfm_store (c10d's store, for torchrun) and htfm_nccl (sums over GPUs), shared libraries beside the program
+# that are loaded when they are asked for. Each is left out where what it needs is not installed.
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)
 message(STATUS "MPI: ${MPI_CXX_FOUND}")
@@ -17,6 +17,11 @@ if(MPI_CXX_FOUND)
   set_target_properties(htfm_mpi PROPERTIES BUILD_RPATH "")
 endif()
 
+if(EXISTS ${HTFM_TORCH_DIR}/include/torch/csrc/distributed/c10d/TCPStore.hpp)
+  htfm_comm_library(htfm_store ${CMAKE_SOURCE_DIR}/htfm/comm/store_module.cpp)
+  target_link_libraries(htfm_store PRIVATE torch::cpu)
+endif()
+
 # NCCL comes with torch's wheel.
 set(HTFM_WITH_NCCL OFF)
 get_filename_component(torch_site ${HTFM_TORCH_DIR} DIRECTORY)
@@ -25,7 +30,7 @@ find_file(NCCL_LIBRARY libnccl.so.2 HINTS ${torch_site}/nvidia/nccl/lib NO_DEFAU
 mark_as_advanced(NCCL_INCLUDE NCCL_LIBRARY)
 if(HTFM_WITH_CUDA AND NCCL_INCLUDE AND NCCL_LIBRARY)
   set(HTFM_WITH_NCCL ON)
-  htfm_comm_library(htfm_nccl ${CMAKE_SOURCE_DIR}/htfm/comm/nccl_module.cpp ${CMAKE_SOURCE_DIR}/htfm/comm/store_module.cpp)
+  htfm_comm_library(htfm_nccl ${CMAKE_SOURCE_DIR}/htfm/comm/nccl_module.cpp)
   target_include_directories(htfm_nccl SYSTEM PRIVATE ${NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(htfm_nccl PRIVATE ${NCCL_LIBRARY} CUDA::cudart ${HTFM_TORCH_DIR}/lib/libtorch_cuda.so ${HTFM_TORCH_DIR}/lib/libc10_cuda.so
                                           torch::cpu)

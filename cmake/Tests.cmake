@@ -52,6 +52,11 @@ endif()
 add_test(NAME golden_bits COMMAND sample_test --gtest_filter=GoldenBits.*)
 set_tests_properties(golden_bits PROPERTIES TIMEOUT 900 ENVIRONMENT "HTFM_SOURCE=${CMAKE_SOURCE_DIR};HTFM_ISA=v3")
 add_dependencies(app_test htfm htfm-experiment)
+foreach(loaded IN ITEMS htfm_mpi htfm_store)
+  if(TARGET ${loaded})
+    add_dependencies(app_test ${loaded})
+  endif()
+endforeach()
 
 # The installed package: a user's program built against it and run; in the slow tier every example, with the compilers that are there.
 set(package_test ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${CMAKE_SOURCE_DIR})

@@ -3,6 +3,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 
 #include "htfm/base/api.h"
@@ -12,8 +13,10 @@ namespace htfm {
 namespace {
 
 void check(ncclResult_t result, const char* what) {
-  if (result != ncclSuccess)
-    throw std::runtime_error(std::string("[nccl] ") + what + ": " + ncclGetErrorString(result));
+  if (result == ncclSuccess) return;
+  const std::string more = ncclGetLastError(nullptr);
+  throw std::runtime_error(std::string("[nccl] ") + what + ": " + ncclGetErrorString(result) +
+                           (more.empty() ? "" : " (" + more + ")"));
 }
 
 class NcclSum final : public DeviceSum {
@@ -24,7 +27,9 @@ class NcclSum final : public DeviceSum {
     check(ncclCommInitRank(&comm_, size, id, rank), "join the processes' devices");
   }
   ~NcclSum() override {
-    if (comm_) ncclCommDestroy(comm_);
+    if (!comm_) return;
+    // Where something has failed, the others may never come to the end.
+    std::uncaught_exceptions() > 0 ? ncclCommAbort(comm_) : ncclCommDestroy(comm_);
   }
   NcclSum(const NcclSum&) = delete;
   NcclSum& operator=(const NcclSum&) = delete;

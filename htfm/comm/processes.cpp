@@ -40,7 +40,7 @@ Communicator* load_mpi() {
               "install MPI (Debian: libopenmpi-dev openmpi-bin) and build again");
 }
 Communicator* load_store() {
-  return load("nccl", "htfm_nccl", "htfm_store_communicator", "build where nvcc is and torch's wheel brings NCCL");
+  return load("store", "htfm_store", "htfm_store_communicator", "build with a torch that has c10d's TCPStore");
 }
 
 }  // namespace
@@ -61,12 +61,15 @@ CommChoice start_communicator(const std::string& asked) {
   const Launch launch = find_launch();
   if (asked == "none") return {};
   if (asked == "auto" && launch.size < 2) return {};
-  if (asked == "auto" && launch.launcher == "torchrun") return start_communicator("nccl");
-  if (asked == "auto") return start_communicator("mpi");
-  if (asked != "mpi" && asked != "nccl") throw InputError("[--comm] expected auto, none, mpi or nccl; got '{}'", asked);
+  const bool by_torchrun = launch.launcher == "torchrun";
+  if (asked == "auto") return start_communicator(by_torchrun ? "nccl" : "mpi");
+  if (asked != "mpi" && asked != "nccl" && asked != "store")
+    throw InputError("[--comm] expected auto, none, mpi, nccl or store; got '{}'", asked);
   CommChoice out;
   out.nccl = asked == "nccl";
-  out.communicator = out.nccl && launch.launcher == "torchrun" ? load_store() : load_mpi();
+  // NCCL only adds up: its processes find each other by what started them.
+  const bool by_store = asked == "store" || (out.nccl && (by_torchrun || launch.launcher.empty()));
+  out.communicator = by_store ? load_store() : load_mpi();
   if (launch.size > 1 && out.communicator->size() != launch.size)
     throw InputError("[--comm] expected {} processes, which {} has started, got {} that {} knows of{}", launch.size,
                      launch.launcher, out.communicator->size(), out.communicator->engine(),

@@ -20,8 +20,8 @@ struct CommChoice {
   Communicator* communicator = nullptr;  ///< null: this process is alone
   bool nccl = false;                     ///< sums on devices by NCCL; otherwise through the hosts
 };
-/// Starts what `asked` names: auto (what the launcher suggests), none, mpi or nccl. InputError that says what is
-/// missing. The communicator lives as long as the process; a second call gives the same.
+/// Starts what `asked` names: auto (what the launcher suggests), none, mpi, nccl or store (torchrun's, without NCCL).
+/// InputError that says what is missing. The communicator lives as long as the process; a second call gives the same.
 CommChoice start_communicator(const std::string& asked);
 
 }  // namespace htfm

@@ -11,7 +11,6 @@
 #include "htfm/base/error.h"
 #include "htfm/base/split.h"
 #include "htfm/data/column_kinds.h"
-#include "htfm/field/field_set.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/table.h"
 #include "htfm/io/text.h"
@@ -261,29 +260,6 @@ Dataset image_dataset(const ImageSet& set) {
   out.image = set.shape();
   out.labels = set.labels;
   out.classes = set.classes;
-  return out;
-}
-
-Dataset field_dataset(const std::string& path, bool held_out) {
-  const FieldSet set = open_field_set(path);
-  const std::vector<int64_t> index = set.part(held_out);
-  if (index.empty())
-    throw InputError("[data] {}: expected fields {}, got none among {}", path, held_out ? "held out" : "to train on",
-                     set.size());
-  const int64_t n = static_cast<int64_t>(index.size()), size = set.fields.numel() / set.size();
-  Dataset out;
-  out.rows = at::empty({n, size}, at::kFloat);
-  constexpr int64_t kPart = 256;  // fields in memory twice
-  const Key key = Key(0).child("dequantise").child(set.hash);
-  for (int64_t first = 0; first < n; first += kPart) {
-    const std::vector<int64_t> part(index.begin() + first, index.begin() + std::min(n, first + kPart));
-    out.rows.narrow(0, first, static_cast<int64_t>(part.size())).copy_(set.transform.apply(set.take(part), key, first));
-  }
-  out.image = ImageShape{set.fields.size(1), set.fields.size(2), set.fields.size(3)};
-  out.field = set.transform;
-  out.hash = rows_hash(out.rows);
-  out.origin =
-      fmt::format("{}, {} fields {} ({})", path, n, held_out ? "held out" : "to train on", set.transform.text());
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The data set of a run: rows in memory, from a synthetic law, a table or images.
+// The data set of a run: rows of a synthetic law, a table, images or prepared fields.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,6 +20,7 @@ namespace htfm HTFM_PUBLIC {
 
 struct Dataset {
   at::Tensor rows = {};                      ///< n x dim: float64, as given; of images float32 in [-1,1]
+  bool streamed = false;                     ///< the rows are a mapped file: there are more than fit into memory
   std::vector<std::string> names = {};       ///< of the columns; may be empty
   std::vector<TableColumn> columns = {};     ///< what each column holds; empty: numbers, none of them missing
   std::vector<Constraint> constraints = {};  ///< between columns, which every row keeps
@@ -71,7 +72,9 @@ Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& nam
 bool takes_long(const std::string& path);
 
 /// The part of a prepared set (htfm/field/field_set.h) to train on, or the one held out, as a network sees it. Values
-/// are spread by the set's hash: the same in every run.
+/// are spread by the set's hash: the same in every run. Rows that are more than may be in memory (the variable
+/// HTFM_ROW_MEMORY in MiB; otherwise half of what is free) are put into a file without a name, in TMPDIR or beside the
+/// set, and read as they are needed.
 Dataset field_dataset(const std::string& path, bool held_out);
 
 /// Images as rows.

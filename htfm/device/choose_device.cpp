@@ -23,16 +23,19 @@ at::Device choose_device(const std::string& asked, const std::string& network_ki
   }
 }
 
-at::Device local_device(const Communicator& processes, bool shared) {
+at::Device local_device(Communicator& processes, bool shared) {
   const ImageDevice& device = image_device();
-  const int count = device.count();
-  if (processes.local_size() > count && !shared)
-    throw InputError(
-        "[--device] expected a CUDA device for each of the {} processes on {}, got {}; --share-device lets them share "
-        "one, for tests",
-        processes.local_size(), processes.host(), count);
-  const int index = processes.local_rank() % count;
+  const int count = device.count(), index = processes.local_rank() % count;
   device.select(index);
+  // A launcher may show each process a device of its own alone, or all of them to all.
+  const std::vector<std::string> all = gather_texts(processes, processes.host() + " " + device.identity());
+  for (size_t a = 0; !shared && a < all.size(); ++a)
+    for (size_t b = a + 1; b < all.size(); ++b)
+      if (all[a] == all[b])
+        throw InputError(
+            "[--device] expected a CUDA device for each process, got one for ranks {} and {} on {}, which sees {}; "
+            "--share-device lets them share it, for tests",
+            a, b, all[a].substr(0, all[a].find(' ')), count);
   return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 

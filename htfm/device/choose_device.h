@@ -14,8 +14,8 @@ namespace htfm HTFM_PUBLIC {
 /// networks a CUDA device where there is one. InputError where cuda is asked for and missing, or for another name.
 at::Device choose_device(const std::string& asked, const std::string& network_kind);
 
-/// The device of this process where several share a machine: one each. InputError where there are fewer devices than
-/// processes, unless they may be `shared`.
-at::Device local_device(const Communicator& processes, bool shared);
+/// The device of this process where several work together: each has its own. InputError that names two processes with
+/// one device, unless it may be `shared`. All processes call it.
+at::Device local_device(Communicator& processes, bool shared);
 
 }  // namespace htfm

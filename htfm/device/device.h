@@ -32,6 +32,10 @@ class DeviceQueue {
   /// on first use.
   virtual int record(const std::function<void()>& body) = 0;
   virtual void replay(int recording) = 0;
+  /// Runs `body` on a stream beside this queue's, after what is queued so far; join(): what follows waits for all of
+  /// it.
+  virtual void beside(const std::function<void()>& body) = 0;
+  virtual void join() = 0;
   virtual void wait() = 0;
   /// Records an event, and waits for the last recorded one; returns at once where none was recorded.
   virtual void mark(size_t place) = 0;
@@ -103,6 +107,8 @@ class ImageDevice {
   virtual Memory memory() const = 0;
   virtual void release_cache() const = 0;
   virtual std::string name() const = 0;
+  /// Which one of all devices the current one is, whatever a process sees of them.
+  virtual std::string identity() const = 0;
   /// How many devices there are, and which of them this thread works on from now on.
   virtual int count() const = 0;
   virtual void select(int index) const = 0;

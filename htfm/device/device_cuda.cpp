@@ -38,7 +38,7 @@ cuda::Loss kernel_loss(LossKind kind) {
 
 class CudaQueue final : public DeviceQueue {
  public:
-  CudaQueue() : stream_(at::cuda::getStreamFromPool(true)) {}
+  CudaQueue() : stream_(at::cuda::getStreamFromPool(true)), beside_(at::cuda::getStreamFromPool(true)) {}
   void run(const std::function<void()>& body) override {
     c10::cuda::CUDAStreamGuard guard(stream_);
     body();
@@ -57,6 +57,12 @@ class CudaQueue final : public DeviceQueue {
     c10::cuda::CUDAStreamGuard guard(stream_);
     graphs_[static_cast<size_t>(recording)]->replay();
   }
+  void beside(const std::function<void()>& body) override {
+    order(stream_, beside_);
+    c10::cuda::CUDAStreamGuard guard(beside_);
+    body();
+  }
+  void join() override { order(beside_, stream_); }
   void wait() override { stream_.synchronize(); }
   void mark(size_t place) override {
     if (events_.size() <= place) events_.resize(place + 1);
@@ -67,7 +73,15 @@ class CudaQueue final : public DeviceQueue {
   }
 
  private:
-  c10::cuda::CUDAStream stream_;
+  // What is queued on one stream so far comes before what will be on the other.
+  void order(const c10::cuda::CUDAStream& before, const c10::cuda::CUDAStream& after) {
+    orders_.emplace_back();  // a recording may name it
+    orders_.back().record(before);
+    orders_.back().block(after);
+  }
+
+  c10::cuda::CUDAStream stream_, beside_;
+  std::vector<at::cuda::CUDAEvent> orders_;
   std::vector<std::unique_ptr<at::cuda::CUDAGraph>> graphs_;
   std::vector<at::cuda::CUDAEvent> events_;
 };
@@ -186,6 +200,12 @@ class CudaImageDevice final : public ImageDevice {
   void release_cache() const override { c10::cuda::CUDACachingAllocator::emptyCache(); }
   void profile(bool on) const override { cuda::check(on ? cudaProfilerStart() : cudaProfilerStop(), "profile"); }
   std::string name() const override { return at::cuda::getCurrentDeviceProperties()->name; }
+  std::string identity() const override {
+    std::string out;
+    for (const char byte : at::cuda::getCurrentDeviceProperties()->uuid.bytes)
+      for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<unsigned char>(byte) >> shift & 15];
+    return out;
+  }
   int count() const override { return c10::cuda::device_count(); }
   void select(int index) const override { c10::cuda::set_device(static_cast<c10::DeviceIndex>(index)); }
   void collect(const at::Tensor& table, const at::Tensor& flat) const override {

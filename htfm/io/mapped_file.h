@@ -39,6 +39,7 @@ class ScratchFile {
   explicit ScratchFile(const std::string& folder);
   void append(const void* data, size_t size);
   uint64_t size() const { return size_; }
+  const std::string& path() const { return file_.path(); }  ///< the name that it had
   /// What was written so far.
   std::shared_ptr<const MappedFile> map() const;
 

@@ -55,6 +55,7 @@ struct TrainingData {
   Key key = Key(0);                ///< of what is drawn once for many batches
   at::Tensor conditions = {};      ///< n x columns, float64: what is given beside the rows; undefined: nothing
   std::shared_ptr<const ConditionNeighbours> neighbours = {};  ///< by these conditions
+  bool streamed = false;                                       ///< the rows are a mapped file, and many
 };
 
 /// How far outputs are from their targets, with d their difference.

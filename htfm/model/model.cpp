@@ -56,6 +56,11 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen, P
       data_hash_(data.hash),
       data_origin_(data.origin) {
   const Key key(static_cast<uint64_t>(config.seed));
+  if (data.streamed && (config.data.normalise != "none" || config.data.whiten || config.clock.family == "auto"))
+    throw InputError(
+        "[data] {}: expected data.normalise = none, data.whiten = false and a clock.family by name for a set that is "
+        "larger than memory, got others (HTFM_ROW_MEMORY says how much may be in memory, in MiB)",
+        data.origin);
   if (data.conditions.there())
     condition_ = ConditionEncoder::fit(data.conditions, config.condition.drop > 0, key.child("condition"));
   transform_ =
@@ -84,6 +89,7 @@ TrainingData Model::training_data(const Dataset& all) const {
   const Dataset data = with_conditions(all, config_.condition);
   TrainingData out{transform_.apply(data.rows, key.child("spread"), {data.conditions.values}),
                    transform_.seen_names(data.names), key.child("coupling")};
+  out.streamed = data.streamed;
   if (!data.conditions.there()) return out;
   out.conditions = data.conditions.values;
   out.neighbours = std::make_shared<const ConditionNeighbours>(find_neighbours(data.conditions));

@@ -297,7 +297,10 @@ void UNetPass::embed_backward() {
   backward(layers_.path1.weight, layers_.path1.bias, pre, e.feature);
 }
 
-UNetGradient UNetPass::backward(const at::Tensor& output_gradient) {
+UNetGradient UNetPass::backward(const at::Tensor& output_gradient, const GradientProgress& progress) {
+  const auto stage_done = [&] {
+    if (progress) progress(gradient_.parameters);
+  };
   const int64_t n = output_gradient.size(0);
   gradient_ = {};
   gradient_.sums = ops_.zeros_float({n, layers_.column_count});
@@ -325,11 +328,13 @@ UNetGradient UNetPass::backward(const at::Tensor& output_gradient) {
     InputGradients parts = block_backward(s.block, g, {}, before, tape.block);
     g = parts.first;
     if (s.skip >= 0) skips[static_cast<size_t>(s.skip)] = parts.second;
+    stage_done();
   }
   g = block_backward(layers_.middle2, g, {}, 0, middle2_).first;
   g = attention_backward(layers_.middle_attention, g, middle_attention_);
   g = block_backward(layers_.middle1, g, skips.back(), 0, middle1_).first;
   middle1_ = middle2_ = {}, middle_attention_ = {};
+  stage_done();
   // Which output of the way down (0: the image itself) the image that stage k added had become.
   const auto image_of = [&](size_t k) -> int64_t {
     while (k-- > 0)
@@ -354,6 +359,7 @@ UNetGradient UNetPass::backward(const at::Tensor& output_gradient) {
     if (s.attends) g = attention_backward(s.attention, g, tape.attention);
     g = block_backward(s.block, g, skips[k], 0, tape.block).first;
     skips[k].reset();
+    stage_done();
   }
   conv_backward(layers_.input, g, input_, false);
   input_.reset();

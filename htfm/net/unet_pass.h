@@ -1,6 +1,7 @@
 // One forward and backward pass of the U-Net over the operations of a device.
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "htfm/net/unet.h"
@@ -24,6 +25,9 @@ struct UNetGradient {
   at::Tensor sums;  ///< n x columns (UNetLayers::columns): to be added over n
 };
 
+/// Called now and then during a backward pass with the gradients so far, which do not change any more.
+using GradientProgress = std::function<void(const std::vector<ParameterGradient>&)>;
+
 class UNetPass {
  public:
   UNetPass(const UNetLayers& layers, const ImageOps& ops, UNetWeights weights, bool keep);
@@ -34,7 +38,7 @@ class UNetPass {
   /// What depends on the feature alone, for many passes with the same samples; forward then takes no feature.
   void set_feature(const at::Tensor& feature);
   /// Gradient of a loss, given that of the output: n x h x w x channels padded, in the operations' type.
-  UNetGradient backward(const at::Tensor& output_gradient);
+  UNetGradient backward(const at::Tensor& output_gradient, const GradientProgress& progress = {});
 
  private:
   struct BlockTape {

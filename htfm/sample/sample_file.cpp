@@ -22,6 +22,8 @@ namespace htfm {
 
 namespace {
 
+constexpr int64_t kFewestParts = 32, kLeastBlocks = 64;
+
 // What is known of a part once its samples are in the file.
 struct PartRecord {
   int64_t done = 0;
@@ -63,7 +65,10 @@ Layout make_layout(const Model& model, const SampleOptions& options, const Sampl
   write_npy_header(header, shape, type);
   out.header = header.bytes();
   out.row_bytes = columns * (type == at::kFloat ? 4 : 8);
-  out.part_rows = std::max<int64_t>(1, file.part_bytes / (out.row_bytes * block_rows)) * block_rows;
+  // Parts do not depend on the number of processes: some for each of them, and enough blocks in each for the threads.
+  const int64_t most = file.part_bytes / out.row_bytes, few = (options.n + kFewestParts - 1) / kFewestParts,
+                least = options.device.is_cpu() ? kLeastBlocks * block_rows : block_rows;
+  out.part_rows = std::max<int64_t>(1, std::min(most, std::max(few, least)) / block_rows) * block_rows;
   const SolverOptions& s = options.solve;
   out.job = sha256(fmt::format(
       "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}{}", model.weights_hash(), options.n, options.first, options.seed,

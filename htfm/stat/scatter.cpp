@@ -27,24 +27,28 @@ at::Tensor squared_distances(const at::Tensor& shape, const at::Tensor& x) {
   return y.mul(y).sum(0);
 }
 
-// Column by column: rows may be whole images, of which a sorted copy would be large and slow.
+// Some columns at a time: rows may be whole images, of which a sorted copy would be large and slow, or a mapped file
+// that is larger than memory, which is gone through a few times only.
 template <class T>
 at::Tensor median_of(const at::Tensor& x) {
-  const int64_t n = x.size(0), dim = x.size(1);
+  constexpr int64_t kTimes = 16, kLine = 16;  // columns of a line of memory belong together
+  const int64_t n = x.size(0), dim = x.size(1), width = (dim + kTimes * kLine - 1) / (kTimes * kLine) * kLine;
   at::Tensor out = at::empty({dim}, at::kDouble);
   const T* from = x.const_data_ptr<T>();
   double* to = out.mutable_data_ptr<double>();
-  constexpr int64_t kTogether = 16;  // columns: what a line of memory holds
-  parallel_ranges(dim, kTogether, [&](int64_t first, int64_t last) {
-    std::vector<T> column(static_cast<size_t>(n * (last - first)));
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t k = first; k < last; ++k) column[(k - first) * n + i] = from[i * dim + k];
-    for (int64_t k = first; k < last; ++k) {
-      T* own = column.data() + (k - first) * n;
+  std::vector<T> columns(static_cast<size_t>(n * std::min(width, dim)));
+  for (int64_t first = 0; first < dim; first += width) {
+    const int64_t count = std::min(width, dim - first);
+    parallel_ranges(n, 1024, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        for (int64_t k = 0; k < count; ++k) columns[k * n + i] = from[i * dim + first + k];
+    });
+    parallel_for(count, [&](int64_t k) {
+      T* own = columns.data() + k * n;
       std::nth_element(own, own + n / 2, own + n);
-      to[k] = static_cast<double>(own[n / 2]);
-    }
-  });
+      to[first + k] = static_cast<double>(own[n / 2]);
+    });
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "htfm/base/error.h"
+#include "htfm/data/row_memory.h"
 #include "htfm/method/flow_matching.h"
 #include "htfm/train/device_trainer.h"
 #include "htfm/train/loss.h"
@@ -95,6 +96,13 @@ class CpuBackend final : public TrainingBackend {
   std::vector<float> gradient_;
 };
 
+// Whether the whole set may lie on the device beside what the network needs there.
+bool fits_device(const at::Tensor& rows) {
+  const auto bytes = static_cast<double>(rows.nbytes());
+  if (const std::optional<int64_t> asked = asked_row_memory()) return bytes <= static_cast<double>(*asked);
+  return bytes <= image_device().memory().total_bytes / 4;
+}
+
 // What the plans of this training hold that a device cannot make itself, as a plan of its first rows shows.
 DeviceTraffic traffic_of(const Model& model, const TrainingData& set) {
   const int64_t rows = std::min(model.config().train.batch, set.rows.size(0));
@@ -103,9 +111,10 @@ DeviceTraffic traffic_of(const Model& model, const TrainingData& set) {
   RunningStandardiser standardiser = model.standardiser;  // it must not learn from this plan
   const PairPlan plan = model.method().plan_pairs(Key(0), {set.rows.narrow(0, 0, rows), index, 0}, standardiser);
   const bool points = plan.source.source.defined();
-  // A coupling that looks at the points must see the rows as the network does.
+  // Rows that leave a device no room are sent as they are needed; a coupling that looks at the points must see the
+  // rows as the network does.
   return {.noise = points,
-          .rows = plan.data_changed || (points && model.config().data.flip),
+          .rows = plan.data_changed || (points && model.config().data.flip) || !fits_device(set.rows),
           .errors = model.config().path.learn};
 }
 

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kSlots = 8;          // steps that the host may be ahead
 constexpr int64_t kHeaderBytes = 64;  // keeps the rows aligned
+constexpr int64_t kAlign = 16;        // values: where a gradient begins in an array of several
+constexpr int64_t kBucket = 8 << 20;  // values that processes add up at a time, at least: 32 MB
 
 at::TensorOptions on_host() { return at::TensorOptions().dtype(at::kByte).pinned_memory(true); }
 
@@ -77,14 +79,18 @@ DeviceTrainer::DeviceTrainer(const Network& network, const OptimiserState& state
   record();
 }
 
-DeviceTrainer::~DeviceTrainer() { queue_->wait(); }
+DeviceTrainer::~DeviceTrainer() {
+  queue_->wait();
+  queue_.reset();  // NCCL waits for the end of every recording that it is part of
+}
 
-UNetGradient DeviceTrainer::gradient() {
+UNetGradient DeviceTrainer::gradient(const GradientProgress& progress) {
   const PairTensors pairs = device_.pairs(*ops_, data_, image_, step_tensors_, noise_);
   UNetPass pass(layers_, *ops_, {parameters_, bf16_parameters_.defined() ? bf16_parameters_ : parameters_}, true);
   const at::Tensor out = pass.forward(pairs.input, pairs.time, feature_);
   if (traffic_.errors) errors_.copy_(out.sub(pairs.target).square_().mean({1, 2, 3}));
-  return pass.backward(device_.loss_gradient(*ops_, loss_, {out, pairs.target}, step_tensors_, loss_partial_));
+  return pass.backward(device_.loss_gradient(*ops_, loss_, {out, pairs.target}, step_tensors_, loss_partial_),
+                       progress);
 }
 
 void DeviceTrainer::record() {
@@ -102,35 +108,27 @@ void DeviceTrainer::record() {
     table_ = at::zeros(size.sizes(), size.options().device(ops_->device()));
     norm_partial_ = at::zeros({device_.segments(size)}, at::TensorOptions().dtype(at::kDouble).device(ops_->device()));
     if (!processes_.communicator) return;
-    flat_ = at::zeros({layout_.size()}, at::TensorOptions().dtype(at::kFloat).device(ops_->device()));
-    std::vector<GradientPlace> places;
-    for (const ParameterInfo& p : layout_.list())
-      places.push_back({flat_.const_data_ptr<float>() + p.offset, p.offset, p.size, false,
-                        p.decay ? static_cast<float>(config_.weight_decay) : 0.0f}),
-          add_direction(places.back());
-    flat_table_ = device_.segment_table(places).to(ops_->device());
+    make_buckets();
     if (processes_.nccl) {
       device_sum_ = make_nccl_sum(*processes_.communicator);
       device_sum_->sum(flat_);  // its own memory is set up before anything is recorded
       device_sum_->sum(loss_partial_);
     } else {
       const auto pinned = on_host().dtype(at::kFloat);
-      host_flat_ = at::zeros({layout_.size()}, pinned), host_sum_ = at::zeros({layout_.size()}, pinned);
+      host_flat_ = at::zeros(flat_.sizes(), pinned), host_sum_ = at::zeros(flat_.sizes(), pinned);
     }
   });
   queue_->wait();
   if (!config_.graph) return;
   const bool on_hosts = processes_.communicator && !processes_.nccl;
   recording_ = queue_->record([&] {
+    if (processes_.nccl) return sum_by_nccl(), update();
     find_places();
-    if (on_hosts)
-      device_.collect(table_, flat_);
-    else
-      finish_step();
+    on_hosts ? device_.collect(table_, flat_) : update();
   });
   if (on_hosts) second_recording_ = queue_->record([&] { update(); });
   check_places();
-  host_table_ = device_.segment_table(places_);
+  host_table_ = make_table();
   queue_->run([&] { table_.copy_(host_table_); });
   queue_->wait();
 }
@@ -165,22 +163,67 @@ void DeviceTrainer::step_without_recording() {
   queue_->run([&] {
     find_places();
     check_places();
-    table_.copy_(device_.segment_table(places_));
-    if (!processes_.communicator || processes_.nccl) return finish_step();
-    device_.collect(table_, flat_);
+    table_.copy_(make_table());
+    if (processes_.communicator) device_.collect(table_, flat_);
+    if (processes_.nccl) device_sum_->sum(flat_), device_sum_->sum(loss_partial_);
   });
-  if (!processes_.communicator || processes_.nccl) return;
-  sum_on_hosts();
+  if (processes_.communicator && !processes_.nccl) sum_on_hosts();
   queue_->run([&] { update(); });
 }
 
-void DeviceTrainer::finish_step() {
-  if (processes_.communicator) {
-    device_.collect(table_, flat_);
-    device_sum_->sum(flat_);
-    device_sum_->sum(loss_partial_);
+// Takes a gradient, which shows in which order its parts come, and cuts them into buckets.
+void DeviceTrainer::make_buckets() {
+  std::vector<size_t> ends;
+  find_places([&](const std::vector<ParameterGradient>& so_far) {
+    int64_t values = 0;
+    for (size_t k = ends.empty() ? 0 : ends.back(); k < so_far.size(); ++k) values += so_far[k].value.numel();
+    if (values >= kBucket) ends.push_back(so_far.size());
+  });
+  check_places();
+  if (ends.empty() || ends.back() < places_.size()) ends.push_back(places_.size());
+  int64_t size = 0, line = 0;
+  size_t first = 0;
+  for (const size_t last : ends) {
+    const int64_t begin = size, table_begin = line;
+    const std::vector<GradientPlace> some(places_.begin() + static_cast<int64_t>(first),
+                                          places_.begin() + static_cast<int64_t>(last));
+    for (const GradientPlace& p : some) flat_place_[p.offset] = size, size += (p.count + kAlign - 1) / kAlign * kAlign;
+    line += device_.segment_table(some).numel();
+    buckets_.push_back({last, begin, size, table_begin, line});
+    first = last;
   }
-  update();
+  flat_ = at::zeros({size}, at::TensorOptions().dtype(at::kFloat).device(ops_->device()));
+  std::vector<GradientPlace> flat = places_;
+  for (GradientPlace& p : flat)
+    p.gradient = flat_.const_data_ptr<float>() + flat_place_.at(p.offset), p.bfloat16 = false;
+  flat_table_ = device_.segment_table(flat).to(ops_->device());
+  kept_.clear();
+}
+
+// Where the gradients lie, and where each goes: to its parameter's place or, of several processes, into flat_.
+at::Tensor DeviceTrainer::make_table() const {
+  std::vector<GradientPlace> places = places_;
+  if (processes_.communicator)
+    for (GradientPlace& p : places) p.offset = flat_place_.at(p.offset);
+  return device_.segment_table(places);
+}
+
+void DeviceTrainer::collect(const Bucket& b) {
+  device_.collect(table_.narrow(0, b.table_begin, b.table_end - b.table_begin), flat_);
+}
+
+void DeviceTrainer::sum_by_nccl() {
+  size_t next = 0;
+  const auto sum = [&](const Bucket& b) { device_sum_->sum(flat_.narrow(0, b.begin, b.end - b.begin)); };
+  find_places([&](const std::vector<ParameterGradient>& so_far) {
+    if (next + 1 >= buckets_.size() || so_far.size() < buckets_[next].last) return;
+    collect(buckets_[next]);
+    queue_->beside([&] { sum(buckets_[next]); });
+    ++next;
+  });
+  if (next > 0) queue_->join();
+  for (; next < buckets_.size(); ++next) collect(buckets_[next]), sum(buckets_[next]);
+  device_sum_->sum(loss_partial_);
 }
 
 // For processes that share a device, which NCCL refuses, and where there is no NCCL.
@@ -193,7 +236,7 @@ void DeviceTrainer::sum_on_hosts() {
   });
   queue_->wait();
   const float* own[] = {host_flat_.const_data_ptr<float>()};
-  sum_in_order(c, c.size(), own, layout_.size(), host_sum_.mutable_data_ptr<float>());
+  sum_in_order(c, c.size(), own, flat_.numel(), host_sum_.mutable_data_ptr<float>());
   const auto bytes = static_cast<size_t>(loss.nbytes());
   at::Tensor all = at::empty({c.size(), loss.numel()}, at::kDouble);
   c.all_gather(loss.const_data_ptr(), all.mutable_data_ptr(),
@@ -214,8 +257,8 @@ Share DeviceTrainer::own_rows(int64_t data_rows) const {
   return processes_.communicator ? share_of(data_rows, *processes_.communicator) : Share{0, data_rows};
 }
 
-void DeviceTrainer::find_places() {
-  const UNetGradient g = gradient();
+void DeviceTrainer::find_places(const GradientProgress& progress) {
+  const UNetGradient g = gradient(progress);
   const at::Tensor totals = device_.column_totals(g.sums);
   std::map<int64_t, float> decays;
   for (const ParameterInfo& p : layout_.list())

@@ -48,17 +48,26 @@ class DeviceTrainer {
 
  private:
   struct Slot;
+  // Gradients that several processes add up at a time: the last of them in places_, where their values begin and end in
+  // flat_, and their lines in table_.
+  struct Bucket {
+    size_t last = 0;
+    int64_t begin = 0, end = 0, table_begin = 0, table_end = 0;
+  };
   void record();
   void put(const StepState& counters);
   void fill(const PairPlan& plan, std::span<const int64_t> index, std::span<const uint8_t> flip, double lr, Slot& slot);
-  UNetGradient gradient();
-  void find_places();  // takes a gradient and says where its parts lie
+  UNetGradient gradient(const GradientProgress& progress = {});
+  void find_places(const GradientProgress& progress = {});  // takes a gradient and says where its parts lie
   void check_places() const;
   void make_directions();
   void add_direction(GradientPlace& place) const;
   void orthogonalise_directions();
   void update();
-  void finish_step();  // what follows the gradient: the sum over processes, where there are several, and the update
+  void make_buckets();
+  at::Tensor make_table() const;
+  void collect(const Bucket& bucket);
+  void sum_by_nccl();  // a gradient, and its sum over the processes, part by part while the next part is computed
   void step_without_recording();
   void sum_on_hosts();
   Share own_rows(int64_t data_rows) const;
@@ -86,6 +95,8 @@ class DeviceTrainer {
   TrainingProcesses processes_;
   std::unique_ptr<DeviceSum> device_sum_;  // by NCCL
   at::Tensor flat_, flat_table_;           // of several processes: all gradients in one array, and its table
+  std::vector<Bucket> buckets_;            // its parts, in the order in which a backward pass has them
+  std::map<int64_t, int64_t> flat_place_;  // of the parameter at this offset
   at::Tensor host_flat_, host_sum_;        // pinned, where the hosts add up
   int recording_ = -1, second_recording_ = -1;
   std::vector<Slot> slots_;

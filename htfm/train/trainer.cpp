@@ -1,6 +1,5 @@
 #include "htfm/train/trainer.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "htfm/io/json_lines.h"
 #include "htfm/io/tensorboard.h"
 #include "htfm/train/backend.h"
+#include "htfm/train/batches.h"
 #include "htfm/train/loss.h"
 
 namespace htfm {
@@ -24,15 +24,6 @@ namespace htfm {
 namespace {
 
 using Stopwatch = std::chrono::steady_clock;
-
-at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index) {
-  const auto n = static_cast<int64_t>(index.size()), dim = rows.size(1);
-  at::Tensor out = at::empty({n, dim}, at::kFloat);
-  const float* from = rows.const_data_ptr<float>();
-  float* to = out.mutable_data_ptr<float>();
-  for (int64_t i = 0; i < n; ++i) std::copy_n(from + index[i] * dim, dim, to + i * dim);
-  return out;
-}
 
 // What the network is told of the conditions of these rows; undefined where nothing is given.
 at::Tensor encoded_conditions(const Model& model, const TrainingData& set, std::span<const int64_t> index) {
@@ -90,33 +81,6 @@ bool out_of_patience(const Model& model) {
   const TrainConfig& c = model.config().train;
   return model.trained.best.defined() && model.step - model.best_step >= c.patience * c.validate_steps;
 }
-
-// The order of the rows: a permutation an epoch, a function of the seed, so that nothing of it needs saving.
-class Batches {
- public:
-  /// `places`: the rows to train on.
-  Batches(Key key, at::Tensor rows, std::vector<int64_t> places, int64_t batch)
-      : key_(key), rows_(std::move(rows)), places_(std::move(places)), batch_(batch), order_(places_.size()) {}
-  int64_t per_epoch() const { return (count() + batch_ - 1) / batch_; }
-  DataBatch at_step(int64_t step) {
-    const int64_t epoch = step / per_epoch(), first = step % per_epoch() * batch_;
-    if (epoch != epoch_) {
-      fill_permutation(key_.child(static_cast<uint64_t>(epoch)), count(), order_.data());
-      for (int64_t& place : order_) place = places_[place];
-      epoch_ = epoch;
-    }
-    const std::span<const int64_t> index(order_.data() + first, static_cast<size_t>(std::min(batch_, count() - first)));
-    return {select_rows(rows_, index), index, epoch * count() + first};
-  }
-
- private:
-  int64_t count() const { return static_cast<int64_t>(places_.size()); }
-  Key key_;
-  at::Tensor rows_;
-  std::vector<int64_t> places_;
-  int64_t batch_, epoch_ = -1;
-  std::vector<int64_t> order_;
-};
 
 // What a run leaves on disk while it goes on: log.jsonl and events for TensorBoard.
 class RunLog {
@@ -290,7 +254,7 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   std::optional<Validation> validation;
   if (held_back > 0) validation.emplace(model, set, std::vector<int64_t>(places.end() - held_back, places.end()));
   places.resize(static_cast<size_t>(rows - held_back));
-  Batches batches(key.child("order"), set.rows, std::move(places), config.train.batch);
+  Batches batches(key.child("order"), set, std::move(places), config.train.batch, model.step);
   const int64_t steps = total_steps(config, rows), first_step = model.step;
   const Optimiser optimiser(model.network().layout(), config.train, steps);  // for the learning rate
   const std::unique_ptr<TrainingBackend> backend = make_backend(training, set, options.device, options.processes);
@@ -358,6 +322,7 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
       save_checkpoint(folder.checkpoint(model.step), model, state);
       folder.prune(config.train.keep, config.train.keep_every);
     }
+    if (stopped && processes) processes->barrier();  // until the checkpoint is there
     if (stopped)
       throw Interrupted("stopped after step {} of {}{}", model.step, steps,
                         on_disk ? ": the checkpoint is " + folder.checkpoint(model.step) : "");

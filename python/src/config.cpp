@@ -87,6 +87,7 @@ void bind_data(nb::module_& m) {
       .def("text", &TableColumn::text, "value"_a);
   nb::class_<Dataset>(m, "Dataset", "Rows in memory.")
       .def_ro("rows", &Dataset::rows)
+      .def_ro("streamed", &Dataset::streamed)
       .def_ro("names", &Dataset::names)
       .def_ro("columns", &Dataset::columns)
       .def_ro("hash", &Dataset::hash)

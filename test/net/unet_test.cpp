@@ -3,11 +3,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/net/unet_pass.h"
 #include "test/golden_file.h"
 #include "test/net/unet_golden.h"
 
@@ -67,6 +69,35 @@ TEST(Fir, EqualsScipy) {
   fill_normal(Key(2), 0, large.numel(), large.mutable_data_ptr<float>());
   EXPECT_NEAR(inner(down, small), inner(x, ops->fir_up(small, 0.25f)), 1e-5);
   EXPECT_NEAR(inner(up, large), inner(x, ops->fir_down(large, 4.0f)), 1e-4);
+}
+
+// Several processes add up the gradients that are told while the next ones are computed, so they must be final.
+TEST(UNet, GradientsThatAreToldDoNotChange) {
+  for (const char* name : {"feature", "ncsnpp"}) {
+    const UNetGolden golden(name);
+    const auto net = make_unet(golden.options());
+    const auto ops = make_cpu_image_ops();
+    std::vector<float> numbers = UNetGolden::parameters(net->layout());
+    const at::Tensor parameters = at::from_blob(numbers.data(), {net->layout().size()}, at::kFloat);
+    const NetworkInput in = golden.input();
+    const int64_t n = in.t.numel(), c = golden.size("channels"), h = golden.size("height"), w = golden.size("width");
+    UNetPass pass(*net->unet(), *ops, {parameters, parameters}, true);
+    at::Tensor x = ops->empty({n, h, w, ops->padded(c)}).zero_();
+    x.narrow(3, 0, c).copy_(in.x.view({n, c, h, w}).permute({0, 2, 3, 1}));
+    const at::Tensor out = pass.forward(x, in.t, in.feature);
+    at::Tensor towards = ops->empty({n, h, w, ops->padded(c)}).zero_();
+    towards.narrow(3, 0, c).copy_(out);
+    std::vector<at::Tensor> told;
+    size_t times = 0;
+    const UNetGradient gradient = pass.backward(towards, [&](const std::vector<ParameterGradient>& so_far) {
+      ++times;
+      for (size_t k = told.size(); k < so_far.size(); ++k) told.push_back(so_far[k].value.clone());
+    });
+    EXPECT_GT(times, 4u);
+    EXPECT_GT(told.size(), gradient.parameters.size() / 2);
+    for (size_t k = 0; k < told.size(); ++k)
+      EXPECT_TRUE(told[k].equal(gradient.parameters[k].value)) << name << ", gradient " << k;
+  }
 }
 
 // NCSN++ as the paper sets it for 128 x 128 fields.

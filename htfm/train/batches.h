@@ -1,0 +1,62 @@
+// The batches of a training: which rows each step takes, and the rows themselves.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "htfm/base/random.h"
+#include "htfm/method/method.h"
+
+namespace htfm {
+
+/// Rows of a set, copied: n x dim, float32.
+at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index);
+
+/// The order of the rows is a permutation an epoch, a function of the seed, so that nothing of it needs saving. Of a
+/// set that is larger than memory a thread reads the rows of some steps ahead.
+class Batches {
+ public:
+  /// `places`: the rows to train on; `step`: the first one that will be asked for.
+  Batches(Key key, const TrainingData& set, std::vector<int64_t> places, int64_t batch, int64_t step);
+  ~Batches();
+  Batches(const Batches&) = delete;
+  Batches& operator=(const Batches&) = delete;
+
+  /// The rows of a step; steps follow each other. Valid until the next call.
+  DataBatch at_step(int64_t step);
+
+ private:
+  struct Batch {
+    std::shared_ptr<const std::vector<int64_t>> order;  // of its epoch
+    int64_t epoch = 0, first = 0, count = 0;
+    at::Tensor rows;
+  };
+  int64_t count() const { return static_cast<int64_t>(places_.size()); }
+  int64_t per_epoch() const { return (count() + batch_ - 1) / batch_; }
+  Batch make(int64_t step);
+  void read_ahead(int64_t step);
+
+  Key key_;
+  at::Tensor rows_;
+  std::vector<int64_t> places_;
+  int64_t batch_;
+  bool streamed_;
+  std::shared_ptr<const std::vector<int64_t>> order_;  // of the epoch that was last made
+  int64_t epoch_ = -1;
+  Batch current_;
+
+  // Where a thread reads ahead:
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  std::deque<Batch> ready_;
+  std::exception_ptr failure_;
+  bool ended_ = false;
+  std::thread reader_;
+};
+
+}  // namespace htfm
