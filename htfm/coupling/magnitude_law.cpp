@@ -181,13 +181,14 @@ at::Tensor MagnitudeLaw::stretch(const DataBatch& batch, const std::vector<doubl
 
 std::vector<double> MagnitudeLaw::levels(Key key, const DataBatch& batch) const {
   const int64_t n = batch.rows.size(0), dim = batch.rows.size(1);
-  const float* x = batch.rows.const_data_ptr<float>();
+  const double* found = batch.sizes.defined() ? batch.sizes.const_data_ptr<double>() : nullptr;
+  const float* x = found ? nullptr : batch.rows.const_data_ptr<float>();
   std::vector<double> u(static_cast<size_t>(n));
   fill_uniform(key, 0, n, u.data());
   if (neighbours_ && static_cast<int64_t>(batch.index.size()) != n)
     throw Error("[coupling] expected the rows' places in the data set, whose conditions are known, got none");
   for (int64_t i = 0; i < n; ++i) {
-    const double size = (*size_)(x + i * dim, batch.index.empty() ? i : batch.index[i]);
+    const double size = found ? found[i] : (*size_)(x + i * dim, batch.index.empty() ? i : batch.index[i]);
     if (!neighbours_) {
       u[i] = level_among(sorted_, size, u[i]);
       continue;
