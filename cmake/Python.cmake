@@ -65,9 +65,14 @@ if(SKBUILD)
 endif()
 
 if(HTFM_TESTS)
-  add_test(NAME python COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider ${CMAKE_SOURCE_DIR}/python/tests WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(python PROPERTIES TIMEOUT 1800 COST 500 ENVIRONMENT
-                                         "PYTHONPATH=${CMAKE_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;HTFM_MYPY_CACHE=${CMAKE_BINARY_DIR}/python/mypy")
+  add_test(NAME python COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider -m "not slow" ${CMAKE_SOURCE_DIR}/python/tests
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  # Notebooks, types, 10^8 values: what takes longest.
+  add_test(NAME python_slow COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider -m slow ${CMAKE_SOURCE_DIR}/python/tests
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(python python_slow PROPERTIES TIMEOUT 1800 COST 500 ENVIRONMENT
+                                          "PYTHONPATH=${CMAKE_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;HTFM_MYPY_CACHE=${CMAKE_BINARY_DIR}/python/mypy")
+  set_tests_properties(python_slow PROPERTIES LABELS slow)
   # The pages that promise to run do, and doc/commands.md is what the program says.
   add_test(NAME documents COMMAND ${Python_EXECUTABLE} -m pytest -p no:cacheprovider ${CMAKE_SOURCE_DIR}/test/documents WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(documents PROPERTIES TIMEOUT 1800 COST 900 ENVIRONMENT
