@@ -45,6 +45,7 @@ def test_public_functions_have_an_example():
     assert not [name for name, value in found.items() if ">>>" not in (value.__doc__ or "")]
 
 
+@pytest.mark.slow
 def test_types(source, tmp_path):
     package = pathlib.Path(htfm.__file__).parent
     assert (package / "py.typed").exists() and (package / "_core.pyi").exists()
