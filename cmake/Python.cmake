@@ -78,7 +78,7 @@ if(HTFM_TESTS)
     endif()
   endfunction()
   htfm_python_test(python python/tests "not slow")
-  htfm_python_test(python_slow python/tests slow) # notebooks, types
+  htfm_python_test(python_slow python/tests slow) # notebooks, types, 10^8 values
   # doc/commands.md is what the program says, and the pages that promise to run do.
   htfm_python_test(documents test/documents "not slow")
   htfm_python_test(documents_slow test/documents slow)

@@ -1,6 +1,7 @@
 // Clocks and sources drawn on the device: one warp a clock, the path by a scan over its increments.
 #include "htfm/base/api.h"
 #include "htfm/base/check_cuda.h"
+#include "htfm/base/current_stream_cuda.h"
 #include "htfm/base/random_cuda.h"
 #include "htfm/clock/device.h"
 
@@ -87,28 +88,26 @@ __global__ void source_kernel(uint64_t key, const double* __restrict__ area, int
 void sample(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, double* area, double* end,
             double* paths) {
   if (n == 0) return;
+  const cudaStream_t stream = cuda::current_stream();
   double* weight = nullptr;
   if (law.weight) {
-    check(cudaMalloc(&weight, sizeof(double) * static_cast<size_t>(law.grid)), "weights");
-    check(cudaMemcpy(weight, law.weight, sizeof(double) * static_cast<size_t>(law.grid), cudaMemcpyHostToDevice),
-          "weights");
+    const size_t bytes = sizeof(double) * static_cast<size_t>(law.grid);
+    check(cudaMallocAsync(reinterpret_cast<void**>(&weight), bytes, stream), "weights");
+    check(cudaMemcpyAsync(weight, law.weight, bytes, cudaMemcpyHostToDevice, stream), "weights");
   }
   constexpr int threads = 128;
-  check(cudaDeviceSynchronize(), "clock kernel");  // what other streams still do with the memory
-  sample_kernel<<<static_cast<unsigned>((n * kWarp + threads - 1) / threads), threads>>>(key, law, weight, first, n,
-                                                                                         area, end, paths);
+  sample_kernel<<<static_cast<unsigned>((n * kWarp + threads - 1) / threads), threads, 0, stream>>>(
+      key, law, weight, first, n, area, end, paths);
   check(cudaGetLastError(), "clock kernel");
-  check(cudaDeviceSynchronize(), "clock kernel");
-  if (weight) check(cudaFree(weight), "weights");
+  if (weight) check(cudaFreeAsync(weight, stream), "weights");
 }
 
 void source(uint64_t key, const double* area, int64_t first, int64_t n, int64_t dim, double* x) {
   if (n * dim == 0) return;
   constexpr int threads = 256;
-  check(cudaDeviceSynchronize(), "source kernel");  // as above
-  source_kernel<<<static_cast<unsigned>((n * dim + threads - 1) / threads), threads>>>(key, area, first, n, dim, x);
+  source_kernel<<<static_cast<unsigned>((n * dim + threads - 1) / threads), threads, 0, cuda::current_stream()>>>(
+      key, area, first, n, dim, x);
   check(cudaGetLastError(), "source kernel");
-  check(cudaDeviceSynchronize(), "source kernel");
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ struct DeviceClockLaw {
   const double* weight = nullptr;  ///< host, grid values: area weights of the increments (stable)
 };
 
-/// What the CUDA library offers; pointers are device memory except where said, calls return when the work is done.
+/// What the CUDA library offers; pointers are device memory except where said, and the work is done in the order of the
+/// stream that torch uses on the current device.
 struct ClockBackend {
   /// Fills area[n], end[n] and, when not null, paths[n x (grid+1)].
   void (*sample)(uint64_t key, const DeviceClockLaw& law, int64_t first, int64_t n, double* area, double* end,

@@ -74,9 +74,27 @@ SizeTail tail_of_sizes(std::span<const double> sorted, double expected) {
   return out;
 }
 
-// Where a size stands among ascending ones: uniform over the share that its rank, or those of its equals, stand for.
-double level_among(std::span<const double> sorted, double size, double u) {
-  const auto below = std::lower_bound(sorted.begin(), sorted.end(), size);
+// std::lower_bound for many values at a time: several searches side by side do not wait for each other's memory.
+std::vector<int64_t> places_among(std::span<const double> sorted, std::span<const double> values) {
+  constexpr size_t side = 16;
+  std::vector<int64_t> out(values.size());
+  for (size_t first = 0; first < values.size(); first += side) {
+    const size_t count = std::min(side, values.size() - first);
+    const double* at[side];
+    std::fill_n(at, count, sorted.data());
+    size_t left = sorted.size();
+    for (; left > 1; left -= left / 2)
+      for (size_t k = 0; k < count; ++k) at[k] += at[k][left / 2 - 1] < values[first + k] ? left / 2 : 0;
+    for (size_t k = 0; k < count; ++k)
+      out[first + k] = at[k] - sorted.data() + (left == 1 && *at[k] < values[first + k] ? 1 : 0);
+  }
+  return out;
+}
+
+// Where a size stands among ascending ones, `place` of which are smaller: uniform over the share that its rank, or those
+// of its equals, stand for.
+double level_at(std::span<const double> sorted, int64_t place, double size, double u) {
+  const auto below = sorted.begin() + place;
   auto above = below;
   while (above != sorted.end() && *above == size) ++above;
   // A row from elsewhere (held out) lies between two ranks and takes the lower one's place.
@@ -84,6 +102,10 @@ double level_among(std::span<const double> sorted, double size, double u) {
       static_cast<double>(std::min<int64_t>(below - sorted.begin(), static_cast<int64_t>(sorted.size()) - 1));
   const double ranks = std::max(1.0, static_cast<double>(above - below));
   return (first + ranks * u) / static_cast<double>(sorted.size());
+}
+
+double level_among(std::span<const double> sorted, double size, double u) {
+  return level_at(sorted, std::lower_bound(sorted.begin(), sorted.end(), size) - sorted.begin(), size, u);
 }
 
 }  // namespace
@@ -181,19 +203,23 @@ at::Tensor MagnitudeLaw::stretch(const DataBatch& batch, const std::vector<doubl
 
 std::vector<double> MagnitudeLaw::levels(Key key, const DataBatch& batch) const {
   const int64_t n = batch.rows.size(0), dim = batch.rows.size(1);
-  const float* x = batch.rows.const_data_ptr<float>();
+  const double* found = batch.sizes.defined() ? batch.sizes.const_data_ptr<double>() : nullptr;
+  const float* x = found ? nullptr : batch.rows.const_data_ptr<float>();
   std::vector<double> u(static_cast<size_t>(n));
   fill_uniform(key, 0, n, u.data());
   if (neighbours_ && static_cast<int64_t>(batch.index.size()) != n)
     throw Error("[coupling] expected the rows' places in the data set, whose conditions are known, got none");
+  std::vector<double> size(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i)
+    size[i] = found ? found[i] : (*size_)(x + i * dim, batch.index.empty() ? i : batch.index[i]);
+  if (!neighbours_) {
+    const std::vector<int64_t> place = places_among(sorted_, size);
+    for (int64_t i = 0; i < n; ++i) u[i] = level_at(sorted_, place[i], size[i], u[i]);
+    return u;
+  }
   for (int64_t i = 0; i < n; ++i) {
-    const double size = (*size_)(x + i * dim, batch.index.empty() ? i : batch.index[i]);
-    if (!neighbours_) {
-      u[i] = level_among(sorted_, size, u[i]);
-      continue;
-    }
     const Leaf& leaf = leaf_of(batch, i);
-    u[i] = leaf.level(level_among(group_of(batch, i).sorted, size / leaf.scale, u[i]));
+    u[i] = leaf.level(level_among(group_of(batch, i).sorted, size[i] / leaf.scale, u[i]));
   }
   return u;
 }

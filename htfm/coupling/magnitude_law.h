@@ -17,6 +17,10 @@ struct DataBatch {
   std::span<const int64_t> index;  ///< their places in the data set
   int64_t position = 0;            ///< rows that earlier steps took
   at::Tensor condition = {};  ///< n x size, float32: what the network is told of their conditions, where some are given
+  /// n, float64: the rows' sizes, where they were found on the rows' own device; undefined: they are found here.
+  at::Tensor sizes = {};
+  /// Whoever asked makes x_0 of its radius where that is all that a coupling says of it.
+  bool takes_radius = false;
 };
 
 /// The upper tail of the sizes as a generalised Pareto law, joined to the ranks below it.

@@ -25,19 +25,17 @@ struct Ranking {
   std::vector<double> radius;
 };
 
-// Fills n rows with points of these radii in directions drawn anew.
-at::Tensor points_of_radius(Key key, const std::vector<double>& radius, int64_t dim) {
-  const auto n = static_cast<int64_t>(radius.size());
-  at::Tensor out = at::empty({n, dim}, at::kDouble);
-  double* x = out.mutable_data_ptr<double>();
-  fill_normal(key, 0, n * dim, x);
-  for (int64_t i = 0; i < n; ++i) {
-    double square = 0;
-    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) square += x[k] * x[k];
-    const double factor = radius[i] / std::sqrt(square);
-    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) x[k] *= factor;
+// The points of these radii, or the radii themselves.
+void add_points(Key key, const std::vector<double>& radius, int64_t dim, bool points, const SourceSampler& source,
+                SourceBatch& out) {
+  const at::Tensor own = at::empty({static_cast<int64_t>(radius.size())}, at::kDouble);
+  std::copy(radius.begin(), radius.end(), own.mutable_data_ptr<double>());
+  if (!points) {
+    out.radius = own;
+    return;
   }
-  return out;
+  out.source = points_of_radius(key.child("source"), own, dim);
+  source.place(out.area, out.source);
 }
 
 // Given the area, the source's radius is sqrt(2A) times a chi variable, and the data's distance is a growing function
@@ -95,9 +93,7 @@ class Conjugate final : public Coupling {
     std::vector<double> radius(level.size());
     for (size_t i = 0; i < level.size(); ++i) radius[i] = radius_.quantile(level[i]);
     SourceBatch out = source_.of_slopes(radius_.draw_slopes(key.child("clock"), radius));
-    if (!points) return out;
-    out.source = points_of_radius(key.child("source"), radius, dim_);
-    source_.place(out.area, out.source);
+    add_points(key, radius, dim_, points, source_, out);
     return out;
   }
   std::optional<DataScale> data_scale(const MagnitudeLaw& sizes) const override {
@@ -149,11 +145,9 @@ class Pool final : public Coupling {
       order[i] = std::min<int64_t>(static_cast<int64_t>(level[i] * static_cast<double>(size_)), size_ - 1);
     SourceBatch out = pool->clocks;
     out.reorder(order);
-    if (!points) return out;
     std::vector<double> radius(order.size());
     for (size_t i = 0; i < order.size(); ++i) radius[i] = pool->radius[order[i]];
-    out.source = points_of_radius(key.child("source"), radius, dim_);
-    source_.place(out.area, out.source);
+    add_points(key, radius, dim_, points, source_, out);
     return out;
   }
 

@@ -77,6 +77,12 @@ DataScale FlowMatching::fit_scale(const TrainingData& data) const {
                               coupling_spec_.kind == "independent" ? 0 : tail_slope(*clock_, *sizes_));
 }
 
+at::Tensor FlowMatching::distance_centre() const {
+  const std::string& kind = coupling_spec_.kind;
+  const bool ranks = kind == "pool" || kind == "radial" || kind == "clock";
+  return ranks && !pareto_tail_ && sizes_->size().is_distance() ? sizes_->centre() : at::Tensor();
+}
+
 at::Tensor FlowMatching::source_of(const at::Tensor& area, const at::Tensor& z) const {
   at::Tensor x = z.clone();
   double* out = x.mutable_data_ptr<double>();
@@ -103,7 +109,8 @@ PairPlan FlowMatching::plan_unconditional(Key key, const DataBatch& data, Runnin
                                         : sizes_->levels(key.child("level"), data);
   PairPlan out;
   out.data = sizes_->stretch(data, level), out.data_changed = pareto_tail_;
-  out.source = coupling_->pair(key, {out.data, data.index, data.position}, source_levels(key, level), needs_points());
+  out.source = coupling_->pair(key, {out.data, data.index, data.position}, source_levels(key, level),
+                                needs_points(data));
   out.noise = key.child("source");
   if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
   std::vector<double> times(static_cast<size_t>(n));

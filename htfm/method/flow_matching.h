@@ -37,6 +37,9 @@ class FlowMatching final : public Method {
   explicit FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale = DataScale());
   double tail_exponent() const override { return source_.mean().tail_exponent(clock_->tail_exponent()); }
   const SizeTail& size_tail() const { return sizes_->tail(); }
+  /// The centre whose distance is all that a plan asks of data rows, n x dim: their distances may stand for them
+  /// (DataBatch::sizes). Undefined where it asks for more, or for nothing.
+  at::Tensor distance_centre() const;
   void set_data_scale(DataScale scale) {
     data_scale_ = std::move(scale);
     ordinary_ = {1, data_scale_.typical(), schedule_feature_.of_line()};
@@ -121,9 +124,11 @@ class FlowMatching final : public Method {
   }
 
  private:
-  // Whether a plan needs the source's points, since the coupling looks at them or they are more than sqrt(2A) z.
-  bool needs_points() const {
-    return coupling_spec_.kind != "independent" || !source_.mean().zero() || !covariance_spec_.identity();
+  // Whether a plan needs the source's points, since the coupling looks at them or they are more than sqrt(2A) z (or
+  // radius z / |z|, where that is asked for).
+  bool needs_points(const DataBatch& data) const {
+    const bool told = coupling_spec_.kind == "independent" || (data.takes_radius && coupling_spec_.kind == "pool");
+    return !told || !source_.mean().zero() || !covariance_spec_.identity();
   }
   // The levels of the sources that rows of these levels meet.
   std::vector<double> source_levels(Key key, const std::vector<double>& level) const;

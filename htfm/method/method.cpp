@@ -20,7 +20,9 @@ at::Tensor Method::seen(const at::Tensor& raw, RunningStandardiser& standardiser
 
 at::Tensor PairPlan::points(int64_t begin, int64_t end) const {
   if (source.source.defined()) return source.source.narrow(0, begin, end - begin);
-  at::Tensor x = sample_source(noise, source.area.narrow(0, begin, end - begin), data.size(1), begin);
+  at::Tensor x = source.radius.defined()
+                     ? points_of_radius(noise, source.radius.narrow(0, begin, end - begin), data.size(1), begin)
+                     : sample_source(noise, source.area.narrow(0, begin, end - begin), data.size(1), begin);
   if (std::isfinite(bound)) x.clamp_(-bound, bound);
   return x;
 }

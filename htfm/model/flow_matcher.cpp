@@ -1,9 +1,7 @@
 #include "htfm/model/flow_matcher.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +9,7 @@
 #include <numeric>
 
 #include "htfm/base/error.h"
+#include "htfm/method/pair_device.h"
 
 namespace htfm {
 
@@ -54,24 +53,9 @@ FlowMatcher::Pairs mix_on_host(const PairPlan& plan, const at::Tensor& x1, int64
   return out;
 }
 
-// The host sends five numbers a row and the feature; noise that the coupling did not look at is drawn on the device.
 FlowMatcher::Pairs mix_on_device(const PairPlan& plan, const at::Tensor& x1, int64_t dim) {
-  const at::Device device = x1.device();
-  const auto n = static_cast<int64_t>(plan.rows.size());
-  static_assert(sizeof(PairCoefficients) == 5 * sizeof(double));
-  const at::Tensor coefficients =
-      at::from_blob(const_cast<PairCoefficients*>(plan.rows.data()), {n, 5}, at::kDouble).to(device);
-  const auto column = [&](int64_t k) { return coefficients.narrow(1, k, 1); };
-  const bool drawn_there = !plan.source.source.defined() && !std::isfinite(plan.bound);
-  const at::Tensor x0 = drawn_there ? sample_source(plan.noise, plan.source.area.to(device), dim)
-                                    : plan.points().to(device),
-                   data = x1.reshape({n, dim});
-  const auto mixed = [&](int64_t k) {
-    return (data * column(k) + x0 * column(k + 1)).to(x1.scalar_type()).reshape(x1.sizes());
-  };
-  FlowMatcher::Pairs out{column(0).reshape({n}).to(x1.scalar_type()), mixed(1), mixed(3), {}};
-  if (plan.feature.defined()) out.feature = plan.feature.to(device, x1.scalar_type());
-  return out;
+  const PairDevice::Pairs made = pair_device().pairs(plan, x1.reshape({x1.size(0), dim}));
+  return {made.t, made.x.reshape(x1.sizes()), made.target.reshape(x1.sizes()), made.feature};
 }
 
 }  // namespace
@@ -98,6 +82,24 @@ FlowMatcher::FlowMatcher(const RunConfig& config, const at::Tensor& rows)
   standardiser_ = RunningStandardiser(method_->feature().size());
 }
 
+// Rows that only their distances are asked of, or nothing, stay on their device.
+DataBatch FlowMatcher::batch_of(const at::Tensor& own, const std::vector<int64_t>& index) {
+  DataBatch out{.rows = {}, .index = index, .position = position_};
+  const bool there = own.is_cuda();
+  out.takes_radius = there;
+  const at::Tensor centre = there ? flow().distance_centre() : at::Tensor();
+  const bool looked_at = config_.coupling.kind != "independent" || config_.data.tail == "pareto";
+  if (!there || (looked_at && !centre.defined())) {
+    out.rows = host_rows(own);
+    return out;
+  }
+  out.rows = own.reshape({own.size(0), dim_});
+  if (!centre.defined()) return out;
+  if (!centre_there_.defined() || centre_there_.device() != own.device()) centre_there_ = centre.to(own.device());
+  out.sizes = pair_device().distances(out.rows, centre_there_);
+  return out;
+}
+
 FlowMatcher::Pairs FlowMatcher::sample(const at::Tensor& x1, const std::vector<int64_t>& index) {
   check_floats(x1, "data");
   if (!std::equal(shape_.begin(), shape_.end(), x1.sizes().begin() + 1, x1.sizes().end()))
@@ -111,10 +113,7 @@ FlowMatcher::Pairs FlowMatcher::sample(const at::Tensor& x1, const std::vector<i
     throw InputError("[FlowMatcher] expected the rows' places in the training set, since coupling.size = file");
   const at::Tensor own = x1.detach().contiguous();
   const Key key = Key(static_cast<uint64_t>(config_.seed)).child("train").child(static_cast<uint64_t>(step_));
-  // Where neither coupling nor tail look at the data, they stay on their device.
-  const bool looked_at = config_.coupling.kind != "independent" || config_.data.tail == "pareto";
-  const DataBatch batch{looked_at || own.device().is_cpu() ? host_rows(own) : own.reshape({n, dim_}), index, position_};
-  const PairPlan plan = method_->plan_pairs(key, batch, standardiser_);
+  const PairPlan plan = method_->plan_pairs(key, batch_of(own, index), standardiser_);
   ++step_, position_ += n;
   const at::Tensor data = plan.data_changed ? plan.data.to(own.device(), own.scalar_type()).reshape(own.sizes()) : own;
   return own.device().is_cpu() ? mix_on_host(plan, data, dim_) : mix_on_device(plan, data, dim_);

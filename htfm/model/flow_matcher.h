@@ -53,6 +53,8 @@ class FlowMatcher {
   void load_state(const std::map<std::string, at::Tensor>& state);
 
  private:
+  DataBatch batch_of(const at::Tensor& own, const std::vector<int64_t>& index);
+
   RunConfig config_;
   ChosenClock clock_;
   std::vector<int64_t> shape_;
@@ -61,6 +63,7 @@ class FlowMatcher {
   std::unique_ptr<Method> method_;
   RunningStandardiser standardiser_;
   int64_t step_ = 0, position_ = 0;
+  at::Tensor centre_there_;  // of the distances, on the device of the last batch that asked for them
 };
 
 }  // namespace htfm

@@ -7,6 +7,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/net/mlp_runner.h"
+#include "htfm/net/mlp_torch.h"
 
 namespace htfm {
 
@@ -33,6 +34,9 @@ class Mlp final : public Network {
   int64_t feature_size() const override { return layers_.options.feature; }
   int64_t evaluation_rows() const override { return 8 * kTile; }
   at::Tensor forward(const float* parameters, const NetworkInput& input) const override;
+  at::Tensor forward_by_torch(const at::Tensor& parameters, const NetworkInput& input) const override {
+    return mlp_by_torch(layers_, parameters, input);
+  }
   double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss,
                   float* gradient) const override;
   // The batch is cut into parts of whole tiles by its size alone.

@@ -161,7 +161,6 @@ void transpose(int64_t rows, const float* tile, float* out, int64_t ld) {
 }
 
 constexpr int kVectors = kTile / kLanes;
-constexpr float kEpsilon = 1e-5f;
 
 struct Modulation {
   Vec scale, shift;
@@ -194,7 +193,7 @@ void norm_forward_of(const NormArgs& a, float* y) {
       }
       store(a.statistics + g * kTile + r, mean);
       store(a.statistics + (a.groups + g) * kTile + r,
-            inverse_square_root((square[0] + square[1]) * inverse + kEpsilon));
+            inverse_square_root((square[0] + square[1]) * inverse + kNormEpsilon));
     }
   for (int64_t g = 0; g < a.groups; ++g) {
     Vec mean[kVectors], inverse_deviation[kVectors];

@@ -12,6 +12,7 @@ namespace htfm {
 
 inline constexpr int64_t kTile = 64;
 inline constexpr int64_t kMaxGroupSize = 64;  ///< channels a group of a norm may have
+inline constexpr float kNormEpsilon = 1e-5f;  ///< added to a group's variance
 
 /// What normalise_modulate_silu works on: y = silu(z), z = (1 + scale) (gamma xhat + beta) + shift, xhat the group norm
 /// of x.

@@ -14,23 +14,36 @@ namespace htfm {
 
 CudaStates::CudaStates(const Model& model, const at::Tensor& weights, int64_t rows, const std::string& precision)
     : SampleStates(model.method(), model.standardiser, model.dim(), rows), device_(image_device()) {
-  const UNetLayers* layers = model.network().unet();
-  if (!layers) throw InputError("[--device] expected cpu for net.kind = {}, got cuda", model.config().net.kind);
-  const DevicePrecision p = precision_by_name(precision);
+  const Network& network = model.network();
+  const UNetLayers* layers = network.unet();
+  // Networks that are no U-Net run by torch's operations, in float32.
+  const DevicePrecision p = precision_by_name(layers ? precision : "float32");
   device_.configure(p.tf32, model.config().train.deterministic);
   ops_ = device_.image_ops(p.type);
   queue_ = device_.queue();
-  const UNetOptions& o = layers->options;
   queue_->run([&] {
     master_ = weights.to(ops_->device());
     compute_ = master_.to(p.type);
-    input_ = ops_->empty({rows, o.height, o.width, ops_->padded(o.channels)}).zero_();
+    const int64_t height = layers ? layers->options.height : 1, width = layers ? layers->options.width : 1,
+                  channels = layers ? ops_->padded(layers->options.channels) : dim_;
+    input_ = ops_->empty({rows, height, width, channels}).zero_();
     time_ = ops_->zeros_float({rows});
-    if (o.feature > 0) feature_ = ops_->zeros_float({rows, o.feature});
+    if (network.feature_size() > 0) feature_ = ops_->zeros_float({rows, network.feature_size()});
     registers_.push_back(at::empty({rows, dim_}, at::TensorOptions().dtype(at::kDouble).device(ops_->device())));
   });
-  pass_ = std::make_unique<UNetPass>(*layers, *ops_, UNetWeights{master_, compute_}, false);
-  const auto evaluate_network = [&] { output_ = pass_->forward(input_, time_, feature_); };
+  std::function<at::Tensor()> forward;
+  if (layers) {
+    pass_ = std::make_unique<UNetPass>(*layers, *ops_, UNetWeights{master_, compute_}, false);
+    forward = [this] { return pass_->forward(input_, time_, feature_); };
+  } else {
+    forward = [&] {
+      const at::Tensor out = network.forward_by_torch(master_, {input_.view({rows, dim_}), time_, feature_});
+      if (!out.defined())
+        throw InputError("[--device] expected cpu for net.kind = {}, got cuda", model.config().net.kind);
+      return out.view({rows, 1, 1, dim_});
+    };
+  }
+  const auto evaluate_network = [&] { output_ = forward(); };
   queue_->run([&] { evaluate_network(), evaluate_network(), output_.reset(); });
   recording_ = queue_->record(evaluate_network);
 }

@@ -361,6 +361,33 @@ at::Tensor sample_conditions(const Model& model, const SampleOptions& options) {
   return model.condition().there() ? conditions_of(model.condition(), options, options.first, options.n) : at::Tensor();
 }
 
+namespace {
+
+constexpr int64_t kManyValues = 1 << 24;
+
+// Samples as the data were. Very many become so in parts that take each other's place: there is no second copy of all.
+at::Tensor in_units_of_data(const Model& model, const SampleOptions& options, const SampleResult& drawn) {
+  const at::Tensor& samples = drawn.samples;
+  const Key key = discrete_key(options);
+  if (samples.numel() <= kManyValues) return model.to_data(samples, key, options.first, drawn.conditions);
+  const int64_t n = samples.size(0), part = std::max<int64_t>(1, kManyValues / 16 / samples.size(1));
+  at::Tensor out;
+  for (int64_t first = 0; first < n; first += part) {
+    const int64_t count = std::min(part, n - first);
+    const at::Tensor given = drawn.conditions.defined() ? drawn.conditions.narrow(0, first, count) : at::Tensor();
+    const at::Tensor made = model.to_data(samples.narrow(0, first, count), key, options.first + first, given);
+    if (!out.defined()) {
+      std::vector<int64_t> shape = made.sizes().vec();
+      shape[0] = n;
+      out = made.sizes().slice(1) == samples.sizes().slice(1) ? samples : at::empty(shape, made.options());
+    }
+    out.narrow(0, first, count).copy_(made);
+  }
+  return out;
+}
+
+}  // namespace
+
 SampleResult sample(const Model& model, const SampleOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   if (model.config().path.learn && !options.averaged)
@@ -375,8 +402,7 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
         return options.device.is_cpu() ? run_on_cpu(job, model, weights) : run_on_cuda(job, model, weights);
       },
       model.condition());
-  if (!options.as_drawn)
-    result.samples = model.to_data(result.samples, discrete_key(options), options.first, result.conditions);
+  if (!options.as_drawn) result.samples = in_units_of_data(model, options, result);
   result.seconds = seconds_since(started);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace htfm {
 
@@ -14,6 +15,22 @@ void SourceBatch::reorder(const std::vector<int64_t>& order) {
   if (feature.defined()) feature = feature.index_select(0, index);
   if (coordinates.defined()) coordinates = coordinates.index_select(0, index);
   if (source.defined()) source = source.index_select(0, index);
+  if (radius.defined()) radius = radius.index_select(0, index);
+}
+
+at::Tensor points_of_radius(Key key, const at::Tensor& radius, int64_t dim, int64_t first) {
+  const int64_t n = radius.size(0);
+  at::Tensor out = at::empty({n, dim}, at::kDouble);
+  double* x = out.mutable_data_ptr<double>();
+  const double* r = radius.const_data_ptr<double>();
+  fill_normal(key, static_cast<uint64_t>(first * dim), n * dim, x);
+  for (int64_t i = 0; i < n; ++i) {
+    double square = 0;
+    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) square += x[k] * x[k];
+    const double factor = r[i] / std::sqrt(square);
+    for (int64_t k = i * dim; k < (i + 1) * dim; ++k) x[k] *= factor;
+  }
+  return out;
 }
 
 namespace {

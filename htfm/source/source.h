@@ -17,10 +17,15 @@ struct SourceBatch {
   at::Tensor coordinates;  ///< n x words, float64: what the schedule is told of the clock; undefined where it does not
                            ///< look at it
   at::Tensor source;       ///< n x dim, float64: x_0 = m(T) + sqrt(2A) R z, R the root of the covariance
+  at::Tensor radius;       ///< n, float64: |x_0| where a coupling found it and left the points out; undefined otherwise
 
   /// Row i becomes row order[i].
   void reorder(const std::vector<int64_t>& order);
 };
+
+/// Points n x dim of these radii (n, float64) in directions drawn anew: radius z / |z|, z being elements first * dim ..
+/// of the key's normal stream.
+at::Tensor points_of_radius(Key key, const at::Tensor& radius, int64_t dim, int64_t first = 0);
 
 /// Draws (clock, feature, source) of one law.
 class SourceSampler {

@@ -408,7 +408,14 @@ class Model:
         self, path: str | os.PathLike[str] | None = None, *, n: int | None = None, seed: int | None = None
     ) -> str:
         """The report as one self-contained HTML page: of fit(), the model beside held-out rows and simpler models; of
-        other models what ``htfm report`` makes. Written to ``path`` where one is given; returns the HTML."""
+        other models what ``htfm report`` makes. Written to ``path`` where one is given; returns the HTML.
+
+        >>> import htfm, numpy as np
+        >>> quick = {"train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2}
+        >>> model = htfm.fit(np.random.default_rng(0).standard_t(3, size=(300, 2)), compare=False, settings=quick)
+        >>> "<html" in model.report()
+        True
+        """
         if self._fit is not None:
             page = _core.fit_page(self._fit, _origin("htfm.fit(...)"))
         elif self._core.is_field:

@@ -30,7 +30,15 @@ def as_table(rows: list[dict[str, Any]]) -> Any:
 
 class Risk:
     """Figures of risk with intervals; made by :func:`risk`. Tables are data frames where pandas is installed, else lists
-    of dictionaries. All values are in the units of the data."""
+    of dictionaries. All values are in the units of the data.
+
+    >>> import htfm, numpy as np
+    >>> x = np.random.default_rng(0).standard_t(3, size=(300, 2))
+    >>> quick = {"train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2}
+    >>> found = htfm.risk(htfm.fit(x, compare=False, settings=quick), levels=[0.99], n=2000, rounds=20)
+    >>> len(found.measures), len(found.joint)
+    (2, 1)
+    """
 
     def __init__(self, core: _core.RiskReport, stress_quantiles: Sequence[float]):
         self._core, self._stress_quantiles = core, list(stress_quantiles)
@@ -84,26 +92,61 @@ class Risk:
         return as_table(out)
 
     def scenarios(self, loss: str, p: float = 0.99) -> Any:
-        """The samples whose loss is beyond the level, the worst first: a table of all columns, and the portfolio."""
+        """The samples whose loss is beyond the level, the worst first: a table of all columns, and the portfolio.
+
+        >>> import htfm, numpy as np
+        >>> x = np.random.default_rng(0).standard_t(3, size=(300, 2))
+        >>> quick = {"train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2}
+        >>> found = htfm.risk(htfm.fit(x, compare=False, settings=quick), n=2000, rounds=20)
+        >>> found.scenarios("column 1", 0.99).shape
+        (20, 2)
+        """
         rows: torch.Tensor = _core.scenarios(self._core, loss, p)
         names = [name for name, _, _ in self.losses]
         return back(rows, Frame("auto", names, []), names)
 
     def save(self, folder: str | os.PathLike[str]) -> list[str]:
-        """Writes the files of ``htfm risk -o FOLDER``; returns their names."""
+        """Writes the files of ``htfm risk -o FOLDER``; returns their names.
+
+        >>> import tempfile
+        >>> import htfm, numpy as np
+        >>> x = np.random.default_rng(0).standard_t(3, size=(300, 2))
+        >>> quick = {"train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2}
+        >>> found = htfm.risk(htfm.fit(x, compare=False, settings=quick), n=2000, rounds=20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(folder)[0]
+        'measures.csv'
+        """
         place = os.fspath(folder)
         os.makedirs(place, exist_ok=True)
         return _core.write_risk(place, "the model", self._core, [("call", "htfm.risk(...)")])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The page of ``htfm risk``; written to ``path`` where one is given."""
+        """The page of ``htfm risk``; written to ``path`` where one is given.
+
+        >>> import htfm, numpy as np
+        >>> x = np.random.default_rng(0).standard_t(3, size=(300, 2))
+        >>> quick = {"train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2}
+        >>> found = htfm.risk(htfm.fit(x, compare=False, settings=quick), n=2000, rounds=20)
+        >>> "<html" in found.to_html()
+        True
+        """
         page = _core.risk_page("the model", self._core, [("call", "htfm.risk(...)")])
         if path is not None:
             _core.atomic_write(os.fspath(path), page)
         return page
 
     def to_json(self) -> str:
-        """What ``htfm risk --json`` prints."""
+        """What ``htfm risk --json`` prints.
+
+        >>> import json
+        >>> import htfm, numpy as np
+        >>> x = np.random.default_rng(0).standard_t(3, size=(300, 2))
+        >>> quick = {"train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2}
+        >>> found = htfm.risk(htfm.fit(x, compare=False, settings=quick), n=2000, rounds=20)
+        >>> list(json.loads(found.to_json())["losses"])
+        ['column 1', 'column 2']
+        """
         return self._core.json()
 
     def __str__(self) -> str:

@@ -12,7 +12,12 @@ from htfm._frames import dataset
 
 
 class Tail:
-    """One tail: of the radius, of one side of a column, of a direction."""
+    """One tail: of the radius, of one side of a column, of a direction.
+
+    >>> import htfm, numpy as np
+    >>> htfm.tails(np.random.default_rng(0).standard_t(3, size=(2000, 2))).radius.verdict
+    'heavy'
+    """
 
     def __init__(self, found: dict[str, Any]):
         self._found = found
@@ -37,7 +42,13 @@ class Tail:
 
 
 class Tails:
-    """The diagnosis of a data set. In a notebook it shows itself as the page of ``htfm tails``."""
+    """The diagnosis of a data set. In a notebook it shows itself as the page of ``htfm tails``.
+
+    >>> import htfm, numpy as np
+    >>> found = htfm.tails(np.random.default_rng(0).standard_t(3, size=(2000, 2)))
+    >>> found.interval[0] < found.index < found.interval[1]
+    True
+    """
 
     def __init__(self, core: _core.Diagnosis, data: _core.Dataset, name: str):
         self._core, self._data, self._name = core, data, name
@@ -122,7 +133,12 @@ class Tails:
         return as_table([{"period": t, **_cells("level", q), **_cells("sfall", s)} for t, (_, q, s) in zip(period, rows)])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The page of ``htfm tails``: verdicts, and the plots behind them."""
+        """The page of ``htfm tails``: verdicts, and the plots behind them; written to ``path`` where one is given.
+
+        >>> import htfm, numpy as np
+        >>> "<html" in htfm.tails(np.random.default_rng(0).standard_t(3, size=(500, 2))).to_html()
+        True
+        """
         page = _core.tail_page(self._name, self._data, self._core, [("call", "htfm.tails(...)")])
         if path is not None:
             _core.atomic_write(os.fspath(path), page)
@@ -135,7 +151,12 @@ class Tails:
         return f'<iframe srcdoc="{source}" style="width: 100%; height: 600px; border: 0"></iframe>'
 
     def plot(self, ax: Any = None) -> Any:
-        """Survival of the radius on logarithmic axes, with its threshold; needs matplotlib. Returns the axes."""
+        """Survival of the radius on logarithmic axes, with its threshold; needs matplotlib. Returns the axes.
+
+        >>> import htfm, numpy as np
+        >>> htfm.tails(np.random.default_rng(0).standard_t(3, size=(500, 2))).plot().get_xlabel()
+        'distance from the centre'
+        """
         try:
             import matplotlib.pyplot as plt
         except ImportError:

@@ -49,18 +49,22 @@ class Clock:
 
     @property
     def family(self) -> str:
+        """The family's name."""
         return self.spec.family
 
     @property
     def parameters(self) -> dict[str, float]:
+        """Its parameters by name."""
         return dict(self.spec.parameters)
 
     @property
     def grid(self) -> int:
+        """Steps of a path on [0, 1]."""
         return self.spec.grid
 
     @property
     def scale(self) -> float:
+        """What the source is multiplied by."""
         return self.spec.scale
 
     def _made(self) -> _core.Clock:
@@ -129,7 +133,11 @@ def make(family: str, grid: int = 200, scale: float = 1.0, **parameters: float) 
 
 
 def of(clock: Any) -> Clock:
-    """A clock as users may give it: a Clock, a family's name or None for the deterministic one."""
+    """A clock as users may give it: a Clock, a family's name or None for the deterministic one.
+
+    >>> of(None).family
+    'deterministic'
+    """
     if clock is None:
         return deterministic()
     if isinstance(clock, Clock):

@@ -144,7 +144,15 @@ def to_xarray(samples: Any, prepared: str | os.PathLike[str] | FieldSet | None =
 
 
 def open(path: str | os.PathLike[str]) -> FieldSet:
-    """A prepared set; it is mapped, not read."""
+    """A prepared set; it is mapped, not read.
+
+    >>> import numpy as np, tempfile, xarray as xr
+    >>> rain = xr.DataArray(np.random.default_rng(0).gamma(1.0, size=(10, 8, 8)), dims=("time", "y", "x"), name="rain")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = from_xarray(rain, folder + "/rain.fields")
+    ...     open(folder + "/rain.fields").channels
+    ['rain']
+    """
     return _core.open_field_set(os.fspath(path))
 
 
@@ -159,7 +167,13 @@ def recipes() -> dict[str, str]:
 
 def prepare(files: Sequence[str | os.PathLike[str]], recipe: str, output: str | os.PathLike[str]) -> tuple[int, int]:
     """A prepared set out of GRIB2 or NetCDF files by a recipe, where this build can read them; how many fields it has to
-    train on and held out."""
+    train on and held out.
+
+    >>> prepare(["no such file.grib2"], "mrms", "rain.fields")
+    Traceback (most recent call last):
+    ...
+    htfm._core.InputError: ...
+    """
     return _core.prepare_fields([os.fspath(f) for f in files], recipe, os.fspath(output))
 
 
@@ -172,7 +186,16 @@ def evaluate(
     wet: float | None = None,
 ) -> dict[str, Any]:
     """Scores of samples of fields (an array n x c x h x w, a DataArray, an .npy file or another prepared set) against a
-    prepared set: what ``htfm eval`` prints. Scores with an interval are (value, low, high)."""
+    prepared set: what ``htfm eval`` prints. Scores with an interval are (value, low, high).
+
+    >>> import numpy as np, tempfile, xarray as xr
+    >>> rain = xr.DataArray(np.random.default_rng(0).gamma(1.0, size=(10, 8, 8)), dims=("time", "y", "x"), name="rain")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = from_xarray(rain, folder + "/rain.fields")
+    ...     scores = evaluate(folder + "/rain.fields", rain.to_numpy()[:, None], part="all")
+    >>> scores["kr"][0] < 1e-6
+    True
+    """
     import tempfile
 
     if isinstance(fake, (str, os.PathLike)):

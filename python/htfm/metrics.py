@@ -205,7 +205,19 @@ def images(
     device: str = "cpu",
 ) -> dict[str, Any]:
     """Scores of image samples (n x c x h x w in [-1, 1] or bytes) against real ones by the features of a TorchScript
-    network: what ``htfm eval`` does for images (doc/images.md)."""
+    network: what ``htfm eval`` does for images (doc/images.md).
+
+    >>> import numpy as np, tempfile, torch
+    >>> pixels = np.random.default_rng(0).integers(0, 256, size=(40, 3, 32, 32), dtype=np.uint8)
+    >>> network = torch.jit.trace(lambda x: x.float().mean((2, 3)), torch.zeros(1, 3, 32, 32))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     network.save(folder + "/features.pt")
+    ...     with open(folder + "/data_batch_1.bin", "wb") as file:  # CIFAR-10: a label, then the pixels
+    ...         _ = file.write(b"".join(b"\\0" + image.tobytes() for image in pixels))
+    ...     scores = images(folder + "/data_batch_1.bin", pixels, folder + "/features.pt")
+    >>> abs(scores["frechet"]) < 1e-9
+    True
+    """
     from htfm._arrays import share
 
     return dict(_core.evaluate_images(real, kind, subset, network, share(samples, "samples")[0].cpu(), batch, k, cache, device))

@@ -10,7 +10,7 @@ import htfm
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
-@pytest.mark.parametrize("coupling", ["independent", "pool"])
+@pytest.mark.parametrize("coupling", ["independent", "pool", "radial"])
 def test_pairs_on_the_device_are_those_of_the_host(coupling):
     x = torch.randn(500, 3, 4, 4, generator=torch.Generator().manual_seed(0))
     host, device = (htfm.FlowMatcher(rows, htfm.clocks.stable(1.7), coupling) for rows in (x, x.cuda()))
@@ -33,3 +33,22 @@ def test_samples_on_the_device_are_those_of_the_host():
 def test_clocks_on_the_device():
     clock = htfm.clocks.stable(1.7)
     assert torch.allclose(clock.sample(100, seed=1, device="cuda").area.cpu(), clock.sample(100, seed=1).area, rtol=1e-9)
+
+
+def test_pairs_come_in_the_order_of_the_users_stream():
+    x = torch.randn(200, 64, generator=torch.Generator().manual_seed(0))
+    host, device = (htfm.FlowMatcher(x, htfm.clocks.stable(1.7), "pool") for _ in range(2))
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        batch = torch.zeros(100, 64, device="cuda")
+        torch.cuda._sleep(10_000_000)  # the rows are there only after it
+        batch.copy_(x[:100])
+        found = device.sample(batch)
+    stream.synchronize()
+    for a, b in zip(host.sample(x[:100]), found):
+        assert torch.allclose(a, b.cpu(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_table_is_sampled_on_the_device(model):
+    host, device = model.sample(300, nfe=8, seed=1, solver="ab2", device="cpu"), model.sample(300, nfe=8, seed=1, solver="ab2", device="cuda")
+    assert abs(device - host).max() < 1e-3 * (1 + abs(host).max())

@@ -10,6 +10,7 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
+pytestmark = pytest.mark.slow
 NOTEBOOKS = sorted((pathlib.Path(__file__).resolve().parents[2] / "example/python").glob("*.ipynb"))
 
 

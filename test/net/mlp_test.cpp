@@ -111,6 +111,10 @@ TEST_P(AgainstPyTorch, OutputLossAndEveryGradient) {
   const at::Tensor output = net->forward(parameters.data(), golden.input());
   ASSERT_EQ(output.numel(), static_cast<int64_t>(golden["output"].size()));
   near(output.const_data_ptr<float>(), golden["output"], "output");
+  // and by torch's operations, as devices run it
+  const at::Tensor flat = at::empty({static_cast<int64_t>(parameters.size())}, at::kFloat);
+  std::copy(parameters.begin(), parameters.end(), flat.mutable_data_ptr<float>());
+  near(net->forward_by_torch(flat, golden.input()).contiguous().const_data_ptr<float>(), golden["output"], "torch");
 
   std::vector<float> gradient(parameters.size(), NAN);
   const double loss =

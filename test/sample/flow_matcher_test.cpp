@@ -1,12 +1,15 @@
 // Training pairs for a loop of one's own, and samples with a network of one's own.
 #include "htfm/model/flow_matcher.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include "htfm/base/error.h"
 #include "htfm/data/synthetic.h"
 #include "htfm/sample/sampler.h"
+#include "htfm/stat/points.h"
 #include "htfm/train/trainer.h"
 #include "test/temporary_folder.h"
 
@@ -39,6 +42,36 @@ TEST(FlowMatcher, GivesThePairsOfTheMethod) {
       position += 200;
     }
   }
+}
+
+// A device makes the points of the radius itself, and finds the sizes: a plan then says the same.
+TEST(FlowMatcher, PlansWithoutPointsAndWithGivenSizes) {
+  for (const char* family : {"stable", "inverse-gamma"}) {
+    RunConfig config = small_config("pool");
+    config.clock.family = family;
+    config.clock.parameters = {{family == std::string("stable") ? "alpha" : "nu", 1.7}};
+    const Dataset data = load_dataset(config);
+    TrainingData seen;
+    Model model(config, data, &seen);
+    const at::Tensor rows = seen.rows.narrow(0, 100, 200).contiguous();
+    RunningStandardiser one = model.standardiser, other = model.standardiser;
+    const Key key = Key(0).child("train");
+    const PairPlan whole = model.method().plan_pairs(key, {rows, {}, 0}, one);
+    const at::Tensor centre = model.method().flow()->distance_centre();
+    ASSERT_TRUE(centre.defined());
+    DataBatch batch{.rows = rows, .index = {}, .position = 0};
+    batch.takes_radius = true, batch.sizes = at::empty({200}, at::kDouble);
+    const std::vector<double> c(centre.const_data_ptr<double>(), centre.const_data_ptr<double>() + centre.numel());
+    for (int64_t i = 0; i < 200; ++i)
+      batch.sizes.mutable_data_ptr<double>()[i] = distance(rows.const_data_ptr<float>() + i * rows.size(1), c);
+    const PairPlan told = model.method().plan_pairs(key, batch, other);
+    ASSERT_TRUE(whole.source.source.defined());
+    ASSERT_FALSE(told.source.source.defined());
+    EXPECT_TRUE(at::equal(told.points(), whole.points())) << family;
+    EXPECT_TRUE(at::equal(told.points(50, 90), whole.points(50, 90))) << family;
+    EXPECT_TRUE(at::equal(told.source.area, whole.source.area)) << family;
+  }
+  EXPECT_FALSE(FlowMatcher(small_config("independent"), at::ones({5, 2})).flow().distance_centre().defined());
 }
 
 TEST(FlowMatcher, KeepsTypeAndShapeAndGoesOnFromItsState) {
