@@ -23,8 +23,7 @@ struct PrepareOptions {
   std::string level_type, step, step_type, train, test, transform, score_law = "normal";
   std::vector<std::string> plain;
   bool expand_reduced = false, skip_damaged = false, resume = false;
-  double level = 0, interval = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0, dry_depth = 0,
-         dry_reach = 0;
+  double level = 0, interval = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0, dry_depth = 0, dry_reach = 0;
   int64_t tiles = 0, member = 0, sequence = 1;
   std::vector<int64_t> size, offset;
   std::vector<double> centre, box;
@@ -146,7 +145,8 @@ void add_prepare(CLI::App& app) {
   c->add_option("--mask-below", o->mask_below, "Smaller values are codes for what is missing");
   c->add_option("--train", o->train, "Times to train on: years, months (2019-06 or 06); all others where not given");
   c->add_option("--test", o->test, "Times held out: years, months, or the last share (0.25)");
-  c->add_option("--transform", o->transform, "none, log1p or asinh, before mean and deviation; scores: each channel by its own law");
+  c->add_option("--transform", o->transform,
+                "none, log1p or asinh, before mean and deviation; scores: each channel by its own law");
   c->add_option("--score-law", o->score_law, "scores: the law that they have")
       ->check(CLI::IsMember(ScoreLaw::names()))
       ->capture_default_str();

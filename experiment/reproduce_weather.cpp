@@ -33,7 +33,8 @@ std::string set_for(const ReproduceOptions& o, bool scores) {
   FieldSet set = open_field_set(o.data);
   if (set.transform.scored() == scores) return o.data;
   const std::string path = fmt::format("{}/{}.fields", o.folder, scores ? "scores" : "values");
-  FieldTransform t{.kind = scores ? "scores" : "none", .threshold = set.transform.threshold, .plain = set.transform.plain};
+  FieldTransform t{
+      .kind = scores ? "scores" : "none", .threshold = set.transform.threshold, .plain = set.transform.plain};
   if (scores && t.threshold) t.reach = 512;
   if (!scores && t.threshold) t.quantum = *t.threshold, t.depth = 30 * *t.threshold;
   if (is_field_set(path) && open_field_set(path).hash == set.hash) return path;
@@ -98,8 +99,7 @@ Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) 
   make_folder(o.folder + "/runs");
   // Both solvers sample one training.
   const std::string run = cell.name.ends_with(kHeun) ? cell.name.substr(0, cell.name.size() - 5) : cell.name;
-  Model model =
-      train_with_status(cell.config, {.folder = o.folder + "/runs/" + run, .device = device, .resume = true});
+  Model model = train_with_status(cell.config, {.folder = o.folder + "/runs/" + run, .device = device, .resume = true});
   SampleOptions options = sample_options(cell.config);
   options.device = device, options.report = sample_status();
   if (needs_calibration(model)) {  // by other samples than those that are scored

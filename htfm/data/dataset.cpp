@@ -277,7 +277,8 @@ Dataset field_dataset(const std::string& path, bool held_out) {
   const Key key = Key(0).child("dequantise").child(set.hash);
   for (int64_t first = 0; first < n; first += kPart) {
     const std::vector<int64_t> part(index.begin() + first, index.begin() + std::min(n, first + kPart));
-    out.rows.narrow(0, first, static_cast<int64_t>(part.size())).copy_(set.transform.apply(set.take(part), key, first, set.distance(part)));
+    out.rows.narrow(0, first, static_cast<int64_t>(part.size()))
+        .copy_(set.transform.apply(set.take(part), key, first, set.distance(part)));
   }
   out.image = ImageShape{set.fields.size(1), set.fields.size(2), set.fields.size(3)};
   out.field = set.transform;

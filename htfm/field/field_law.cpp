@@ -10,10 +10,10 @@
 namespace htfm {
 namespace {
 
-constexpr size_t kTailValues = 200'000;   // of wet values that say where a tail begins: they depend on each other
-constexpr int64_t kFewestMaxima = 200;    // that can say whether values end
-constexpr double kTailOfMaxima = 0.1;     // their share that is looked at
-constexpr double kInner = 0.999;          // of the interval of a value that occurs often: float32 must not leave it
+constexpr size_t kTailValues = 200'000;  // of wet values that say where a tail begins: they depend on each other
+constexpr int64_t kFewestMaxima = 200;   // that can say whether values end
+constexpr double kTailOfMaxima = 0.1;    // their share that is looked at
+constexpr double kInner = 0.999;         // of the interval of a value that occurs often: float32 must not leave it
 constexpr double kLeastShare = 1e-9;
 
 // Evenly spaced among the order statistics, with both ends.

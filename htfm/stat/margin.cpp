@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostKnots = 2000;
 constexpr double kShareLeft = 0.02;  // of the order statistics beyond a knot of a fine end: to the next knot
-constexpr double kTold = 2.7055;  // 90 % quantile of the chi-squared law with one degree of freedom
+constexpr double kTold = 2.7055;     // 90 % quantile of the chi-squared law with one degree of freedom
 constexpr double kLeastProbability = 1e-300;
 constexpr double kLeastLevel = 1e-6;  // of a place in the body: beyond an end without tail
 

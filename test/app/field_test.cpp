@@ -119,8 +119,9 @@ TEST_F(Fields, ScoresAreSetRightBySamples) {
   Outcome r = place_.run(prepare_ + "--json --transform scores --dry-reach 20");
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_NE(json::parse(r.out).at("transform").get<std::string>().find("normal scores"), std::string::npos);
-  const std::string settings = "--set data.path=rain.fields --set data.kind=fields --set net.width=16 "
-                               "--set train.batch=60 --set sample.nfe=4 --set sample.solver=euler ";
+  const std::string settings =
+      "--set data.path=rain.fields --set data.kind=fields --set net.width=16 "
+      "--set train.batch=60 --set sample.nfe=4 --set sample.solver=euler ";
   r = place_.run("train " + settings + "--set train.epochs=2 -o run");
   ASSERT_EQ(r.code, 0) << r.err;
   r = place_.run("calibrate run -n 400 --json");

@@ -156,7 +156,8 @@ TEST(FieldScores, ComeBackAsTheyWere) {
 }
 
 // The law of all scores over the data that it was fitted to is the folded law: each half has its share, and within each
-// half levels are even. Distances take whole steps, so their levels are even only to the share of the most frequent one.
+// half levels are even. Distances take whole steps, so their levels are even only to the share of the most frequent
+// one.
 TEST(FieldScores, HaveTheirLaw) {
   const at::Tensor x = rain_fields(Key(3), 200, 16);
   const FieldTransform t = fitted(x, {.kind = "scores", .threshold = 0.1, .reach = 20});
@@ -172,8 +173,10 @@ TEST(FieldScores, HaveTheirLaw) {
     std::sort(side->begin(), side->end());
     double worst = 0;
     for (size_t i = 0; i < side->size(); ++i)
-      worst = std::max(worst, std::abs((*side)[i] - (static_cast<double>(i) + 0.5) / static_cast<double>(side->size())));
-    // Values are spread within their own intervals alone: sqrt(1/4 / count in the interval), and knots are 1/2000 apart.
+      worst =
+          std::max(worst, std::abs((*side)[i] - (static_cast<double>(i) + 0.5) / static_cast<double>(side->size())));
+    // Values are spread within their own intervals alone: sqrt(1/4 / count in the interval), and knots are 1/2000
+    // apart.
     EXPECT_LT(worst, 2.0 / std::sqrt(static_cast<double>(side->size())) + 1e-3);
   }
   EXPECT_NEAR(rows.mean().item<double>(), 0, 0.02);
