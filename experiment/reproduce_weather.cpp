@@ -6,6 +6,7 @@
 #include "experiment/reproduce.h"
 #include "htfm/base/error.h"
 #include "htfm/device/choose_device.h"
+#include "htfm/field/field_set.h"
 #include "htfm/fit/calibrated_sample.h"
 #include "htfm/io/file.h"
 #include "htfm/io/png.h"
