@@ -13,6 +13,7 @@ void add_data(CLI::App& app);
 void add_prepare(CLI::App& app);
 void add_export(CLI::App& app);
 void add_train(CLI::App& app);
+void add_calibrate(CLI::App& app);
 void add_sample(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_compare(CLI::App& app);

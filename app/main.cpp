@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
     add_export(app);
     add_train(app);
     add_sweep(app);
+    add_calibrate(app);
     add_sample(app);
     add_fit(app);
     add_eval(app);

@@ -20,14 +20,16 @@ struct PrepareOptions {
   std::vector<std::string> files;
   std::string output, config, recipe;
   std::vector<std::string> variables, codes;
-  std::string level_type, step, step_type, train, test, transform;
+  std::string level_type, step, step_type, train, test, transform, score_law = "normal";
   std::vector<std::string> plain;
   bool expand_reduced = false, skip_damaged = false, resume = false;
-  double level = 0, interval = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0, dry_depth = 0;
+  double level = 0, interval = 0, mask_below = 0, unit = 1, threshold = 0, dequantise = 0, dry_depth = 0, dry_reach = 0;
   int64_t tiles = 0, member = 0, sequence = 1;
   std::vector<int64_t> size, offset;
   std::vector<double> centre, box;
 };
+
+constexpr double kScoreReach = 512;  // of hidden values beside scores, where not given
 
 // What the recipe leaves open or the user changes.
 PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
@@ -64,6 +66,11 @@ PrepareSpec make_spec(const PrepareOptions& o, const CLI::App& command) {
   if (given("--threshold")) spec.transform.threshold = o.threshold > 0 ? std::optional(o.threshold) : std::nullopt;
   if (given("--dequantise")) spec.transform.quantum = o.dequantise;
   if (given("--dry-depth")) spec.transform.depth = o.dry_depth;
+  if (given("--score-law")) spec.transform.scores = o.score_law;
+  if (given("--dry-reach"))
+    spec.transform.reach = o.dry_reach;
+  else if (spec.transform.scored() && spec.transform.threshold)
+    spec.transform.reach = kScoreReach;
   spec.plain = o.plain, spec.sequence = o.sequence;
   spec.interval = std::llround(o.interval * 60);
   spec.skip_damaged = o.skip_damaged, spec.resume = o.resume;
@@ -124,13 +131,21 @@ void add_prepare(CLI::App& app) {
   c->add_option("--mask-below", o->mask_below, "Smaller values are codes for what is missing");
   c->add_option("--train", o->train, "Times to train on: years, months (2019-06 or 06); all others where not given");
   c->add_option("--test", o->test, "Times held out: years, months, or the last share (0.25)");
-  c->add_option("--transform", o->transform, "none, log1p or asinh, before mean and deviation");
+  c->add_option("--transform", o->transform,
+                "none, log1p or asinh, before mean and deviation; scores: each channel by its own law");
+  c->add_option("--score-law", o->score_law, "scores: the law that they have")
+      ->check(CLI::IsMember(ScoreLaw::names()))
+      ->capture_default_str();
   c->add_option("--unit", o->unit, "log1p, asinh: of x / unit");
   c->add_option("--threshold", o->threshold, "Values below are dry: 0, also in samples; 0: no threshold");
   c->add_option("--dequantise", o->dequantise,
                 "Spread values over this step, dry ones below the threshold; 0: as they are");
   c->add_option("--dry-depth", o->dry_depth,
                 "Spread dry values so far down from the threshold; 0: by the threshold itself");
+  c->add_option("--dry-reach", o->dry_reach,
+                "Hidden values of dry points fall with their distance from the rain of the whole frame, up to so many "
+                "points; 0: they are drawn. With scores 512 where not given")
+      ->check(between(0, 32767));
   c->add_option("--plain", o->plain, "Channels that take neither transform nor threshold, by name, comma-separated")
       ->delimiter(',');
   c->add_option("--sequence", o->sequence, "So many times after each other as the channels of one field")

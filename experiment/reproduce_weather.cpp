@@ -6,6 +6,8 @@
 #include "experiment/reproduce.h"
 #include "htfm/base/error.h"
 #include "htfm/device/choose_device.h"
+#include "htfm/field/field_set.h"
+#include "htfm/fit/calibrated_sample.h"
 #include "htfm/io/file.h"
 #include "htfm/io/png.h"
 #include "htfm/page/field_page.h"
@@ -18,9 +20,30 @@ namespace htfm::app {
 namespace {
 
 struct WeatherVariant {
-  const char* name;
+  std::string name;
   std::vector<std::string> settings;
+  bool scores = false;  // on a set whose values are scores
 };
+
+constexpr int64_t kCalibrationFields = 2000;  // drawn to set the laws of scores right
+constexpr const char* kHeun = "-heun";        // the end of a cell's name; others are sampled by AB2
+
+// The set for cells with or without scores: the one that is given, or the same physical values seen the other way
+// (as they are, dry ones deep below the threshold), which is written into the folder.
+std::string set_for(const ReproduceOptions& o, bool scores) {
+  FieldSet set = open_field_set(o.data);
+  if (set.transform.scored() == scores) return o.data;
+  const std::string path = fmt::format("{}/{}.fields", o.folder, scores ? "scores" : "values");
+  FieldTransform t{
+      .kind = scores ? "scores" : "none", .threshold = set.transform.threshold, .plain = set.transform.plain};
+  if (scores && t.threshold) t.reach = 512;
+  if (!scores && t.threshold) t.quantum = *t.threshold, t.depth = 30 * *t.threshold;
+  if (is_field_set(path) && open_field_set(path).hash == set.hash) return path;
+  make_folder(o.folder);
+  set.transform = fit_field_transform(t, set.fields, set.held_out, set.channels, o.data, set.outside);
+  write_field_set(path, set);
+  return path;
+}
 
 std::vector<WeatherVariant> weather_variants() {
   const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma",
@@ -28,16 +51,21 @@ std::vector<WeatherVariant> weather_variants() {
   const std::string by_clock = "precondition.time=clock";
   // A field meets the source whose radius has the same level in its law as the field's in the set.
   const std::string coupled = "coupling.kind=pool", size = "coupling.size=radius", scale = "precondition.scale=clock";
-  return {{"G", {"clock.family=deterministic"}},
-          {"alpha-1.7", {stable, alpha}},
-          {"t-3.0", {student, nu}},
-          {"by-clock-alpha-1.7", {stable, alpha, by_clock}},
-          {"by-clock-t-3.0", {student, nu, by_clock}},
-          {"coupled-alpha-1.7", {stable, alpha, coupled, size, scale}},
-          {"coupled-t-3.0", {student, nu, coupled, size, scale}}};
+  std::vector<WeatherVariant> out{{"G", {"clock.family=deterministic"}},
+                                  {"alpha-1.7", {stable, alpha}},
+                                  {"t-3.0", {student, nu}},
+                                  {"by-clock-alpha-1.7", {stable, alpha, by_clock}},
+                                  {"by-clock-t-3.0", {student, nu, by_clock}},
+                                  {"coupled-alpha-1.7", {stable, alpha, coupled, size, scale}},
+                                  {"coupled-t-3.0", {student, nu, coupled, size, scale}}};
+  const std::vector<WeatherVariant> values = out;
+  for (const WeatherVariant& v : values)
+    if (!v.name.starts_with("by-clock")) out.push_back({"scores-" + v.name, v.settings, true});
+  return out;
 }
 
-RunConfig cell_config(const WeatherVariant& v, uint64_t seed, const ReproduceOptions& o) {
+RunConfig cell_config(const WeatherVariant& v, uint64_t seed, bool heun, const std::string& data,
+                      const ReproduceOptions& o) {
   // The paper's network and training for fields; 70 epochs of the twelve frames are 4,200 steps.
   std::vector<std::string> settings{"net.kind=ncsnpp",
                                     "unet.base=32",
@@ -46,7 +74,7 @@ RunConfig cell_config(const WeatherVariant& v, uint64_t seed, const ReproduceOpt
                                     "unet.heads=4",
                                     "unet.attention=16",
                                     "data.kind=fields",
-                                    fmt::format("data.path={}", o.data),
+                                    fmt::format("data.path={}", data),
                                     "train.batch=128",
                                     "train.lr=1e-4",
                                     "train.warmup=1000",
@@ -64,15 +92,22 @@ RunConfig cell_config(const WeatherVariant& v, uint64_t seed, const ReproduceOpt
                                     fmt::format("seed={}", seed)};
   settings.insert(settings.end(), v.settings.begin(), v.settings.end());
   settings.insert(settings.end(), o.settings.begin(), o.settings.end());
+  if (heun) settings.emplace_back("sample.solver=heun");
   return parse_config("", "reproduce", settings);
 }
 
 Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) {
   make_folder(o.folder + "/runs");
-  const Model model =
-      train_with_status(cell.config, {.folder = o.folder + "/runs/" + cell.name, .device = device, .resume = true});
+  // Both solvers sample one training.
+  const std::string run = cell.name.ends_with(kHeun) ? cell.name.substr(0, cell.name.size() - 5) : cell.name;
+  Model model = train_with_status(cell.config, {.folder = o.folder + "/runs/" + run, .device = device, .resume = true});
   SampleOptions options = sample_options(cell.config);
   options.device = device, options.report = sample_status();
+  if (needs_calibration(model)) {  // by other samples than those that are scored
+    SampleOptions own = options;
+    own.n = kCalibrationFields, own.seed = options.seed + 1;
+    calibrated_sample(model, own);
+  }
   const std::string samples = fmt::format("{}/{}.npy", o.folder, cell.name),
                     maps = fmt::format("{}/{}.png", o.folder, cell.name);
   const ScoredFieldRun scored = score_field_run(model, options, samples, {.shown = 4});
@@ -115,12 +150,16 @@ Json reproduce_weather(const ReproduceOptions& o) {
   if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   std::vector<Cell> cells;
-  for (const WeatherVariant& v : weather_variants())
-    if (o.wants(v.name))
-      for (int64_t k = 0; k < o.seeds; ++k) {
+  for (const WeatherVariant& v : weather_variants()) {
+    if (!o.wants(v.name)) continue;
+    const std::string data = set_for(o, v.scores);
+    for (int64_t k = 0; k < o.seeds; ++k)
+      for (const bool heun : {false, true}) {
         const auto seed = static_cast<uint64_t>(o.common.seed + k);
-        cells.push_back({fmt::format("{}-seed{}", v.name, seed), cell_config(v, seed, o)});
+        cells.push_back(
+            {fmt::format("{}-seed{}{}", v.name, seed, heun ? kHeun : ""), cell_config(v, seed, heun, data, o)});
       }
+  }
   std::vector<Json> results = run_cells(
       cells, o.folder, [&](const Cell& c) { return score_cell(c, o, device); }, true);
   Json train =

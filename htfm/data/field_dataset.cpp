@@ -71,7 +71,7 @@ Dataset field_dataset(const std::string& path, bool held_out) {
   RowsInParts rows(n, size, path);
   for (int64_t first = 0; first < n; first += kPart) {
     const std::vector<int64_t> part(index.begin() + first, index.begin() + std::min(n, first + kPart));
-    rows.append(set.transform.apply(set.take(part), key, first));
+    rows.append(set.transform.apply(set.take(part), key, first, set.distance(part)));
   }
   Dataset out;
   rows.finish(out);

@@ -32,6 +32,17 @@ void check_places(const FieldSet& set, const std::string& path) {
                      width);
 }
 
+void check_outside(const FieldSet& set, const std::string& path) {
+  if (!set.outside.there()) return;
+  const auto* end = set.outside.end.const_data_ptr<int64_t>();
+  const int64_t count = set.outside.end.numel();
+  bool whole = count == set.size() * set.fields.size(1) && set.outside.site.size(1) == 2;
+  for (int64_t k = 0; k < count && whole; ++k) whole = end[k] >= (k > 0 ? end[k - 1] : 0);
+  if (!whole || (count > 0 && end[count - 1] != set.outside.site.size(0)))
+    throw InputError("[fields] {}: expected the rain outside of each of {} fields, got other numbers", path,
+                     set.size());
+}
+
 }  // namespace
 
 std::vector<int64_t> FieldSet::part(bool wanted) const {
@@ -74,6 +85,11 @@ at::Tensor FieldSet::take(const std::vector<int64_t>& index) const {
   return out;
 }
 
+at::Tensor FieldSet::distance(const std::vector<int64_t>& index) const {
+  if (!(transform.reach > 0)) return {};
+  return dry_distance(fields, index, outside, *transform.threshold, transform.reach);
+}
+
 void write_field_set(const std::string& path, const FieldSet& set) {
   SafeTensors file;
   file.tensors = {{"fields", set.fields},
@@ -82,6 +98,8 @@ void write_field_set(const std::string& path, const FieldSet& set) {
                   {"place", set.place},
                   {"corners", set.corners}};
   if (set.member.defined()) file.tensors["member"] = set.member;
+  if (set.outside.there())
+    file.tensors["outside.site"] = set.outside.site, file.tensors["outside.end"] = set.outside.end;
   if (set.latitude.defined()) file.tensors["latitude"] = set.latitude, file.tensors["longitude"] = set.longitude;
   file.metadata["format"] = kFormat;
   file.metadata["transform"] = nlohmann::json(set.transform).dump();
@@ -134,6 +152,8 @@ FieldSet open_field_set(const std::string& path) {
   if (header.tensors.contains("member")) set.member = tensor("member", at::kLong, 1);
   if (header.tensors.contains("latitude") && header.tensors.contains("longitude"))
     set.latitude = tensor("latitude", at::kDouble, 1), set.longitude = tensor("longitude", at::kDouble, 1);
+  if (header.tensors.contains("outside.end"))
+    set.outside = {tensor("outside.site", at::kFloat, 2), tensor("outside.end", at::kLong, 2)};
   const int64_t n = set.size();
   if (set.fields.numel() == 0 || set.time.size(0) != n || set.held_out.size(0) != n || set.place.size(0) != n ||
       set.corners.size(0) != n)
@@ -157,6 +177,7 @@ FieldSet open_field_set(const std::string& path) {
       static_cast<int64_t>(set.channels.size()) != set.fields.size(1) || set.units.size() != set.channels.size())
     throw InputError("[fields] {}: expected names, units and normalisation of {} channels", path, set.fields.size(1));
   check_places(set, path);
+  check_outside(set, path);
   set.hash = hash.hex();
   return set;
 }

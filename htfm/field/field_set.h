@@ -25,6 +25,7 @@ struct FieldSet {
   /// Of the rows and columns of the whole grid, or, where these do not depend on each other, of all points of the only
   /// window; undefined: not known.
   at::Tensor latitude = {}, longitude = {};
+  WetOutside outside = {};                  ///< the rain beyond the edges; undefined: not known, or not asked for
   int64_t period = 0;                       ///< columns after which the grid comes back to its first (Grid::period)
   Calendar calendar = Calendar::gregorian;  ///< of the times
   FieldTransform transform = {};            ///< fitted to the training part
@@ -43,6 +44,8 @@ struct FieldSet {
   std::vector<int64_t> part(bool held_out) const;
   /// Physical values of some fields, copied: n x c x h x w.
   at::Tensor take(const std::vector<int64_t>& index) const;
+  /// How far their points lie from the rain (dry_distance); undefined where the transform does not ask.
+  at::Tensor distance(const std::vector<int64_t>& index) const;
 };
 
 /// Writes a set, atomically.

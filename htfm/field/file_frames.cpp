@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "htfm/base/error.h"
 #include "htfm/field/windows.h"
@@ -26,6 +27,48 @@ std::vector<float> read_windows(const FieldMessage& m, const PrepareSpec& spec, 
                                                               : static_cast<float>(from[i]);
     }
   });
+  return out;
+}
+
+// The wet points outside each window that are the nearest to some point of it, as far as the transform looks.
+std::vector<std::vector<int32_t>> find_outside(const FieldMessage& m, const FieldTransform& t,
+                                               const std::vector<Window>& windows) {
+  const Window all = grown(hull(windows), static_cast<int64_t>(std::ceil(t.reach)), *m.grid);
+  std::vector<uint8_t> wet(static_cast<size_t>(all.size()));
+  m.visit_window(all, [&](int64_t j, const double* row) {
+    for (int64_t i = 0; i < all.width; ++i)  // as the window holds it
+      wet[static_cast<size_t>(j * all.width + i)] = static_cast<double>(static_cast<float>(row[i])) >= *t.threshold;
+  });
+  const NearestWet grid(wet, all.height, all.width);
+  using Point = std::pair<int32_t, int32_t>;
+  std::vector<std::vector<Point>> found(windows.size());
+  std::vector<NearestWet::Site> nearest;
+  for (int64_t j = 0; j < all.height; ++j) {
+    bool ready = false;
+    for (size_t k = 0; k < windows.size(); ++k) {
+      const Window& w = windows[k];
+      const int64_t row = all.row + j - w.row, left = w.column - all.column;
+      if (row < 0 || row >= w.height) continue;
+      if (!ready) grid.row(j, nearest);
+      ready = true;
+      for (int64_t i = 0; i < w.width; ++i) {
+        const NearestWet::Site& s = nearest[static_cast<size_t>(left + i)];
+        if (s.row < 0) continue;
+        const auto down = static_cast<int32_t>(all.row + s.row - w.row), across = static_cast<int32_t>(s.column - left);
+        const bool inside = down >= 0 && down < w.height && across >= 0 && across < w.width;
+        const double away =
+            std::hypot(static_cast<double>(down) - static_cast<double>(row), static_cast<double>(across - i));
+        if (inside || away > t.reach) continue;
+        if (found[k].empty() || found[k].back() != Point{down, across}) found[k].emplace_back(down, across);
+      }
+    }
+  }
+  std::vector<std::vector<int32_t>> out(windows.size());
+  for (size_t k = 0; k < windows.size(); ++k) {
+    std::sort(found[k].begin(), found[k].end());
+    found[k].erase(std::unique(found[k].begin(), found[k].end()), found[k].end());
+    for (const auto& [row, column] : found[k]) out[k].push_back(row), out[k].push_back(column);
+  }
   return out;
 }
 
@@ -86,6 +129,11 @@ FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const F
         throw InputError("[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step)",
                          file, spec.channels[c].text(), moment_text(m.time, m.calendar), m.text);
       frame.channels[c] = read_windows(m, spec, layout.windows);
+      if (!(spec.transform.reach > 0)) return;
+      frame.outside.resize(spec.channels.size());
+      const bool plain = std::find(spec.plain.begin(), spec.plain.end(), layout.names[c]) != spec.plain.end();
+      frame.outside[c] = plain ? std::vector<std::vector<int32_t>>(layout.windows.size())
+                               : find_outside(m, spec.transform, layout.windows);
     });
   return out;
 }

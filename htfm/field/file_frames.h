@@ -24,6 +24,9 @@ struct FrameLayout {
 /// empty: the channel is not there.
 struct Frame {
   std::vector<std::vector<float>> channels = {};
+  /// Of each channel and window the wet points outside of it (WetOutside), row and column in turn; empty: not asked
+  /// for.
+  std::vector<std::vector<std::vector<int32_t>>> outside = {};
 };
 using FileFrames = std::map<std::pair<int64_t, int64_t>, Frame>;  ///< by time and member (-1: none)
 

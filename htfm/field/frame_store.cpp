@@ -32,7 +32,10 @@ FrameStore::FrameStore(const std::string& output, const json& settings) : folder
           "[resume] {}: expected what was read with the same options, got others: remove this folder to begin anew",
           folder_);
     for (size_t k = 1; k < before.size(); ++k) {
-      for (const json& f : before[k].at("kept")) fields_.push_back({f.at(0), f.at(1), f.at(2)});
+      for (const json& f : before[k].at("kept")) {
+        fields_.push_back({f.at(0), f.at(1), f.at(2)});
+        if (f.size() > 3) fields_.back().outside = f.at(3).get<std::vector<std::vector<int32_t>>>();
+      }
       done_.insert(before[k].at("key").get<std::string>());
       bytes = before[k].at("bytes_so_far");
       lines_.push_back(before[k]);
@@ -65,7 +68,10 @@ void FrameStore::append(const StoredField& field, const float* values, size_t co
 void FrameStore::finish_file(const std::string& file, json line) {
   if (log_) {
     json kept = json::array();
-    for (const StoredField& f : fresh_) kept.push_back({f.time, f.window, f.member});
+    for (const StoredField& f : fresh_) {
+      kept.push_back({f.time, f.window, f.member});
+      if (!f.outside.empty()) kept.back().push_back(f.outside);
+    }
     line["kept"] = std::move(kept), line["key"] = file_key(file);
     line["bytes_so_far"] = fs::file_size(folder_ + "/data");
     data_->sync();

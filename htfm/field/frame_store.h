@@ -18,6 +18,7 @@ namespace htfm {
 /// A field that is kept.
 struct StoredField {
   int64_t time = 0, window = 0, member = -1;
+  std::vector<std::vector<int32_t>> outside = {};  ///< of each channel (Frame::outside); empty: not asked for
 };
 
 class FrameStore {

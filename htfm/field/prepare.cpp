@@ -38,6 +38,7 @@ json settings_of(const PrepareSpec& spec) {
     out["box"] = {spec.box->first.latitude, spec.box->first.longitude, spec.box->second.latitude,
                   spec.box->second.longitude};
   if (spec.mask_below) out["mask_below"] = *spec.mask_below;
+  if (spec.transform.reach > 0) out["outside"] = {*spec.transform.threshold, spec.transform.reach};
   return out;
 }
 
@@ -155,6 +156,7 @@ class Preparation {
                   b = layout_.grid->at(w.row + w.height - 1, w.column + w.width - 1);
       corner[0] = a.latitude, corner[1] = a.longitude, corner[2] = b.latitude, corner[3] = b.longitude;
     }
+    if (spec_.transform.reach > 0) keep_outside(chosen);
     keep_places();
     name_channels();
     fit_transform();
@@ -195,7 +197,9 @@ class Preparation {
         ++missing;
         continue;
       }
-      store_.append({when.first, static_cast<int64_t>(k), when.second}, values.data(), values.size());
+      StoredField field{when.first, static_cast<int64_t>(k), when.second};
+      for (const auto& channel : frame.outside) field.outside.push_back(channel[k]);
+      store_.append(field, values.data(), values.size());
       ++kept;
     }
     return kept;
@@ -229,6 +233,23 @@ class Preparation {
       throw InputError("[sequence] {}: expected {} times {} apart, got none among {} times", layout_.file,
                        spec_.sequence, span_text(interval_), times.size());
     return out;
+  }
+
+  // The rain beyond the edges of each field, one after another.
+  void keep_outside(const std::vector<Sequence>& chosen) {
+    const auto channels = static_cast<int64_t>(spec_.channels.size()) * spec_.sequence;
+    at::Tensor end = at::empty({static_cast<int64_t>(chosen.size()), channels}, at::kLong);
+    auto* at = end.mutable_data_ptr<int64_t>();
+    std::vector<float> all;
+    for (const Sequence& s : chosen)
+      for (const int64_t i : s)
+        for (const std::vector<int32_t>& own : store_.fields()[static_cast<size_t>(i)].outside) {
+          for (const int32_t v : own) all.push_back(static_cast<float>(v));
+          *at++ = static_cast<int64_t>(all.size() / 2);
+        }
+    at::Tensor site = at::empty({static_cast<int64_t>(all.size() / 2), 2}, at::kFloat);
+    std::copy(all.begin(), all.end(), site.mutable_data_ptr<float>());
+    set_.outside = {site, end};
   }
 
   // Those of the whole grid where rows and columns have their own, otherwise of the only window.
@@ -284,7 +305,8 @@ class Preparation {
       dry += v < dry_below_;
     }
     summary_.dry = static_cast<double>(dry) / static_cast<double>(set_.fields.numel());
-    set_.transform = fit_field_transform(set_.transform, set_.fields, set_.held_out, set_.channels, layout_.file);
+    set_.transform =
+        fit_field_transform(set_.transform, set_.fields, set_.held_out, set_.channels, layout_.file, set_.outside);
   }
 
   void describe() {

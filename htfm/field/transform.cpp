@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
@@ -24,7 +25,29 @@ constexpr std::array kBends = {
     Bend{"none", [](double x) { return x; }, [](double y) { return y; }},
     Bend{"log1p", [](double x) { return std::log1p(x); }, [](double y) { return std::expm1(y); }},
     Bend{"asinh", [](double x) { return std::asinh(x); }, [](double y) { return std::sinh(y); }},
+    Bend{"scores", [](double x) { return x; }, [](double y) { return y; }},  // by the laws of the channels
 };
+
+constexpr int64_t kCalibrationValues = int64_t{1} << 25;  // of a channel, at the most
+
+// Back from scores; what is dry is seen from the score alone.
+template <class Float>
+void invert_scores(const FieldTransform& t, const Float* from, int64_t n, int64_t size, Float* to) {
+  const int64_t channels = t.channels(), plane = size / channels;
+  std::vector<double> edge;
+  for (int64_t c = 0; c < channels; ++c) edge.push_back(t.is_plain(c) ? 0 : t.laws[static_cast<size_t>(c)].edge());
+  parallel_ranges(n, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin * channels; task < end * channels; ++task) {
+      const auto c = static_cast<size_t>(task % channels);
+      const bool plain = t.is_plain(static_cast<int64_t>(c));
+      for (int64_t k = task * plane; k < (task + 1) * plane; ++k) {
+        const double y = t.mean[c] + t.deviation[c] * static_cast<double>(from[k]);
+        const bool as_it_is = plain || !std::isfinite(y);
+        to[k] = static_cast<Float>(as_it_is ? y : y <= edge[c] ? 0.0 : t.laws[c].value(y));
+      }
+    }
+  });
+}
 
 template <class Float>
 void invert_rows(const FieldTransform& t, const Bend& bend, const Float* from, int64_t n, int64_t size, Float* to) {
@@ -58,6 +81,15 @@ void FieldTransform::check() const {
     throw InputError("[dequantise] expected a threshold with it: dry values are spread below that");
   if (!(depth >= 0) || !std::isfinite(depth))
     throw InputError("[dry-depth] expected a number of at least 0, got {}", depth);
+  if (!(reach >= 0) || !(reach < 32768)) throw InputError("[dry-reach] expected 0 to 32767 points, got {}", reach);
+  if (reach > 0 && !threshold)
+    throw InputError("[dry-reach] expected a threshold with it: what lies below that is dry");
+  if (reach > 0 && !scored() && !(depth > 0))
+    throw InputError("[dry-reach] expected --dry-depth with it, or --transform scores");
+  ScoreLaw::named(scores);
+  if (scored() && (quantum > 0 || depth > 0))
+    throw InputError("[{}] expected none with scores, which spread values that occur often by their share",
+                     quantum > 0 ? "dequantise" : "dry-depth");
   if (depth > 0 && !(quantum > 0)) throw InputError("[dry-depth] expected --dequantise with it");
   if (kind == "log1p" && depth >= threshold.value_or(0) + unit)
     throw InputError("[dry-depth] expected less than threshold and unit together ({}) with log1p, got {}",
@@ -67,6 +99,12 @@ void FieldTransform::check() const {
 double FieldTransform::dry(double u) const {
   if (!(quantum > 0)) return 0;
   return depth > 0 ? *threshold + depth * (u - 1) : *threshold * u;
+}
+
+// What is further away than the reach is told apart from field to field, by u.
+double FieldTransform::hidden(double distance, double u) const {
+  constexpr double kFar = 0.1;
+  return *threshold - depth * (distance < reach ? distance / reach : 1 + kFar * u);
 }
 
 double FieldTransform::dry_moment(int power) const {
@@ -79,33 +117,53 @@ double FieldTransform::dry_moment(int power) const {
 
 BendFunction FieldTransform::bend() const { return find_named(kBends, kind, "transform").apply; }
 
-at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t first) const {
+at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t first, const at::Tensor& given) const {
   const int64_t n = fields.size(0), size = n > 0 ? fields.numel() / n : 0,
                 plane = size / std::max<int64_t>(1, channels());
   if (fields.size(1) != channels()) throw Error("[fields] expected {} channels, got {}", channels(), fields.size(1));
   const at::Tensor from = fields.contiguous();
+  at::Tensor distance = given;
+  if (reach > 0 && !distance.defined()) {
+    std::vector<int64_t> all(static_cast<size_t>(n));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    distance = dry_distance(from, all, {}, *threshold, reach);
+  }
   at::Tensor out = at::empty({n, size}, at::kFloat);
   const Bend& own = find_named(kBends, kind, "transform");
   const float* x = from.const_data_ptr<float>();
+  const float* away = distance.defined() ? distance.const_data_ptr<float>() : nullptr;
   float* y = out.mutable_data_ptr<float>();
+  const bool spread = quantum > 0 || scored();
   std::vector<char> smooth;
   for (int64_t c = 0; c < channels(); ++c) smooth.push_back(is_plain(c));
+  const Key far = key.child("far");
   parallel_ranges(n, 16, [&](int64_t begin, int64_t end) {
-    std::vector<double> u(quantum > 0 ? static_cast<size_t>(size) : 0);
+    std::vector<double> u(spread ? static_cast<size_t>(size) : 0);
     for (int64_t i = begin; i < end; ++i) {
-      if (quantum > 0) fill_uniform(key, static_cast<uint64_t>((first + i) * size), size, u.data());
+      if (spread) fill_uniform(key, static_cast<uint64_t>((first + i) * size), size, u.data());
+      const double of_field = away ? far.uniform(static_cast<uint64_t>(first + i)) : 0;
       for (int64_t k = 0; k < size; ++k) {
         const auto c = static_cast<size_t>(k / plane);
-        double v = x[i * size + k];
+        const auto at = i * size + k;
+        double v = x[at];
         if (smooth[c]) {
-          y[i * size + k] = static_cast<float>((v - mean[c]) / deviation[c]);
+          y[at] = static_cast<float>((v - mean[c]) / deviation[c]);
+          continue;
+        }
+        const double drawn = spread ? u[static_cast<size_t>(k)] : 0;
+        if (scored()) {
+          const FieldLaw& law = laws[c];
+          const double score = !is_dry(v) ? law.wet_score(v, drawn)
+                               : !away    ? law.drawn_dry_score(drawn)
+                                          : law.dry_score(away[at], away[at] < reach ? drawn : of_field);
+          y[at] = static_cast<float>((score - mean[c]) / deviation[c]);
           continue;
         }
         if (is_dry(v))
-          v = dry(quantum > 0 ? u[static_cast<size_t>(k)] : 0);
+          v = away ? hidden(away[at], of_field) : dry(drawn);
         else if (quantum > 0)
-          v = std::max(*threshold, v + quantum * (u[static_cast<size_t>(k)] - 0.5));
-        y[i * size + k] = static_cast<float>((own.apply(v / unit) - mean[c]) / deviation[c]);
+          v = std::max(*threshold, v + quantum * (drawn - 0.5));
+        y[at] = static_cast<float>((own.apply(v / unit) - mean[c]) / deviation[c]);
       }
     }
   });
@@ -116,6 +174,13 @@ at::Tensor FieldTransform::invert(const at::Tensor& rows) const {
   const at::Tensor from = rows.contiguous();
   at::Tensor out = at::empty(from.sizes(), from.options());
   const int64_t n = from.size(0), size = n > 0 ? from.numel() / n : 0;
+  if (scored()) {
+    if (from.scalar_type() == at::kDouble)
+      invert_scores(*this, from.const_data_ptr<double>(), n, size, out.mutable_data_ptr<double>());
+    else
+      invert_scores(*this, from.const_data_ptr<float>(), n, size, out.mutable_data_ptr<float>());
+    return out;
+  }
   const Bend& own = find_named(kBends, kind, "transform");
   if (from.scalar_type() == at::kDouble)
     invert_rows(*this, own, from.const_data_ptr<double>(), n, size, out.mutable_data_ptr<double>());
@@ -124,11 +189,30 @@ at::Tensor FieldTransform::invert(const at::Tensor& rows) const {
   return out;
 }
 
+void FieldTransform::calibrate(const at::Tensor& rows) {
+  if (!scored()) return;
+  const int64_t n = rows.size(0), plane = rows.size(1) / channels();
+  for (int64_t c = 0; c < channels(); ++c) {
+    if (is_plain(c)) continue;
+    // Of many values every so many-th: a step that has no factor in common with the rows of a field.
+    int64_t step = std::max<int64_t>(1, n * plane / kCalibrationValues);
+    while (std::gcd(step, plane) > 1) ++step;
+    const at::Tensor own = rows.narrow(1, c * plane, plane).to(at::kDouble).contiguous();
+    const double* z = own.const_data_ptr<double>();
+    std::vector<double> drawn;
+    for (int64_t k = 0; k < own.numel(); k += step)
+      drawn.push_back(mean[static_cast<size_t>(c)] + deviation[static_cast<size_t>(c)] * z[k]);
+    laws[static_cast<size_t>(c)].calibrate(std::move(drawn));
+  }
+}
+
 std::string FieldTransform::text() const {
   std::string out = kind == "none" ? "as they are" : unit == 1 ? kind : fmt::format("{} of x / {}", kind, unit);
+  if (scored()) out = fmt::format("{} scores{}", scores, calibrated() ? ", set right by samples" : "");
   if (threshold) out += fmt::format(", dry below {}", *threshold);
   if (quantum > 0) out += fmt::format(", spread over {}", quantum);
   if (depth > 0) out += fmt::format(", dry over {}", depth);
+  if (reach > 0) out += fmt::format(", dry by the distance from the rain, up to {} points", reach);
   if (!plain.empty()) out += fmt::format(", channel {} as it is", fmt::join(plain, " and "));
   return out;
 }
@@ -137,7 +221,12 @@ void to_json(nlohmann::json& j, const FieldTransform& t) {
   j = {{"kind", t.kind}, {"unit", t.unit}, {"quantum", t.quantum}, {"mean", t.mean}, {"deviation", t.deviation}};
   if (t.threshold) j["threshold"] = *t.threshold;
   if (t.depth > 0) j["depth"] = t.depth;
+  if (t.reach > 0) j["reach"] = t.reach;
   if (!t.plain.empty()) j["plain"] = t.plain;
+  if (!t.scored()) return;
+  j["scores"] = t.scores, j["laws"] = nlohmann::json::array();
+  for (const FieldLaw& law : t.laws)
+    j["laws"].push_back(law.values().empty() ? nlohmann::json() : nlohmann::json(law.numbers()));
 }
 
 void from_json(const nlohmann::json& j, FieldTransform& t) {
@@ -145,71 +234,22 @@ void from_json(const nlohmann::json& j, FieldTransform& t) {
   t.mean = j.at("mean").get<std::vector<double>>(), t.deviation = j.at("deviation").get<std::vector<double>>();
   if (j.contains("threshold")) t.threshold = j.at("threshold").get<double>();
   t.depth = j.value("depth", 0.0);
+  t.reach = j.value("reach", 0.0);
   t.plain = j.value("plain", std::vector<int64_t>());
+  t.scores = j.value("scores", std::string("normal"));
   t.check();
   if (t.mean.empty() || t.mean.size() != t.deviation.size())
     throw InputError("[fields] expected a mean and a deviation for each channel");
   for (const double d : t.deviation)
     if (!(d > 0)) throw InputError("[fields] expected positive deviations, got {}", d);
-}
-
-// Two passes, field by field, so that nothing cancels.
-FieldTransform fit_field_transform(const FieldTransform& settings, const at::Tensor& fields, const at::Tensor& held_out,
-                                   const std::vector<std::string>& names, const std::string& where) {
-  if (!fields.defined() || fields.dim() != 4 || fields.scalar_type() != at::kFloat || !fields.is_contiguous() ||
-      !fields.device().is_cpu() || fields.numel() < 1)
-    throw InputError("[transform] {}: expected fields n x channels x height x width of float32 on the CPU", where);
-  if (!held_out.defined() || held_out.numel() != fields.size(0) || held_out.scalar_type() != at::kByte ||
-      !held_out.is_contiguous())
-    throw InputError("[transform] {}: expected one byte for each of {} fields", where, fields.size(0));
-  settings.check();
-  FieldTransform t = settings;
-  const int64_t n = fields.size(0), channels = fields.size(1), plane = fields.size(2) * fields.size(3);
-  const float* x = fields.const_data_ptr<float>();
-  const auto* held = held_out.const_data_ptr<uint8_t>();
-  const auto trained = std::count(held, held + n, uint8_t{0});
-  if (trained == 0) throw InputError("[transform] {}: expected fields to train on, got only held-out ones", where);
-  t.mean.assign(static_cast<size_t>(channels), 0), t.deviation.assign(static_cast<size_t>(channels), 1);
-  const double first = t.dry_moment(1), second = t.dry_moment(2);  // of what a dry value becomes
-  const double count = static_cast<double>(trained) * static_cast<double>(plane);
-  for (int64_t c = 0; c < channels; ++c) {
-    const auto field = [&](int64_t i) { return x + (i * channels + c) * plane; };
-    const bool plain = t.is_plain(c);
-    const BendFunction bend = plain ? [](double v) { return v; } : t.bend();
-    const double unit = plain ? 1 : t.unit;
-    double sum = 0, squares = 0, lowest = std::numeric_limits<double>::infinity();
-    int64_t spread = 0;  // dry values
-    for (int64_t i = 0; i < n; ++i) {
-      double own = 0;
-      for (int64_t k = 0; k < plane && !held[i]; ++k) {
-        const double v = field(i)[k];
-        lowest = std::min(lowest, v);
-        if (!plain && t.is_dry(v))
-          ++spread;
-        else
-          own += bend(v / unit);
-      }
-      sum += own;
-    }
-    const double mean = (sum + static_cast<double>(spread) * first) / count;
-    if (!std::isfinite(mean))
-      throw InputError("[transform] expected values above {}, got {} (choose asinh or none)", -unit, lowest);
-    for (int64_t i = 0; i < n; ++i) {
-      double own = 0;
-      for (int64_t k = 0; k < plane && !held[i]; ++k)
-        if (const double v = field(i)[k]; plain || !t.is_dry(v))
-          own += (bend(v / unit) - mean) * (bend(v / unit) - mean);
-      squares += own;
-    }
-    squares += static_cast<double>(spread) * (second - 2 * mean * first + mean * mean);
-    t.mean[static_cast<size_t>(c)] = mean;
-    t.deviation[static_cast<size_t>(c)] = std::sqrt(squares / count);
-    if (!(squares > 0) || static_cast<double>(spread) == count)
-      throw InputError("[prepare] {}: expected values of '{}' that vary, got {}", where,
-                       c < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(c)] : std::to_string(c),
-                       spread > 0 ? "dry ones alone" : "one value alone");
+  if (!t.scored()) return;
+  t.laws.clear();
+  for (const nlohmann::json& law : j.at("laws")) {
+    const bool plain = t.is_plain(static_cast<int64_t>(t.laws.size()));
+    t.laws.push_back(plain ? FieldLaw()
+                           : FieldLaw::from_numbers(law.get<std::vector<std::vector<double>>>(), t.scores));
   }
-  return t;
+  if (t.laws.size() != t.mean.size()) throw InputError("[fields] expected the law of each channel of scores");
 }
 
 }  // namespace htfm

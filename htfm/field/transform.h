@@ -1,4 +1,5 @@
-// Fields as a network sees them, and back: dry values, an optional logarithm, and mean and deviation of each channel.
+// Fields as a network sees them, and back: dry values, an optional logarithm or scores, and mean and deviation of each
+// channel.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +11,8 @@
 
 #include "htfm/base/api.h"
 #include "htfm/base/random.h"
+#include "htfm/field/dry_distance.h"
+#include "htfm/field/field_law.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -17,20 +20,26 @@ namespace htfm HTFM_PUBLIC {
 using BendFunction = double (*)(double);
 
 struct FieldTransform {
-  std::string kind = "none";             ///< none, log1p or asinh, of x / unit
+  std::string kind = "none";             ///< none, log1p or asinh, of x / unit; scores: by the law of each channel
   double unit = 1;                       ///< in the field's own unit
   std::optional<double> threshold = {};  ///< values below it are dry: they come out as 0
   double quantum = 0;  ///< values are multiples of it and are spread over it, dry ones over [threshold - depth,
                        ///< threshold); 0: as they are
   double depth = 0;    ///< 0: the threshold itself
+  double reach = 0;  ///< dry points have hidden values by their distance from the rain, up to so many points: scores by
+                     ///< its law, otherwise threshold - depth distance / reach; 0: they are drawn
+  std::string scores = "normal";                  ///< the law of scores (ScoreLaw)
   std::vector<int64_t> plain = {};                ///< channels that take neither logarithm nor threshold nor quantum
   std::vector<double> mean = {}, deviation = {};  ///< of each channel after the logarithm, over the training part
+  std::vector<FieldLaw> laws = {};                ///< scores: of each channel, over the training part
 
   /// InputError where the settings make no sense.
   void check() const;
   int64_t channels() const { return static_cast<int64_t>(mean.size()); }
   /// The logarithm alone, of x / unit.
   BendFunction bend() const;
+  /// Whether values are scores.
+  bool scored() const { return kind == "scores"; }
   bool is_plain(int64_t channel) const { return std::find(plain.begin(), plain.end(), channel) != plain.end(); }
   /// Whether a value is dry, and comes out as 0.
   bool is_dry(double x) const { return threshold && x < *threshold; }
@@ -38,20 +47,29 @@ struct FieldTransform {
   double dry_moment(int power) const;
 
   /// Physical values n x c x h x w (float32) into rows n x (c h w); what is spread is a function of key and place,
-  /// `first` that of the first field.
-  at::Tensor apply(const at::Tensor& fields, Key key, int64_t first = 0) const;
+  /// `first` that of the first field. `distance`: of the points from the rain (dry_distance), where the transform has a
+  /// reach; where not given, from the rain in the fields themselves.
+  at::Tensor apply(const at::Tensor& fields, Key key, int64_t first = 0, const at::Tensor& distance = {}) const;
   /// Rows n x (c h w) of any float type back into physical values of the same type. Rows that are not finite stay so.
   at::Tensor invert(const at::Tensor& rows) const;
+
+  /// Sets the law of every channel of scores right for a model: from here on invert() gives the data's law to rows like
+  /// these, n x (c h w) as the model draws them. Needs 1000 finite values a channel.
+  void calibrate(const at::Tensor& rows);
+  bool calibrated() const { return !laws.empty() && laws.front().calibrated(); }
 
   std::string text() const;  ///< in words
 
  private:
-  double dry(double u) const;  ///< what a dry value becomes, in the field's own unit; u uniform
+  double dry(double u) const;                      ///< what a dry value becomes, in the field's own unit; u uniform
+  double hidden(double distance, double u) const;  ///< the same by its distance from the rain
 };
 
 /// The settings with mean and deviation of each channel over the fields (n x c x h x w float32) that are not held out
-/// (n of uint8). InputError, which names `where` and the channel, where they cannot be had. `channels` may be empty.
+/// (n of uint8). InputError, which names `where` and the channel, where they cannot be had. `channels` may be empty;
+/// `outside`: the rain beyond the edges of the fields, where it is known.
 FieldTransform fit_field_transform(const FieldTransform& settings, const at::Tensor& fields, const at::Tensor& held_out,
-                                   const std::vector<std::string>& channels = {}, const std::string& where = "fields");
+                                   const std::vector<std::string>& channels = {}, const std::string& where = "fields",
+                                   const WetOutside& outside = {});
 
 }  // namespace htfm

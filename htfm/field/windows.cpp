@@ -49,4 +49,12 @@ Window hull(const std::vector<Window>& windows) {
   return out;
 }
 
+Window grown(const Window& w, int64_t margin, const Grid& grid) {
+  if (w.column + w.width > grid.width) return w;
+  const int64_t top = std::max<int64_t>(0, w.row - margin), left = std::max<int64_t>(0, w.column - margin),
+                bottom = std::min(grid.height, w.row + w.height + margin),
+                right = std::min(grid.width, w.column + w.width + margin);
+  return {top, left, bottom - top, right - left};
+}
+
 }  // namespace htfm

@@ -12,5 +12,8 @@ namespace htfm {
 std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, const std::string& file);
 /// The smallest window that holds them all.
 Window hull(const std::vector<Window>& windows);
+/// A window and so many rows and columns around it, as far as the grid goes; one that goes around the globe stays as it
+/// is.
+Window grown(const Window& window, int64_t margin, const Grid& grid);
 
 }  // namespace htfm

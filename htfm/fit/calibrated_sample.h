@@ -1,17 +1,29 @@
-// Samples of a model whose columns are scores, with the margins set right by them.
+// Samples of a model whose columns or fields are scores, with the margins set right by them.
 #pragma once
+
+#include <string>
 
 #include "htfm/base/api.h"
 #include "htfm/sample/sampler.h"
 
 namespace htfm HTFM_PUBLIC {
 
-/// Draws samples, calibrates the model's margins by them (TableTransform::calibrate) and gives them in the data's
-/// units: every column then has its own law, as nearly as so many samples can say. Models without scores are only
+/// Draws samples, calibrates the model's margins by them (Model::calibrate) and gives them in the data's units: every
+/// column or channel then has its own law, as nearly as so many samples can say. Models without scores are only
 /// sampled.
 SampleResult calibrated_sample(Model& model, SampleOptions options);
 
 /// Whether drawing more than once would change the model: it has margins or a discrete part to be set right.
 bool needs_calibration(const Model& model);
+
+/// What calibrate_checkpoint found: shares of the points of the first channel that are wet, NaN without a threshold.
+struct FieldCalibration {
+  double wet_before = 0, wet_after = 0, wet_train = 0;
+  int64_t diverged = 0;
+  double seconds = 0;
+};
+/// Draws fields from the model in a checkpoint, sets the laws of its channels right by them, and writes the checkpoint
+/// anew with all else that it holds. InputError where its fields are not scores.
+FieldCalibration calibrate_checkpoint(const std::string& path, const SampleOptions& options);
 
 }  // namespace htfm

@@ -97,6 +97,7 @@ TrainingData Model::training_data(const Dataset& all) const {
 }
 
 TrainingData Model::fit_to_data(const Dataset& data) {
+  field_ = data.field;  // what was set right by samples is not right for other weights
   TrainingData set = training_data(data);
   method_->fit_to_data(set);
   return set;
@@ -136,6 +137,7 @@ void Model::learn_discrete(const Dataset& all) {
 
 void Model::calibrate(const at::Tensor& drawn, const at::Tensor& conditions) {
   transform_.calibrate(drawn, Key(0), rows_given(conditions));
+  if (field_) field_->calibrate(drawn);
 }
 
 ConditionRows Model::rows_given(const at::Tensor& conditions) const {

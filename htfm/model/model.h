@@ -61,7 +61,8 @@ class Model {
   const TableTransform& transform() const { return transform_; }
   /// What is given beside rows, and what the network is told of it; nothing where the model has no condition.
   const ConditionEncoder& condition() const { return condition_; }
-  /// Sets the margins right by rows that the model drew, under these conditions (TableTransform::calibrate).
+  /// Sets the margins right by rows that the model drew, under these conditions (TableTransform::calibrate,
+  /// FieldTransform::calibrate).
   void calibrate(const at::Tensor& drawn, const at::Tensor& conditions = {});
   /// Learns how the discrete part of a table is drawn (TableTransform::learn_discrete), where that was not done.
   void learn_discrete(const Dataset& data);

@@ -13,7 +13,8 @@ namespace htfm {
 namespace {
 
 constexpr size_t kMostKnots = 2000;
-constexpr double kTold = 2.7055;  // 90 % quantile of the chi-squared law with one degree of freedom
+constexpr double kShareLeft = 0.02;  // of the order statistics beyond a knot of a fine end: to the next knot
+constexpr double kTold = 2.7055;     // 90 % quantile of the chi-squared law with one degree of freedom
 constexpr double kLeastProbability = 1e-300;
 constexpr double kLeastLevel = 1e-6;  // of a place in the body: beyond an end without tail
 
@@ -102,7 +103,7 @@ Margin Margin::fit(std::span<const double> sorted, const MarginOptions& o) {
   out.below_.from = -out.below_.from;
 
   out.add_knots(sorted, static_cast<size_t>(out.below_.exceedances),
-                n - 1 - static_cast<size_t>(out.above_.exceedances));
+                n - 1 - static_cast<size_t>(out.above_.exceedances), o.fine_end);
   // A side without a tail goes to its bound, where one is near; else it ends with the data.
   const auto near = [&](double end, double outermost) {
     return std::abs(end - outermost) <= sorted.back() - sorted.front();
@@ -114,8 +115,9 @@ Margin Margin::fit(std::span<const double> sorted, const MarginOptions& o) {
   return out;
 }
 
-// Order statistics between the thresholds, all or evenly, and both ends of every run of equal values.
-void Margin::add_knots(std::span<const double> sorted, size_t first, size_t last) {
+// Order statistics between the thresholds, all or evenly, and both ends of every run of equal values. Towards a fine
+// end the distance of knots is a share of what is left.
+void Margin::add_knots(std::span<const double> sorted, size_t first, size_t last, bool fine_end) {
   const size_t n = sorted.size();
   const double every = std::max(1.0, static_cast<double>(last - first) / kMostKnots);
   const size_t run = std::max<size_t>(3, n / kMostKnots);
@@ -125,7 +127,8 @@ void Margin::add_knots(std::span<const double> sorted, size_t first, size_t last
                ends = i + 1 >= run && sorted[i] == sorted[i + 1 - run] && (i + 1 == n || sorted[i + 1] != sorted[i]);
     if (static_cast<double>(i) >= next || i == last || starts || ends) {
       level_.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(n)), value_.push_back(sorted[i]);
-      if (static_cast<double>(i) >= next) next += every;
+      const double left = kShareLeft * static_cast<double>(last - i);
+      if (static_cast<double>(i) >= next) next += fine_end ? std::clamp(left, 1.0, every) : every;
     }
   }
 }

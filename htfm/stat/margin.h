@@ -37,6 +37,7 @@ struct MarginEnd {
 struct MarginOptions {
   bool tail_below = true, tail_above = true;  ///< whether a side may have a tail
   double least = -1e308, most = 1e308;        ///< where the law ends, if a side has none
+  bool fine_end = false;  ///< knots become denser towards the upper end, for millions of values without a tail there
 };
 
 class Margin {
@@ -68,7 +69,7 @@ class Margin {
   static Margin from_numbers(std::span<const double> numbers);
 
  private:
-  void add_knots(std::span<const double> sorted, size_t first, size_t last);
+  void add_knots(std::span<const double> sorted, size_t first, size_t last, bool fine_end = false);
   std::vector<double> level_, value_;  // knots, both ascending, levels strictly
   MarginTail below_, above_;
   MarginEnd least_, most_;  // of sides without a tail

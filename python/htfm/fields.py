@@ -46,11 +46,15 @@ def from_xarray(
     threshold: float | None = None,
     quantum: float = 0.0,
     depth: float = 0.0,
+    reach: float | None = None,
+    scores: str = "normal",
 ) -> FieldSet:
     """A prepared set out of a DataArray (time x [channel x] y x x) or a Dataset (its variables are the channels).
 
-    The last share ``holdout`` of the times is held out. ``transform``: none, log1p or asinh of x / unit; ``threshold``:
-    values below it are dry (doc/weather.md). With ``path`` the set is written to that file, which
+    The last share ``holdout`` of the times is held out. ``transform``: none, log1p or asinh of x / unit, or
+    scores (normal or logistic: ``scores``) by the law of each channel; ``threshold``: values below it are dry; ``reach``:
+    hidden values of dry points fall with their distance from the rain, up to so many points (512 with scores, else none;
+    doc/weather.md). With ``path`` the set is written to that file, which
     ``htfm.train({"data": {"path": path}, ...})`` takes. A missing value is an InputError that says where.
 
     >>> import numpy as np, xarray as xr
@@ -106,7 +110,9 @@ def from_xarray(
     out.channels = names or [str(fields.name or "value")] * channels
     out.units = units if len(units) == channels else [units[0] if units else ""] * channels
     out.south_first = south_first
-    settings = _core.FieldTransform(transform, unit, threshold, quantum, depth)
+    if reach is None:
+        reach = 512.0 if transform == "scores" and threshold is not None else 0.0
+    settings = _core.FieldTransform(transform, unit, threshold, quantum, depth, reach, scores)
     out.transform = _core.fit_field_transform(settings, out.fields, held)
     out.provenance = json.dumps({"source": "xarray", "dims": [str(d) for d in ordered.dims], "shape": list(values.shape)})
     if path is not None:

@@ -1,4 +1,6 @@
 // Prepared sets of fields and their scores; scores of images.
+#include <numeric>
+
 #include "python/src/bind.h"
 
 namespace htfm::python {
@@ -19,16 +21,30 @@ void bind_fields(nb::module_& m) {
       .def(
           "__init__",
           [](FieldTransform* self, const std::string& kind, double unit, std::optional<double> threshold,
-             double quantum, double depth) {
-            new (self)
-                FieldTransform{.kind = kind, .unit = unit, .threshold = threshold, .quantum = quantum, .depth = depth};
+             double quantum, double depth, double reach, const std::string& scores) {
+            new (self) FieldTransform{.kind = kind,
+                                      .unit = unit,
+                                      .threshold = threshold,
+                                      .quantum = quantum,
+                                      .depth = depth,
+                                      .reach = reach,
+                                      .scores = scores};
           },
-          "kind"_a = "none", "unit"_a = 1.0, "threshold"_a.none() = nb::none(), "quantum"_a = 0.0, "depth"_a = 0.0)
+          "kind"_a = "none", "unit"_a = 1.0, "threshold"_a.none() = nb::none(), "quantum"_a = 0.0, "depth"_a = 0.0,
+          "reach"_a = 0.0, "scores"_a = "normal")
       .def_ro("kind", &FieldTransform::kind)
       .def_ro("mean", &FieldTransform::mean)
       .def_ro("deviation", &FieldTransform::deviation)
       .def("text", &FieldTransform::text)
-      .def("apply", &FieldTransform::apply, "fields"_a, "key"_a, "first"_a = 0, Unlocked())
+      .def(
+          "apply",
+          [](const FieldTransform& t, const at::Tensor& fields, Key key, int64_t first,
+             const std::optional<at::Tensor>& distance) {
+            return t.apply(fields, key, first, distance.value_or(at::Tensor()));
+          },
+          "fields"_a, "key"_a, "first"_a = 0, "distance"_a.none() = nb::none(), Unlocked())
+      .def("calibrate", &FieldTransform::calibrate, "rows"_a, Unlocked())
+      .def_prop_ro("calibrated", &FieldTransform::calibrated)
       .def("invert", &FieldTransform::invert, "rows"_a, Unlocked());
   nb::class_<FieldSet>(m, "FieldSet", "A prepared set of fields.")
       .def(nb::init<>())
@@ -45,9 +61,29 @@ void bind_fields(nb::module_& m) {
       .def_ro("hash", &FieldSet::hash)
       .def("__len__", &FieldSet::size)
       .def("part", &FieldSet::part, "held_out"_a)
-      .def("take", &FieldSet::take, "index"_a);
-  m.def("fit_field_transform", &fit_field_transform, "transform"_a, "fields"_a, "held_out"_a,
-        "channels"_a = std::vector<std::string>(), "where"_a = "fields", Unlocked());
+      .def("take", &FieldSet::take, "index"_a)
+      .def(
+          "distance",
+          [](const FieldSet& set, const std::vector<int64_t>& index) -> std::optional<at::Tensor> {
+            const at::Tensor out = set.distance(index);
+            return out.defined() ? std::optional(out) : std::nullopt;
+          },
+          "index"_a, Unlocked());
+  m.def(
+      "dry_distance",
+      [](const at::Tensor& fields, double threshold, double reach) {
+        std::vector<int64_t> all(static_cast<size_t>(fields.size(0)));
+        std::iota(all.begin(), all.end(), int64_t{0});
+        return dry_distance(fields.contiguous(), all, {}, threshold, reach);
+      },
+      "fields"_a, "threshold"_a, "reach"_a, Unlocked());
+  m.def(
+      "fit_field_transform",
+      [](const FieldTransform& transform, const at::Tensor& fields, const at::Tensor& held_out,
+         const std::vector<std::string>& channels,
+         const std::string& where) { return fit_field_transform(transform, fields, held_out, channels, where); },
+      "transform"_a, "fields"_a, "held_out"_a, "channels"_a = std::vector<std::string>(), "where"_a = "fields",
+      Unlocked());
   m.def("write_field_set", &write_field_set, "path"_a, "set"_a, Unlocked());
   m.def("open_field_set", &open_field_set, "path"_a, Unlocked());
   m.def("is_field_set", &is_field_set, "path"_a);

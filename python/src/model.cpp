@@ -1,5 +1,6 @@
 // Training, models, samples and the page of a run.
 #include "htfm/device/choose_device.h"
+#include "htfm/fit/calibrated_sample.h"
 #include "htfm/io/file.h"
 #include "htfm/io/npy.h"
 #include "htfm/sample/sample_fields.h"
@@ -242,6 +243,14 @@ void bind_model(nb::module_& m) {
   m.def("written_names", &written_names, "model"_a);
   m.def("written_columns", &written_columns, "model"_a);
   m.def("sample", nb::overload_cast<const Model&, const SampleOptions&>(&sample), "model"_a, "options"_a, Unlocked());
+  m.def(
+      "calibrate",
+      [](Model& model, const SampleOptions& options) {
+        if (!needs_calibration(model))
+          throw InputError("[calibrate] expected a model of scores, got one of {}", model.data_origin());
+        calibrated_sample(model, options);
+      },
+      "model"_a, "options"_a, Unlocked());
   m.def("sample_fields", nb::overload_cast<const Model&, const SampleOptions&, const std::string&>(&sample_fields),
         "model"_a, "options"_a, "path"_a, Unlocked());
   m.def("run_page", &page_of_run, "checkpoint"_a, "n"_a, "seed"_a.none(), "device"_a, "folder"_a, "origin"_a,

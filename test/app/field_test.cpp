@@ -113,6 +113,37 @@ TEST_F(Fields, ArePreparedTrainedSampledAndScored) {
                  "small.npy: expected fields of 1 x 8 x 8 = 64 numbers, got 32");
 }
 
+// After `htfm calibrate` samples have the training part's dry share and end where its values end, whatever the network
+// has learned; the run goes on training from its checkpoint.
+TEST_F(Fields, ScoresAreSetRightBySamples) {
+  Outcome r = place_.run(prepare_ + "--json --transform scores --dry-reach 20");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(json::parse(r.out).at("transform").get<std::string>().find("normal scores"), std::string::npos);
+  const std::string settings =
+      "--set data.path=rain.fields --set data.kind=fields --set net.width=16 "
+      "--set train.batch=60 --set sample.nfe=4 --set sample.solver=euler ";
+  r = place_.run("train " + settings + "--set train.epochs=2 -o run");
+  ASSERT_EQ(r.code, 0) << r.err;
+  r = place_.run("calibrate run -n 400 --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json j = json::parse(r.out);
+  const double wet = j.at("wet_train");
+  EXPECT_NEAR(j.at("wet_after").get<double>(), wet, 0.005);  // of the samples that it was set right by
+  EXPECT_GT(std::abs(j.at("wet_before").get<double>() - wet), 0.01);
+  r = place_.run("sample run -n 400 -o s.npy");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const at::Tensor samples = read_npy(place_ / "s.npy");
+  // Points of a field depend on each other: 400 fields count, and the samples of the calibration err as well.
+  EXPECT_NEAR(samples.gt(0).to(at::kDouble).mean().item<double>(), wet, 4 * std::sqrt(2 * wet * (1 - wet) / 400));
+  EXPECT_TRUE(samples.eq(0).logical_or(samples.ge(0.0999)).all().item<bool>());
+  r = place_.run("train --resume -o run --set train.epochs=3");
+  EXPECT_EQ(r.code, 0) << r.err;
+  expect_refusal("prepare . --recipe mrms --size 8 --tiles 8 -o x.fields --transform scores --dequantise 0.1",
+                 "[dequantise] expected none with scores");
+  ASSERT_EQ(place_.run("train --set data.n=100 --set train.epochs=1 -o points").code, 0);
+  expect_refusal("calibrate points -n 1000", "expected a run of fields prepared with --transform scores");
+}
+
 TEST_F(Fields, OptionsMayStandInAFile) {
   place_.write("p.toml", "recipe = \"mrms\"\nsize = [8, 16]\ntiles = 16\ntest = \"0.5\"\nmask_below = 0\n");
   const Outcome r = place_.run("prepare . --config p.toml --tiles 8 -o s.fields --json");

@@ -140,5 +140,18 @@ TEST(Scores, CalibrationGivesThePlaceInTheModelsOwnLaw) {
   }
 }
 
+// Of a million values without a tail the far quantiles are those of the values, not of the line from the last of evenly
+// spaced knots to the largest value.
+TEST(Margin, AFineEndFollowsTheLargestValues) {
+  constexpr int64_t kCount = 1'000'000;
+  std::vector<double> sorted;
+  for (int64_t i = 0; i < kCount; ++i) sorted.push_back(-std::log1p(-(static_cast<double>(i) + 0.5) / kCount));
+  const MarginOptions options{.tail_below = false, .tail_above = false, .fine_end = true};
+  const Margin margin = Margin::fit(sorted, options);
+  for (const double p : {1e-2, 1e-3, 1e-4, 1e-5})
+    EXPECT_NEAR(margin.value({p, true}), -std::log(p), 0.02) << p;  // knots are 2 % of what is left apart
+  EXPECT_LT(margin.numbers().size(), 6000U);
+}
+
 }  // namespace
 }  // namespace htfm

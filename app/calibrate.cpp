@@ -1,0 +1,56 @@
+// htfm calibrate: the laws of a run of scored fields set right by its own samples.
+#include <fmt/format.h>
+
+#include "app/commands.h"
+#include "app/progress.h"
+#include "app/stop_signals.h"
+#include "htfm/base/error.h"
+#include "htfm/fit/calibrated_sample.h"
+
+namespace htfm::app {
+
+void add_calibrate(CLI::App& app) {
+  struct Options {
+    Common common;
+    std::string run, solver;
+    int64_t n = 2000, nfe = 0;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("calibrate", "Set the laws of a run of scored fields right by samples of it");
+  c->footer(
+      "Example: htfm calibrate run -n 2000\n"
+      "         htfm calibrate run --solver heun --nfe 50    (for samples that are drawn so)");
+  c->add_option("run", o->run, "Folder of a run, or a checkpoint file; it is written anew")->required();
+  add_count(*c, "-n,--count", o->n, "Fields to draw");
+  c->add_option("--solver", o->solver, "Solver; the run's own where not given");
+  c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(positive());
+  o->common.add(*c);
+  add_trust(*c);
+  c->callback([o] {
+    o->common.apply(true);
+    const std::string path = resolve_checkpoint(o->run);
+    Model model = Model::load(path);
+    if (!model.field() || !model.field()->scored())
+      throw InputError("[calibrate] {}: expected a run of fields prepared with --transform scores, got one of {}",
+                       o->run, model.data_origin());
+    SampleOptions options = sample_options(model.config());
+    // Other samples than those that are drawn with the run's seed.
+    options.seed = o->common.seed_given ? static_cast<uint64_t>(o->common.seed) : options.seed + 1;
+    options.n = o->n;
+    if (!o->solver.empty()) options.solver = o->solver;
+    if (o->nfe > 0) options.solve.nfe = o->nfe;
+    options.device = o->common.device_for(model.config().net.kind);
+    options.report = sample_status("calibrate");
+    const StopSignals signals;
+    const FieldCalibration done = calibrate_checkpoint(path, options);
+    print_figures(o->common, {{"checkpoint", path},
+                              {"fields", o->n},
+                              {"diverged", done.diverged},
+                              {"wet_before", done.wet_before},
+                              {"wet_after", done.wet_after},
+                              {"wet_train", done.wet_train},
+                              {"seconds", done.seconds}});
+  });
+}
+
+}  // namespace htfm::app
