@@ -1,6 +1,6 @@
 // What the fuzzers call, one function a parser: true where the bytes were accepted, false where they were refused with
-// an InputError. Any other exception, or an accepted value that does not survive writing and reading, is a defect. Here:
-// the files that module io reads.
+// an InputError. Any other exception, or an accepted value that does not survive writing and reading, is a defect.
+// Here: the files that module io reads.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +44,17 @@ inline bool npy(std::string_view bytes) {
   return accepted;
 }
 
+/// The same table, its text in parts of a few bytes.
+inline Table read_in_parts(std::string_view text, const ColumnChoice& choice) {
+  const auto source = [&](std::string& buffer) {
+    const std::string_view part = text.substr(0, 7);
+    text.remove_prefix(part.size());
+    buffer += part;
+    return !part.empty();
+  };
+  return read_csv(source, "parts.csv", choice);
+}
+
 inline bool csv(std::string_view text) {
   bool accepted = false;
   // The first choice reads everything; the others also walk over columns that are not read.
@@ -60,7 +71,8 @@ inline bool csv(std::string_view text) {
       const at::Tensor& values = table.values;
       return values.dim() == 2 && values.size(0) > 0 && values.size(1) > 0 &&
              (table.names.empty() || static_cast<int64_t>(table.names.size()) == values.size(1)) &&
-             same(values, parse_csv(format_csv(values), "again.csv").values);
+             same(values, parse_csv(format_csv(values), "again.csv").values) &&
+             same(values, read_in_parts(text, choice).values);
     });
   }
   try {
@@ -138,8 +150,7 @@ inline bool toml_options(std::string_view bytes) {
 inline bool json_lines(std::string_view bytes) {
   const MemoryFile file(bytes);
   return accepts([&] {
-    for (const auto& line : JsonLines::read(file.path()))
-      must_hold([&] { return line.is_object(); });
+    for (const auto& line : JsonLines::read(file.path())) must_hold([&] { return line.is_object(); });
   });
 }
 

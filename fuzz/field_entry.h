@@ -30,7 +30,7 @@ inline bool grib_scan(std::string_view bytes) {
 
 /// Lists every field of a file and reads the first rows of those that are not large.
 inline bool decoded(FieldFormat format, std::string_view bytes) {
-  static const FieldReader& reader = [] () -> const FieldReader& {
+  static const FieldReader& reader = []() -> const FieldReader& {
     ::setenv("HTFM_FIELD_SECONDS", "2", 1);
     return *static_cast<const FieldReader*>(htfm_field_reader(nullptr));
   }();

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/from_blob.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -23,6 +24,8 @@
 
 namespace htfm {
 namespace {
+
+constexpr size_t kLongestRow = size_t{64} << 20;  // bytes: what a quote that is not closed may swallow
 
 bool is_blank(char c, char separator) { return (c == ' ' || c == '\t') && c != separator; }
 
@@ -117,6 +120,9 @@ class GrowingNumbers {
  private:
   void grow() {
     const size_t room = std::max<size_t>(1024, room_ + room_ / 2);
+    // The system would give more than it has, and end the program later.
+    static const size_t memory = static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+    if (room > memory / sizeof(double)) throw std::bad_alloc();
     void* data = std::realloc(data_, room * sizeof(double));
     if (!data) throw std::bad_alloc();
     data_ = static_cast<double*>(data), room_ = room;
@@ -212,6 +218,10 @@ class CsvParser {
   /// Puts more of the text behind what is left of it.
   bool more() {
     if (!refill_) return false;
+    if (rest_.size() >= kLongestRow)
+      throw InputError(
+          "[csv] {}: row {}: expected a row of less than {} MiB, got a longer one (a quote that is not closed?)", path_,
+          std::max<int64_t>(line_, 1), kLongestRow >> 20);
     std::string next(rest_);
     const bool got = refill_(next);
     if (!got) refill_ = nullptr;

@@ -73,8 +73,7 @@ std::string text_of_answer(PythonAnswer answer, const PythonFile& file, const st
   return std::move(answer.out);
 }
 
-std::string run_python(const std::string& python, const char* script, const std::string& path,
-                       const PythonFile& file) {
+std::string run_python(const std::string& python, const char* script, const std::string& path, const PythonFile& file) {
   const FileSource there(path);  // names a file that is not there before Python is asked
   const Descriptor out = memory_file("csv"), err = memory_file("messages");
   posix_spawn_file_actions_t actions;

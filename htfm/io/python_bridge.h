@@ -27,8 +27,8 @@ std::string text_of_answer(PythonAnswer answer, const PythonFile& file, const st
                            const std::string& python);
 
 /// Runs `script` isolated (-I: nothing of the working folder and of PYTHONPATH is imported) with the file as its
-/// argument, and gives the text that it hands over. `python`: a path or a name on PATH. Its memory and what it hands over
-/// are limited to the memory of the machine. InputError where it cannot be started or does not end well.
+/// argument, and gives the text that it hands over. `python`: a path or a name on PATH. Its memory and what it hands
+/// over are limited to the memory of the machine. InputError where it cannot be started or does not end well.
 std::string run_python(const std::string& python, const char* script, const std::string& path, const PythonFile& file);
 
 }  // namespace htfm

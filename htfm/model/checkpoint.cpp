@@ -74,16 +74,16 @@ void save_parameters(const ParameterLayout& layout, const at::Tensor& flat, cons
 }
 
 at::Tensor load_parameters(const ParameterLayout& layout, const std::string& prefix, const Checkpoint& file) {
-  for (const ParameterInfo& p : layout.list()) file.tensor(prefix + p.name);  // before memory is asked for
-  at::Tensor flat = at::zeros({layout.size()}, at::kFloat);
-  for (const ParameterInfo& p : layout.list()) {
+  for (const ParameterInfo& p : layout.list()) {  // before memory is asked for
     const at::Tensor& t = file.tensor(prefix + p.name);
     if (t.scalar_type() != at::kFloat || t.sizes() != at::IntArrayRef(p.shape))
       throw InputError("[checkpoint] {}: expected '{}' in float32 of shape {}, got {} of shape {}", file.path,
                        prefix + p.name, shape_text(p.shape), dtype_name(t.scalar_type()), shape_text(t.sizes()));
-    std::memcpy(flat.mutable_data_ptr<float>() + p.offset, t.const_data_ptr<float>(),
-                static_cast<size_t>(p.size) * sizeof(float));
   }
+  at::Tensor flat = at::zeros({layout.size()}, at::kFloat);
+  for (const ParameterInfo& p : layout.list())
+    std::memcpy(flat.mutable_data_ptr<float>() + p.offset, file.tensor(prefix + p.name).const_data_ptr<float>(),
+                static_cast<size_t>(p.size) * sizeof(float));
   return flat;
 }
 

@@ -26,9 +26,11 @@ std::string RunFolder::checkpoint(int64_t step) const {
 bool RunFolder::exists() const { return fs::exists(config()) || !list().empty(); }
 
 void RunFolder::make() const {
+  for (const std::string& part : {config(), log(), events(), checkpoints(), lock()}) refuse_link(part);
   std::error_code error;
   fs::create_directories(checkpoints(), error);
   if (error) throw Error("[run] {}: cannot make the folder: {}", checkpoints(), error.message());
+  for (const CheckpointFile& file : list()) refuse_link(file.path);
 }
 
 void RunFolder::clean() const {
