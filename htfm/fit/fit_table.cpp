@@ -15,6 +15,7 @@
 #include "htfm/fit/time_budget.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/file.h"
+#include "htfm/io/link.h"
 #include "htfm/sample/sample_together.h"
 #include "htfm/sample/written_rows.h"
 #include "htfm/stat/student_t.h"

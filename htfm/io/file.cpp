@@ -11,12 +11,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "htfm/base/error.h"
-#include "htfm/io/text.h"
 
 namespace htfm {
 namespace {
@@ -243,13 +241,6 @@ void check_can_make_folder(const std::string& path) {
   if (!S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a folder, got a file at {}", path, there);
   if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
     throw Error("[write] {}: cannot make the folder: {}", path, system_reason(errno));
-}
-
-void refuse_link(const std::string& path) {
-  std::error_code none;
-  if (std::filesystem::is_symlink(path, none))
-    throw InputError("[write] {}: expected a file or folder of its own, got a link to {}: remove the link", path,
-                     printable(std::filesystem::read_symlink(path, none).string()));
 }
 
 int remove_temporaries(const std::string& folder) {

@@ -94,10 +94,6 @@ void check_can_write(const std::string& path);
 /// The same of a folder that is to be made, with its parents.
 void check_can_make_folder(const std::string& path);
 
-/// InputError where `path` is a symbolic link: in a folder that may be somebody else's it would let what is written
-/// there replace a file elsewhere.
-void refuse_link(const std::string& path);
-
 /// Removes the temporaries that killed processes left in a folder; those still being written stay. Returns their
 /// number.
 int remove_temporaries(const std::string& folder);

@@ -10,6 +10,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
+#include "htfm/io/link.h"
 
 namespace fs = std::filesystem;
 
