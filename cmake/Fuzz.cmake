@@ -49,8 +49,8 @@ function(htfm_fuzzers header archive)
   list(APPEND HTFM_FUZZERS ${ARG_NAMES})
   set(HTFM_FUZZERS ${HTFM_FUZZERS} PARENT_SCOPE)
 endfunction()
-htfm_fuzzers(entry.h htfm_fuzz_files NAMES csv json_lines npy packed_csv png python_table safetensors toml_options)
-htfm_fuzzers(data_entry.h htfm_fuzz_files NAMES cifar expression field_set
+htfm_fuzzers(entry.h htfm_fuzz_files NAMES csv npy packed_csv png python_table safetensors toml_options)
+htfm_fuzzers(data_entry.h htfm_fuzz_files NAMES cifar expression field_set json_lines
              SOURCES data/cifar.cpp data/image_folder.cpp data/image_set.cpp data/dates.cpp data/table_column.cpp rare/expression.cpp
                      rare/expression_reader.cpp)
 if(HTFM_WITH_FIELDS)

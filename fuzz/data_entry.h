@@ -1,6 +1,8 @@
-// As entry.h, of what is read beside tables: batches of images, prepared sets, conditions of rare events.
+// As entry.h, of what is read beside tables: batches of images, prepared sets, logs, conditions of rare
+// events.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +11,7 @@
 #include "fuzz/support.h"
 #include "htfm/data/cifar.h"
 #include "htfm/field/field_set.h"
+#include "htfm/io/json_lines.h"
 #include "htfm/rare/expression.h"
 
 namespace htfm::fuzz {
@@ -35,6 +38,13 @@ inline bool expression(std::string_view bytes) {
       (void)read.truth(row);
     else
       (void)read.number(row);
+  });
+}
+
+inline bool json_lines(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  return accepts([&] {
+    for (const auto& line : JsonLines::read(file.path())) must_hold([&] { return line.is_object(); });
   });
 }
 

@@ -9,7 +9,6 @@
 #include "fuzz/support.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/gzip.h"
-#include "htfm/io/json_lines.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/png.h"
 #include "htfm/io/python_bridge.h"
@@ -145,13 +144,6 @@ inline bool python_table(std::string_view bytes) {
 inline bool toml_options(std::string_view bytes) {
   const MemoryFile file(bytes);
   return accepts([&] { read_toml_options(file.path()); });
-}
-
-inline bool json_lines(std::string_view bytes) {
-  const MemoryFile file(bytes);
-  return accepts([&] {
-    for (const auto& line : JsonLines::read(file.path())) must_hold([&] { return line.is_object(); });
-  });
 }
 
 }  // namespace htfm::fuzz
