@@ -336,7 +336,7 @@ class CsvParser {
     columns_ = static_cast<int64_t>(first.size());
     texts_.resize(first.size());
     if (rules_.header || (first_row_is_header(first) && !(rules_.texts && second_row_is_like(first))))
-      for (const std::string& name : first) names_.push_back(as_utf8(name));
+      for (const std::string& name : first) names_.push_back(shown_text(name));
     positions_ = choose_columns(choice_, names_, columns_, path_);
     wanted_.assign(columns_, false);
     for (const int64_t position : positions_) wanted_[position] = true;
@@ -429,7 +429,7 @@ class CsvParser {
       if (rules_.lenient) return std::numeric_limits<double>::quiet_NaN();
       note = " (a missing value)";
     } else if (rules_.texts) {
-      return texts_[column].add(as_utf8(text), line_);
+      return texts_[column].add(shown_text(text), line_);
     } else if (std::string point = text; std::count(text.begin(), text.end(), ',') == 1) {
       point[point.find(',')] = '.';
       if (number(point)) note = " (a decimal comma? numbers are read with a point)";

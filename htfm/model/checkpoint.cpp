@@ -8,6 +8,7 @@
 #include "htfm/base/error.h"
 #include "htfm/field/transform_json.h"
 #include "htfm/io/dtype.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 
@@ -147,13 +148,15 @@ Model load_model(const Checkpoint& file) {
     m.dim_ = record.at("dim");
     m.data_hash_ = record.at("data_hash");
     m.config_.net.sha256 = record.value("network_sha256", std::string());
-    m.data_origin_ = record.at("data_origin");
+    m.data_origin_ = shown_text(record.at("data_origin").get<std::string>());
     m.names_ = record.at("columns").get<std::vector<std::string>>();
+    for (std::string& name : m.names_) name = shown_text(name);
     if (record.contains("kinds"))
       for (const nlohmann::json& column : record.at("kinds")) {
         TableColumn c;
         c.kind = kind_by_name(column.at("kind"));
         if (c.is_category()) column.at("categories").get_to(c.categories), c.ordered = column.value("ordered", false);
+        for (std::string& text : c.categories) text = shown_text(text);
         if (c.kind == ColumnKind::date) column.at("form").get_to(c.date_form);
         c.asked = column.value("asked", false);
         m.columns_.push_back(std::move(c));
@@ -175,7 +178,7 @@ Model load_model(const Checkpoint& file) {
       m.clock_.spec.family = clock.at("family");
       m.clock_.spec.parameters = clock.at("parameters").get<std::map<std::string, double>>();
       m.clock_.spec.grid = clock.at("grid");
-      m.clock_.explanation = record.at("clock_explanation");
+      m.clock_.explanation = shown_text(record.at("clock_explanation").get<std::string>());
     }
   } catch (const nlohmann::json::exception& e) {
     throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", file.path,

@@ -321,6 +321,15 @@ TEST(Csv, DaysTellTheOrderOfRows) {
   EXPECT_EQ(order("anna bert"), RowOrder::unknown);
 }
 
+// What a terminal would obey is not handed on: names and texts are shown.
+TEST(Csv, ControlCharactersAreEscaped) {
+  const Table table = parse_csv("\"\x1b[31mred\x7f\",\"two\nlines\"\n1,2\n\xc2\x9bK,3\n", "t.csv", {},
+                                {.lenient = true, .texts = true});
+  EXPECT_EQ(table.names, (Names{"\\x1b[31mred\\x7f", "two\nlines"}));
+  ASSERT_EQ(table.texts.at(0).size(), 1u);
+  EXPECT_EQ(table.texts[0][0].text, "\\x9bK");
+}
+
 // A quote that is not closed makes one row of everything after it, and a packed file can hold any number of bytes.
 TEST(Csv, RowsWithoutAnEndAreRefused) {
   for (const char* start : {"x,y\n1,\"", "\"x", "1,2", " "}) {
