@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"rain.fields"},
                 {},
                 "write rename read memory"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& one) { return one.param.name; });
 
 #endif
 
