@@ -55,9 +55,9 @@ tsan: setup   ## build and test under the thread sanitizer
 	@script/build tsan
 	@$(call TESTS,tsan)
 
-fuzz: setup   ## build the fuzzers with clang and run each for SECONDS (30), or only NAME
+fuzz: setup   ## build the fuzzers with clang and run each for SECONDS (30), or only NAME (files: those that need no model)
 	@script/packages fuzz
-	@script/fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(NAME)
+	@script/fuzz --jobs $(JOBS) $(if $(SECONDS),--seconds $(SECONDS)) $(NAME)
 
 format:       ## put our files into the form of .clang-format
 	@script/packages format

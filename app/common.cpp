@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "app/processes.h"
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
+#include "htfm/base/nearest.h"
 #include "htfm/base/parallel.h"
 #include "htfm/device/choose_device.h"
 #include "htfm/io/file.h"
@@ -25,7 +27,7 @@ void Common::add(CLI::App& command, bool with_json) {
   command.add_option("--seed", seed, "Seed of everything that is drawn")
       ->check(not_negative())
       ->each([this](const std::string&) { seed_given = true; });
-  command.add_option("--device", device, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+  command.add_option("--device", device, "cpu, cuda or auto")->check(one_of({"cpu", "cuda", "auto"}));
   command.add_option("--threads", threads, "Threads to use; 0: one for each core")
       ->check(between(0, 4.0 * std::max(1u, std::thread::hardware_concurrency())));
   if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
@@ -37,7 +39,7 @@ void Common::add_comm(CLI::App& command) {
       .add_option("--comm", comm,
                   "Several processes: auto (what mpirun, srun or torchrun has started), none, mpi, nccl, or store "
                   "(doc/scaling.md)")
-      ->check(CLI::IsMember({"auto", "none", "mpi", "nccl", "store"}));
+      ->check(one_of({"auto", "none", "mpi", "nccl", "store"}));
   command.add_flag("--share-device", share_device,
                    "Let several processes use one CUDA device and add up through the host, for tests");
 }
@@ -75,7 +77,7 @@ void Common::apply(bool cuda) {
 void ClockChoice::add(CLI::App& command, bool required) {
   std::vector<std::string> names;
   for (const ClockFamily& f : clock_families()) names.push_back(f.name);
-  family = command.add_option("--family", spec.family, "Family of the clock")->check(CLI::IsMember(names));
+  family = command.add_option("--family", spec.family, "Family of the clock")->check(one_of(names));
   if (required) family->required();
   std::vector<CLI::Option*> own{family};
   for (const ClockFamily& f : clock_families())
@@ -118,6 +120,17 @@ CLI::Validator between(double least, double most) {
                 [=](double v) { return v >= least && v <= most; });
 }
 
+CLI::Validator one_of(std::vector<std::string> names) {
+  const std::string list = fmt::format("{}", fmt::join(names, ","));
+  const auto check = [names = std::move(names)](const std::string& text) {
+    if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
+    const std::string like = nearest_name(text, names, 2);
+    return fmt::format("expected one of {}; got '{}'{}", fmt::join(names, ", "), text,
+                       like.empty() ? "" : fmt::format(": did you mean {}?", like));
+  };
+  return CLI::Validator(check, "{" + list + "}");
+}
+
 CLI::Validator output_file(std::vector<std::string> endings) {
   const auto check = [endings = std::move(endings)](const std::string& path) {
     if (std::none_of(endings.begin(), endings.end(), [&](const std::string& end) { return path.ends_with(end); }))
@@ -155,6 +168,7 @@ namespace {
 
 std::string value_text(const Json& v) {
   if (v.is_string()) return v.get<std::string>();
+  if (v.is_number_float() && std::isnan(v.get<double>())) return "-";  // there is no such figure
   if (v.is_number_float()) return fmt::format("{:.6g}", v.get<double>());
   return v.dump();
 }

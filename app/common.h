@@ -58,6 +58,8 @@ struct ClockChoice {
 CLI::Validator positive();
 CLI::Validator not_negative();
 CLI::Validator between(double least, double most);
+/// One of some names; a message about another one suggests the nearest.
+CLI::Validator one_of(std::vector<std::string> names);
 
 /// A file that a command writes at its end, named with one of these endings: refused before the work where it could not
 /// be written.

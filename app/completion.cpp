@@ -101,7 +101,7 @@ void add_completion(CLI::App& app) {
       "         htfm completion man | man -l -");
   c->add_option("kind", *kind, "bash (zsh: after bashcompinit), fish or man")
       ->required()
-      ->check(CLI::IsMember({"bash", "fish", "man"}));
+      ->check(one_of({"bash", "fish", "man"}));
   c->callback([kind, &app] {
     fmt::print("{}", *kind == "man" ? manual(app) : *kind == "fish" ? fish(app) : bash(app));
   });

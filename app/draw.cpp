@@ -111,7 +111,7 @@ void add_data(CLI::App& app) {
   c->footer("Example: htfm data mixture2d --alpha 1.5 -n 32000 -o x.npy");
   std::vector<std::string> names;
   for (const SyntheticInfo& s : synthetic_sets()) names.push_back(s.name);
-  c->add_option("name", o->set.name, "Which set")->required()->check(CLI::IsMember(names));
+  c->add_option("name", o->set.name, "Which set")->required()->check(one_of(names));
   c->add_option("--alpha", o->set.alpha, "mixture2d: stability index of the components")->capture_default_str();
   c->add_option("--dim", o->set.dim, "student, clusters: dimension")->capture_default_str();
   c->add_option("--nu", o->set.nu, "student, clusters: degrees of freedom")->capture_default_str();

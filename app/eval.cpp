@@ -45,9 +45,7 @@ void add_eval(CLI::App& app) {
       ->required();
   std::vector<std::string> names;
   for (const MetricInfo& m : metric_infos()) names.emplace_back(m.name);
-  c->add_option("--metrics", o->metrics, "Comma-separated; all where not given")
-      ->delimiter(',')
-      ->check(CLI::IsMember(names));
+  c->add_option("--metrics", o->metrics, "Comma-separated; all where not given")->delimiter(',')->check(one_of(names));
   CLI::Option* k = c->add_option("-k", o->metric.k, "Neighbours of f1_knn (10), of precision and recall of images (3)")
                        ->check(positive());
   c->add_option("--bootstrap", o->metric.bootstrap.rounds, "Resamples for the intervals of tail scores; 0: none")

@@ -19,9 +19,7 @@ void add_export(CLI::App& app) {
   c->footer("Example: htfm export rain.fields -o rain.nc");
   c->add_option("set", o->set, "Prepared set (htfm prepare)")->required();
   c->add_option("-o,--output", o->output, "File to write (.nc, .grib2)")->required();
-  c->add_option("--part", o->part, "Which fields")
-      ->check(CLI::IsMember({"held-out", "train", "all"}))
-      ->capture_default_str();
+  c->add_option("--part", o->part, "Which fields")->check(one_of({"held-out", "train", "all"}))->capture_default_str();
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();

@@ -23,7 +23,7 @@ Json curve_figures(const FieldCurve& curve) {
 
 void FieldEvalOptions::add(CLI::App& command) {
   command.add_option("--part", evaluation.part, "Fields: part of a prepared set")
-      ->check(CLI::IsMember({"held-out", "train", "all"}))
+      ->check(one_of({"held-out", "train", "all"}))
       ->capture_default_str();
   command.add_option("--channel", evaluation.channel, "Fields: which channel, from 0")
       ->check(not_negative())

@@ -39,9 +39,9 @@ void ImageReferenceOptions::add(CLI::App& command) {
   command.add_option("--reference-cache", features.cache,
                      "File that keeps the features of the real images; made where it does not exist");
   command.add_option("--kind", real.kind, "What --real holds: auto, cifar10, png, images")
-      ->check(CLI::IsMember({"auto", "cifar10", "png", "images"}));
+      ->check(one_of({"auto", "cifar10", "png", "images"}));
   command.add_option("--subset", real.subset, "Of real images with labels: all or long-tail")
-      ->check(CLI::IsMember({"all", "long-tail"}));
+      ->check(one_of({"all", "long-tail"}));
   command.add_option("--imbalance", real.imbalance, "Long tail: size of the last class over that of the first")
       ->check(between(1e-6, 1.0));
   command.add_option("--batch", features.batch, "Images that go through the feature network at once")

@@ -63,6 +63,48 @@ std::string what_was_asked(const std::string& message) {
              : message.substr(first, last + 8 - first);
 }
 
+// "htfm fit", or "htfm" where no command was reached.
+std::string command_text(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return "htfm" + (chosen.empty() ? "" : " " + chosen.front()->get_name());
+}
+
+std::string first_example(const CLI::App& command) {
+  const std::string text = command.get_footer();
+  const std::string_view start = "Example: ";
+  const size_t at = text.find(start);
+  if (at == std::string::npos) return {};
+  const std::string line = first_line(text.substr(at + start.size()));
+  return line.substr(0, line.find("    "));  // what follows is another command
+}
+
+// What CLI11 finds wrong, in words that say what to do.
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
+  const auto chosen = app.get_subcommands();
+  std::string text = error.what();
+  if (chosen.empty()) return text + " (htfm --help lists the commands)";
+  const CLI::App& command = *chosen.front();
+  constexpr std::string_view kRequired = " is required";
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && text.ends_with(kRequired)) {
+    const CLI::Option* option = command.get_option_no_throw(text.substr(0, text.size() - kRequired.size()));
+    const std::string example = first_example(command);
+    if (option)
+      text = fmt::format("give {}: {}{}", option->get_positional() ? option->get_name() : option->get_name(false, true),
+                         option->get_description(), example.empty() ? "" : "; for example: " + example);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error))
+    for (const std::string& word : command.remaining()) {
+      if (!word.starts_with('-')) continue;
+      std::vector<std::string> names;
+      for (const CLI::Option* option : command.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      const std::string given = word.substr(0, word.find('=')), like = nearest_name(given, names, 2);
+      text = fmt::format("there is no option {}{}", given, like.empty() ? "" : fmt::format(": did you mean {}?", like));
+      break;
+    }
+  return fmt::format("{} ({} --help shows all options)", text, command_text(app));
+}
+
 // Images are given back and asked for again at every layer: keep their pages instead of having the kernel clear new
 // ones.
 void keep_memory() {
@@ -83,6 +125,11 @@ int run_program(int argc, char** argv, const std::function<void(CLI::App&)>& add
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   add_commands(app);
+  if (argc == 1) {
+    const std::string help = app.help();
+    std::fwrite(help.data(), 1, help.size(), stderr);
+    return 2;
+  }
   // CLI11 would only say that a subcommand is missing.
   const auto known = app.get_subcommands({});
   if (argc > 1 && argv[1][0] != '-' &&
@@ -101,7 +148,7 @@ int run_program(int argc, char** argv, const std::function<void(CLI::App&)>& add
   } catch (const CLI::Success& e) {
     return close_output(app.exit(e));
   } catch (const CLI::ParseError& e) {
-    return fail(2, fmt::format("{} (htfm --help shows the usage)", e.what()));
+    return fail(2, usage_message(app, e));
   } catch (const InputError& e) {
     return end_with(2, e.what());
   } catch (const Interrupted& e) {

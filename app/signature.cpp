@@ -14,14 +14,15 @@ void add_signature(CLI::App& app) {
     int depth = 0;
   };
   auto o = std::make_shared<Options>();
+  const auto conventions = convention_names();
   CLI::App* c = app.add_subcommand("signature", "Signatures or logsignatures of paths");
   c->footer("Example: htfm signature paths.npy --depth 3 --log brackets --augment time -o f.npy");
   c->add_option("paths", o->input, "Paths: n x points x channels, or n x points with --augment time")->required();
   c->add_option("--depth", o->depth, "Truncation")->required()->check(between(1, kMaxDepth));
-  c->add_option("--log", o->log, "Logsignature: words or brackets")->check(CLI::IsMember({"words", "brackets"}));
-  c->add_option("--augment", o->augment, "time: put uniform time on [0,1] in front")->check(CLI::IsMember({"time"}));
+  c->add_option("--log", o->log, "Logsignature: words or brackets")->check(one_of({"words", "brackets"}));
+  c->add_option("--augment", o->augment, "time: put uniform time on [0,1] in front")->check(one_of({"time"}));
   c->add_option("--convention", o->convention, "linear, leadlag, jump or constant")
-      ->check(CLI::IsMember(convention_names()));
+      ->check(one_of({conventions.begin(), conventions.end()}));
   c->add_option("-o,--output", o->output, "File to write (.npy)")->required()->check(output_file({".npy"}));
   o->common.add(*c);
   c->callback([o] {

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "app/common.h"
 #include "htfm/io/parquet.h"
 
 namespace htfm::app {
@@ -13,7 +14,7 @@ void TableFile::add(CLI::App& command) {
   command.add_option("--columns", columns, "Comma-separated names or numbers of columns; all where not given");
   command.add_option("--drop", drop, "Columns to leave out");
   command.add_option("--missing", missing, "Rows with missing values: drop them, or refuse the table")
-      ->check(CLI::IsMember({"drop", "refuse", "keep"}))
+      ->check(one_of({"drop", "refuse", "keep"}))
       ->capture_default_str();
   command.add_flag("--log-returns", log_returns, "Take the rows as prices: log(x_i / x_(i-1)) takes their place");
   command.add_option_function<std::string>(
@@ -44,7 +45,7 @@ void TableFile::add_kinds(CLI::App& command) {
           "What every row keeps, as in \"paid <= incurred\" or \"total = net + tax\"; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--decimal", decimal, "Mark of decimals in texts: auto, point or comma")
-      ->check(CLI::IsMember({"auto", "point", "comma"}))
+      ->check(one_of({"auto", "point", "comma"}))
       ->capture_default_str();
 }
 

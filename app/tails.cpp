@@ -27,7 +27,7 @@ void add_tails(CLI::App& app) {
   c->footer("Example: htfm tails returns.csv --columns DAX,SMI -o tails.html");
   o->file.add(*c);
   c->add_option("--radius", o->radius, "Distance: of standardised columns, or by a robust scatter matrix")
-      ->check(CLI::IsMember({"euclidean", "mahalanobis"}))
+      ->check(one_of({"euclidean", "mahalanobis"}))
       ->capture_default_str();
   c->add_option("--directions", o->diagnosis.directions, "Random directions to look at")
       ->check(not_negative())

@@ -186,7 +186,7 @@ void add_sample(CLI::App& app) {
                 "Solver: " + names + "; of a baseline, its sampler; the run's own where not given");
   c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(positive());
   c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; the run's own where not given")
-      ->check(CLI::IsMember({"angle", "clock", "uniform"}));
+      ->check(one_of({"angle", "clock", "uniform"}));
   c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(between(0.1, 16.0));
   c->add_option("--eta", o->eta,
                 "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion")

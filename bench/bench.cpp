@@ -384,7 +384,7 @@ void add_bench(CLI::App& app) {
   if (const char* python = std::getenv("HTFM_PEERS_PYTHON")) o->bench.python = python;
   c->add_option("--only", o->only, "stable, signature, scores, frechet, assignment, coupling, images, job")
       ->delimiter(',')
-      ->check(CLI::IsMember({"stable", "signature", "scores", "frechet", "assignment", "coupling", "images", "job"}));
+      ->check(one_of({"stable", "signature", "scores", "frechet", "assignment", "coupling", "images", "job"}));
   add_bench_unet(*c);
   add_bench_sums(*c);
   add_bench_fields(*c);

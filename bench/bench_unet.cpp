@@ -153,7 +153,7 @@ void add_bench_unet(CLI::App& bench) {
   CLI::App* c = bench.add_subcommand("unet", "The image network on a CUDA device");
   c->footer("Example: htfm bench unet --python python3");
   c->add_option("--net", o->net, "The U-Net of 32x32 images, or NCSN++ of 128x128 fields")
-      ->check(CLI::IsMember({"unet", "ncsnpp"}))
+      ->check(one_of({"unet", "ncsnpp"}))
       ->capture_default_str();
   c->add_option("--python", o->python, "Python with torch: runs the peer in the same run");
   c->add_option("--peer", o->peer, "The peer's script")->capture_default_str();
@@ -166,7 +166,7 @@ void add_bench_unet(CLI::App& bench) {
   c->add_flag("--methods", o->methods,
               "Only what an evaluation costs the samplers of flow matching and of the baselines");
   c->add_option("--profile", o->profile, "Only one training step or one evaluation, marked for a profiler")
-      ->check(CLI::IsMember({"step", "evaluation"}));
+      ->check(one_of({"step", "evaluation"}));
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();

@@ -99,7 +99,7 @@ void add_reproduce(CLI::App& app) {
   std::vector<std::string> names;
   for (const Experiment& e : experiments())
     names.push_back(e.name), help += fmt::format(" {} ({});", e.name, e.summary);
-  c->add_option("name", o->name, help)->required()->check(CLI::IsMember(names));
+  c->add_option("name", o->name, help)->required()->check(one_of(names));
   c->add_option("-o,--output", o->options.folder, "Folder for results; reproduce-NAME where not given")
       ->check(output_folder());
   c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(between(1, 1000))->capture_default_str();

@@ -1,24 +1,21 @@
 // What the fuzzers call, one function a parser: true where the bytes were accepted, false where they were refused with
 // an InputError. Any other exception, or an accepted value that does not survive writing and reading, is a defect.
+// Here: the files that module io reads.
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
-#include "htfm/base/error.h"
+#include "fuzz/support.h"
 #include "htfm/io/csv.h"
+#include "htfm/io/gzip.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/png.h"
+#include "htfm/io/python_bridge.h"
 #include "htfm/io/safetensors.h"
+#include "htfm/io/toml_options.h"
 
 namespace htfm::fuzz {
-
-/// Ends the program where a law about accepted input is broken or cannot even be tried.
-template <class Law>
-void must_hold(Law law) noexcept {
-  if (!law()) std::abort();
-}
 
 /// Equal bit by bit: a NaN equals itself.
 inline bool same(const at::Tensor& a, const at::Tensor& b) {
@@ -46,6 +43,17 @@ inline bool npy(std::string_view bytes) {
   return accepted;
 }
 
+/// The same table, its text in parts of a few bytes.
+inline Table read_in_parts(std::string_view text, const ColumnChoice& choice) {
+  const auto source = [&](std::string& buffer) {
+    const std::string_view part = text.substr(0, 7);
+    text.remove_prefix(part.size());
+    buffer += part;
+    return !part.empty();
+  };
+  return read_csv(source, "parts.csv", choice);
+}
+
 inline bool csv(std::string_view text) {
   bool accepted = false;
   // The first choice reads everything; the others also walk over columns that are not read.
@@ -62,7 +70,8 @@ inline bool csv(std::string_view text) {
       const at::Tensor& values = table.values;
       return values.dim() == 2 && values.size(0) > 0 && values.size(1) > 0 &&
              (table.names.empty() || static_cast<int64_t>(table.names.size()) == values.size(1)) &&
-             same(values, parse_csv(format_csv(values), "again.csv").values);
+             same(values, parse_csv(format_csv(values), "again.csv").values) &&
+             same(values, read_in_parts(text, choice).values);
     });
   }
   try {
@@ -99,6 +108,42 @@ inline bool png(std::string_view bytes) {
   }
   must_hold([&] { return image.dim() == 3 && same(image, parse_png(format_png(image), "again.png")); });
   return true;
+}
+
+/// A packed table is the table that it holds.
+inline bool packed_csv(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  std::string text;
+  return accepts([&] {
+    GzipFile packed(file.path());
+    while (text.size() < (size_t{1} << 20) && packed.append_to(text, 512)) {
+    }
+    parse_csv(text, "fuzz.csv.gz");
+  });
+}
+
+/// What a Python that reads Parquet or Excel files hands over: its exit status (the first byte), its messages up to a
+/// zero, then the table.
+inline bool python_table(std::string_view bytes) {
+  if (bytes.empty()) return false;
+  const int status = bytes[0];
+  const std::string_view rest = bytes.substr(1);
+  const size_t end = std::min(rest.find('\0'), rest.size());
+  const PythonAnswer answer{status, std::string(rest.substr(std::min(end + 1, rest.size()))),
+                            last_line_of(std::string(rest.substr(0, end)))};
+  must_hold([&] { return answer.last_line.find('\n') == std::string::npos; });
+  return accepts([&] {
+    const std::string text =
+        text_of_answer(answer, {"parquet", "pyarrow", "a Parquet file"}, "fuzz.parquet", "python3");
+    must_hold([&] { return status == 0; });
+    parse_csv(text, "fuzz.parquet", {}, {.lenient = true, .header = true, .texts = true});
+    parse_csv(text, "fuzz.parquet", {}, {.header = true});
+  });
+}
+
+inline bool toml_options(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  return accepts([&] { read_toml_options(file.path()); });
 }
 
 }  // namespace htfm::fuzz

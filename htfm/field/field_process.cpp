@@ -21,6 +21,15 @@
 #include "htfm/io/descriptor.h"
 #include "htfm/io/text.h"
 
+// Sanitizers map terabytes of their own: no limit of addresses holds under them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HTFM_SHADOW_MEMORY
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HTFM_SHADOW_MEMORY
+#endif
+#endif
+
 namespace htfm {
 namespace {
 
@@ -237,10 +246,11 @@ void settle_in(int socket) {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
   if (socket != kSocket) ::dup2(socket, kSocket);
   ::close_range(kSocket + 1, ~0U, 0);
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL})
+    ::signal(signal, SIG_DFL);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef HTFM_SHADOW_MEMORY
   uint64_t pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
     if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;

@@ -451,7 +451,7 @@ struct Closer {
 
 void visit_grib(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
   // Several fields may share a message. ecCodes' code for it is slower and less robust: only where it is needed.
-  const bool shared = scan_grib(path).shared;
+  const bool shared = scan_grib(FileSource(path)).shared;
   std::unique_lock lock(eccodes_mutex());
   const std::unique_ptr<std::FILE, Closer> file(std::fopen(path.c_str(), "rb"));
   if (!file) throw InputError("[grib] {}: {}", path, system_reason(errno));

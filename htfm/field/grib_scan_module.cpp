@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "htfm/base/error.h"
-#include "htfm/io/file.h"
 
 namespace htfm {
 namespace {
@@ -57,19 +56,18 @@ uint64_t old_message_length(const Source& file, uint64_t at, const unsigned char
 
 }  // namespace
 
-GribFrame scan_grib(const std::string& path) {
-  const FileSource file(path);
+GribFrame scan_grib(const Source& file) {
   GribFrame out;
   for (uint64_t at = next_message(file, 0); at < file.size();) {
     const int64_t number = ++out.messages;
     const std::function<void(const std::string&)> damaged = [&](const std::string& what) {
-      throw InputError("[grib] {}: message {}: truncated or damaged: {}", path, number, what);
+      throw InputError("[grib] {}: message {}: truncated or damaged: {}", file.name(), number, what);
     };
     unsigned char head[kIndicator];
     if (file.size() - at < kIndicator) damaged("the file ends inside its first section");
     file.read(at, head, kIndicator);
     if (head[7] != 1 && head[7] != 2)
-      throw InputError("[grib] {}: message {}: expected GRIB edition 1 or 2, got edition {}", path, number,
+      throw InputError("[grib] {}: message {}: expected GRIB edition 1 or 2, got edition {}", file.name(), number,
                        int{head[7]});
     const bool old = head[7] == 1;
     const uint64_t length = old ? old_message_length(file, at, head, damaged) : big_endian(head + 8, 8);

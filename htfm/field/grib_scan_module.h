@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+
+#include "htfm/io/file.h"
 
 namespace htfm {
 
@@ -14,6 +15,6 @@ struct GribFrame {
 
 /// Walks through messages and their sections. InputError, which names file and message, for another edition than 1 and
 /// 2, a file that ends inside a message, and sections that do not fill theirs.
-GribFrame scan_grib(const std::string& path);
+GribFrame scan_grib(const Source& file);
 
 }  // namespace htfm

@@ -1,6 +1,7 @@
 #include "htfm/field/netcdf_file_module.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <limits>
 
@@ -32,7 +33,9 @@ void add_group(const NetcdfFile& file, int group, const std::string& path, std::
 }  // namespace
 
 NetcdfFile::NetcdfFile(const std::string& path) : path_(path) {
-  if (const int error = nc_open(path.c_str(), NC_NOWRITE, &id_))
+  const int error = nc_open(path.c_str(), NC_NOWRITE, &id_);
+  if (error == EIO) throw Error("[netcdf] {}: {}", path, nc_strerror(error));  // the disk, not the file
+  if (error)
     throw InputError("[netcdf] {}: expected a NetCDF file, got one that does not open: {}", path, nc_strerror(error));
 }
 

@@ -15,6 +15,7 @@
 #include "htfm/fit/time_budget.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/file.h"
+#include "htfm/io/link.h"
 #include "htfm/sample/sample_together.h"
 #include "htfm/sample/written_rows.h"
 #include "htfm/stat/student_t.h"
@@ -73,7 +74,10 @@ std::string folder_of(const TableFitOptions& o, const char* name) {
 std::string judged_folder(const TableFitOptions& o) { return o.refit ? folder_of(o, "judged") : o.folder; }
 
 void refuse_other_run(const TableFitOptions& o) {
-  if (o.folder.empty() || o.resume) return;
+  if (o.folder.empty()) return;
+  for (const char* name : {"judged", "gaussian", "samples.csv", "report.html", "fit.json"})
+    refuse_link(folder_of(o, name));
+  if (o.resume) return;
   for (const std::string& folder : {o.folder, judged_folder(o)})
     if (RunFolder(folder).exists())
       throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", o.folder);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "htfm/train/trainer.h"
 
@@ -30,8 +31,8 @@ std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds) 
   if (possible >= steps) return {};
   config.train.epochs = std::max<int64_t>(1, static_cast<int64_t>(epochs * possible / steps));
   const auto left = static_cast<double>(total_steps(config, rows));
-  config.train.ema =
-      std::min(config.train.ema, std::max(0.0, 1 - 10 / left));  // an average over the last tenth, not from the start
+  // An average over the last tenth, not from the start; in four digits, as people write it.
+  config.train.ema = std::min(config.train.ema, std::max(0.0, std::round(1e4 * (1 - 10 / left)) / 1e4));
   return fmt::format("{:.0f} of {:.0f} steps fit into the time", left, steps);
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/from_blob.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -23,6 +24,8 @@
 
 namespace htfm {
 namespace {
+
+constexpr size_t kLongestRow = size_t{64} << 20;  // bytes: what a quote that is not closed may swallow
 
 bool is_blank(char c, char separator) { return (c == ' ' || c == '\t') && c != separator; }
 
@@ -117,6 +120,9 @@ class GrowingNumbers {
  private:
   void grow() {
     const size_t room = std::max<size_t>(1024, room_ + room_ / 2);
+    // The system would give more than it has, and end the program later.
+    static const size_t memory = static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+    if (room > memory / sizeof(double)) throw std::bad_alloc();
     void* data = std::realloc(data_, room * sizeof(double));
     if (!data) throw std::bad_alloc();
     data_ = static_cast<double*>(data), room_ = room;
@@ -212,6 +218,10 @@ class CsvParser {
   /// Puts more of the text behind what is left of it.
   bool more() {
     if (!refill_) return false;
+    if (rest_.size() >= kLongestRow)
+      throw InputError(
+          "[csv] {}: row {}: expected a row of less than {} MiB, got a longer one (a quote that is not closed?)", path_,
+          std::max<int64_t>(line_, 1), kLongestRow >> 20);
     std::string next(rest_);
     const bool got = refill_(next);
     if (!got) refill_ = nullptr;
@@ -326,7 +336,7 @@ class CsvParser {
     columns_ = static_cast<int64_t>(first.size());
     texts_.resize(first.size());
     if (rules_.header || (first_row_is_header(first) && !(rules_.texts && second_row_is_like(first))))
-      for (const std::string& name : first) names_.push_back(as_utf8(name));
+      for (const std::string& name : first) names_.push_back(shown_text(name));
     positions_ = choose_columns(choice_, names_, columns_, path_);
     wanted_.assign(columns_, false);
     for (const int64_t position : positions_) wanted_[position] = true;
@@ -419,7 +429,7 @@ class CsvParser {
       if (rules_.lenient) return std::numeric_limits<double>::quiet_NaN();
       note = " (a missing value)";
     } else if (rules_.texts) {
-      return texts_[column].add(as_utf8(text), line_);
+      return texts_[column].add(shown_text(text), line_);
     } else if (std::string point = text; std::count(text.begin(), text.end(), ',') == 1) {
       point[point.find(',')] = '.';
       if (number(point)) note = " (a decimal comma? numbers are read with a point)";

@@ -2,13 +2,10 @@
 
 #include <cstdlib>
 
-#include "htfm/base/error.h"
 #include "htfm/io/python_bridge.h"
 
 namespace htfm {
 namespace {
-
-constexpr int kNoPyarrow = 3, kNoParquet = 4;
 
 // Isolated (-I), Python looks neither into the working folder nor where PYTHONPATH points; packages that the user
 // installed for himself are found all the same.
@@ -38,7 +35,12 @@ for column in table.columns:
         except Exception:
             column = pa.array(["(" + str(kind) + ")"] * len(column))
     columns.append(column)
-pyarrow.csv.write_csv(pa.table(columns, names=table.column_names), sys.stdout.buffer)
+try:
+    pyarrow.csv.write_csv(pa.table(columns, names=table.column_names), sys.stdout.buffer)
+    sys.stdout.flush()
+except Exception as e:
+    sys.stderr.write(" ".join(str(e).split()))
+    sys.exit(4)
 )python";
 
 }  // namespace
@@ -50,17 +52,7 @@ std::string parquet_python() {
 
 std::string parquet_as_csv(const std::string& path, const std::string& interpreter) {
   const std::string python = interpreter.empty() ? parquet_python() : interpreter;
-  PythonAnswer answer = run_python(python, kScript, path, "pyarrow to read Parquet");
-  if (answer.code == kNoPyarrow)
-    throw InputError(
-        "[parquet] {}: expected a Python with pyarrow to read Parquet, got {} without it (save the table as CSV, or "
-        "install pyarrow)",
-        path, python);
-  if (answer.code == kNoParquet)
-    throw InputError("[parquet] {}: expected a Parquet file, got: {}", path, answer.last_line);
-  if (answer.code != 0)
-    throw InputError("[parquet] {}: expected {} to read it, got: {}", path, python, answer.last_line);
-  return std::move(answer.out);
+  return run_python(python, kScript, path, {"parquet", "pyarrow", "a Parquet file"});
 }
 
 }  // namespace htfm

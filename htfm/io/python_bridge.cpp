@@ -37,17 +37,43 @@ std::string content(const Descriptor& file) {
   }
 }
 
-std::string last_line(const std::string& text) {
-  const size_t end = text.find_last_not_of(" \r\n");
-  if (end == std::string::npos) return "nothing";
-  const size_t begin = text.find_last_of('\n', end) + 1;
-  return printable(text.substr(begin, end + 1 - begin));
+// Before the script: a small file can stand for a table that no memory holds.
+constexpr const char* kLimits = R"python(
+import resource
+memory = SIZE
+resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+resource.setrlimit(resource.RLIMIT_FSIZE, (memory, memory))
+)python";
+
+std::string limited(const char* script) {
+  std::string limits = kLimits;
+  const int64_t memory = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  return limits.replace(limits.find("SIZE"), 4, std::to_string(memory)) + script;
 }
 
 }  // namespace
 
-PythonAnswer run_python(const std::string& python, const char* script, const std::string& path,
-                        const std::string& what) {
+std::string last_line_of(const std::string& messages) {
+  const size_t end = messages.find_last_not_of(" \r\n");
+  if (end == std::string::npos) return "nothing";
+  const size_t begin = messages.find_last_of('\n', end) + 1;
+  return printable(messages.substr(begin, end + 1 - begin));
+}
+
+std::string text_of_answer(PythonAnswer answer, const PythonFile& file, const std::string& path,
+                           const std::string& python) {
+  if (answer.code == kNoPackage)
+    throw InputError(
+        "[{}] {}: expected a Python with {} to read it, got {} without it (save the table as CSV, or install {})",
+        file.tag, path, file.package, python, file.package);
+  if (answer.code == kNotSuchAFile)
+    throw InputError("[{}] {}: expected {}, got: {}", file.tag, path, file.kind, answer.last_line);
+  if (answer.code != 0)
+    throw InputError("[{}] {}: expected {} to read it, got: {}", file.tag, path, python, answer.last_line);
+  return std::move(answer.out);
+}
+
+std::string run_python(const std::string& python, const char* script, const std::string& path, const PythonFile& file) {
   const FileSource there(path);  // names a file that is not there before Python is asked
   const Descriptor out = memory_file("csv"), err = memory_file("messages");
   posix_spawn_file_actions_t actions;
@@ -55,19 +81,20 @@ PythonAnswer run_python(const std::string& python, const char* script, const std
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, err.get(), STDERR_FILENO);
-  std::string arguments[] = {python, "-I", "-c", script, path};
+  std::string arguments[] = {python, "-I", "-c", limited(script), path};
   char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
                   arguments[3].data(), arguments[4].data(), nullptr};
   pid_t child = 0;
   const int failed = ::posix_spawnp(&child, python.c_str(), &actions, nullptr, argv, environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
-    throw InputError("[table] {}: expected a Python with {}, got none: {}: {}", path, what, python,
-                     system_reason(failed));
+    throw InputError("[{}] {}: expected a Python with {} to read it, got none: {}: {}", file.tag, path, file.package,
+                     python, system_reason(failed));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), last_line(content(err))};
+  PythonAnswer answer{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), last_line_of(content(err))};
+  return text_of_answer(std::move(answer), file, path, python);
 }
 
 }  // namespace htfm

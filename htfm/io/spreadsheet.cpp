@@ -1,14 +1,11 @@
 #include "htfm/io/spreadsheet.h"
 
-#include "htfm/base/error.h"
 #include "htfm/io/parquet.h"
 #include "htfm/io/python_bridge.h"
 
 namespace htfm {
 
 namespace {
-
-constexpr int kNoOpenpyxl = 3, kNoWorkbook = 4;
 
 constexpr const char* kSheetScript = R"python(
 import csv
@@ -52,16 +49,7 @@ out.flush()
 
 std::string xlsx_as_csv(const std::string& path, const std::string& interpreter) {
   const std::string python = interpreter.empty() ? parquet_python() : interpreter;
-  PythonAnswer answer = run_python(python, kSheetScript, path, "openpyxl to read .xlsx");
-  if (answer.code == kNoOpenpyxl)
-    throw InputError(
-        "[xlsx] {}: expected a Python with openpyxl to read it, got {} without it (save the sheet as CSV, or install "
-        "openpyxl)",
-        path, python);
-  if (answer.code == kNoWorkbook)
-    throw InputError("[xlsx] {}: expected an Excel workbook, got: {}", path, answer.last_line);
-  if (answer.code != 0) throw InputError("[xlsx] {}: expected {} to read it, got: {}", path, python, answer.last_line);
-  return std::move(answer.out);
+  return run_python(python, kSheetScript, path, {"xlsx", "openpyxl", "an Excel workbook"});
 }
 
 }  // namespace htfm

@@ -43,6 +43,22 @@ std::string as_utf8(std::string_view text) {
   return std::string(text);
 }
 
+std::string shown_text(std::string_view text) {
+  const std::string utf8 = as_utf8(text);
+  std::string out;
+  for (size_t at = 0; at < utf8.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(utf8[at]);
+    const auto next = at + 1 < utf8.size() ? static_cast<unsigned char>(utf8[at + 1]) : 0;
+    if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else if (byte == 0xc2 && next < 0xa0)  // the second set of control characters
+      out += fmt::format("\\x{:02x}", utf8[++at] & 0xff);
+    else
+      out += utf8[at];
+  }
+  return out;
+}
+
 std::string printable(std::string_view text) {
   constexpr size_t kMost = 40;
   std::string_view shown = text.substr(0, kMost);

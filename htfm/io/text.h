@@ -10,6 +10,9 @@ namespace htfm {
 size_t utf8_length(std::string_view text);
 /// The text in UTF-8: as it is where it is that already, else each byte taken as a character of Latin-1.
 std::string as_utf8(std::string_view text);
+/// The same with control characters escaped that a terminal would obey; tabs and ends of lines stay. For names and
+/// texts of files, which are shown.
+std::string shown_text(std::string_view text);
 /// The text with control characters and bytes outside UTF-8 escaped, cut after 40 bytes.
 std::string printable(std::string_view text);
 /// The same between single quotes.

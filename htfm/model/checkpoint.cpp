@@ -8,6 +8,7 @@
 #include "htfm/base/error.h"
 #include "htfm/field/transform_json.h"
 #include "htfm/io/dtype.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 
@@ -74,16 +75,16 @@ void save_parameters(const ParameterLayout& layout, const at::Tensor& flat, cons
 }
 
 at::Tensor load_parameters(const ParameterLayout& layout, const std::string& prefix, const Checkpoint& file) {
-  for (const ParameterInfo& p : layout.list()) file.tensor(prefix + p.name);  // before memory is asked for
-  at::Tensor flat = at::zeros({layout.size()}, at::kFloat);
-  for (const ParameterInfo& p : layout.list()) {
+  for (const ParameterInfo& p : layout.list()) {  // before memory is asked for
     const at::Tensor& t = file.tensor(prefix + p.name);
     if (t.scalar_type() != at::kFloat || t.sizes() != at::IntArrayRef(p.shape))
       throw InputError("[checkpoint] {}: expected '{}' in float32 of shape {}, got {} of shape {}", file.path,
                        prefix + p.name, shape_text(p.shape), dtype_name(t.scalar_type()), shape_text(t.sizes()));
-    std::memcpy(flat.mutable_data_ptr<float>() + p.offset, t.const_data_ptr<float>(),
-                static_cast<size_t>(p.size) * sizeof(float));
   }
+  at::Tensor flat = at::zeros({layout.size()}, at::kFloat);
+  for (const ParameterInfo& p : layout.list())
+    std::memcpy(flat.mutable_data_ptr<float>() + p.offset, file.tensor(prefix + p.name).const_data_ptr<float>(),
+                static_cast<size_t>(p.size) * sizeof(float));
   return flat;
 }
 
@@ -147,13 +148,15 @@ Model load_model(const Checkpoint& file) {
     m.dim_ = record.at("dim");
     m.data_hash_ = record.at("data_hash");
     m.config_.net.sha256 = record.value("network_sha256", std::string());
-    m.data_origin_ = record.at("data_origin");
+    m.data_origin_ = shown_text(record.at("data_origin").get<std::string>());
     m.names_ = record.at("columns").get<std::vector<std::string>>();
+    for (std::string& name : m.names_) name = shown_text(name);
     if (record.contains("kinds"))
       for (const nlohmann::json& column : record.at("kinds")) {
         TableColumn c;
         c.kind = kind_by_name(column.at("kind"));
         if (c.is_category()) column.at("categories").get_to(c.categories), c.ordered = column.value("ordered", false);
+        for (std::string& text : c.categories) text = shown_text(text);
         if (c.kind == ColumnKind::date) column.at("form").get_to(c.date_form);
         c.asked = column.value("asked", false);
         m.columns_.push_back(std::move(c));
@@ -175,7 +178,7 @@ Model load_model(const Checkpoint& file) {
       m.clock_.spec.family = clock.at("family");
       m.clock_.spec.parameters = clock.at("parameters").get<std::map<std::string, double>>();
       m.clock_.spec.grid = clock.at("grid");
-      m.clock_.explanation = record.at("clock_explanation");
+      m.clock_.explanation = shown_text(record.at("clock_explanation").get<std::string>());
     }
   } catch (const nlohmann::json::exception& e) {
     throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", file.path,

@@ -10,6 +10,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
+#include "htfm/io/link.h"
 
 namespace fs = std::filesystem;
 
@@ -25,7 +26,11 @@ std::string RunFolder::checkpoint(int64_t step) const {
 
 bool RunFolder::exists() const { return fs::exists(config()) || !list().empty(); }
 
-void RunFolder::make() const { make_folder(checkpoints()); }
+void RunFolder::make() const {
+  for (const std::string& part : {config(), log(), events(), checkpoints(), lock()}) refuse_link(part);
+  make_folder(checkpoints());
+  for (const CheckpointFile& file : list()) refuse_link(file.path);
+}
 
 void RunFolder::clean() const {
   remove_temporaries(path_);

@@ -28,7 +28,7 @@ class RunFolder {
 
   /// Whether a run was started here.
   bool exists() const;
-  /// Makes the folders.
+  /// Makes the folders. InputError where a part of the run is a link, which would lead what is written elsewhere.
   void make() const;
   /// Removes what a killed run left half-written; for the process that holds the lock.
   void clean() const;

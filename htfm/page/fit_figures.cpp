@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -207,10 +208,12 @@ void add_column_figures(report::Page& page, const TableFit& fit) {
 
 void add_pairs(report::Page& page, const TableFit& fit) {
   std::vector<std::string> rows{reference_name(fit)}, titles;
+  std::vector<std::array<std::string, 2>> axes;
   std::vector<std::vector<at::Tensor>> panels(1 + fit.models.size());
   for (const TableModel& m : fit.models) rows.push_back(m.name);
   for (const auto& [a, b] : pairs(fit)) {
-    titles.push_back(column_name(fit.plan.train, a) + ", " + column_name(fit.plan.train, b));
+    axes.push_back({column_name(fit.plan.train, a), column_name(fit.plan.train, b)});
+    titles.push_back(axes.back()[0] + ", " + axes.back()[1]);
     const auto both = [&, i = a, j = b](const at::Tensor& x) { return at::stack({x.select(1, i), x.select(1, j)}, 1); };
     panels[0].push_back(both(reference(fit)));
     for (size_t m = 0; m < fit.models.size(); ++m)
@@ -218,8 +221,11 @@ void add_pairs(report::Page& page, const TableFit& fit) {
           both(fit.models[m].rows.narrow(0, 0, std::min<int64_t>(fit.models[m].rows.size(0), 4000))));
   }
   page.section("Pairs").figure(
-      report::scatter_grid(rows, titles, panels, {.label = "Pairs of columns, data and models"}),
-      "Pairs of columns in one window each: the rows held out, and as many models below.");
+      report::scatter_grid(rows, titles, panels, {.label = "Pairs of columns, data and models", .axes = axes}),
+      fmt::format(
+          "Pairs of columns, each with its own scale, told below: → across, ↑ upwards. The first row is the {}, the "
+          "others are samples of the models.",
+          reference_name(fit)));
 }
 
 void add_tail_dependence(report::Page& page, const TableFit& fit) {

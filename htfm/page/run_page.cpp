@@ -50,6 +50,12 @@ report::Table run_score_table(const std::vector<ScoredRun>& runs, const RunRefer
   return table;
 }
 
+std::string hill_text(const MetricReport& scores) {
+  const double index = scores["hill_real"];
+  if (!std::isfinite(index)) return "of the data there are too few points";
+  return fmt::format("the data has {:.2f} ± {:.2f}", index, scores["hill_real_se"]);
+}
+
 void add_run_scores(report::Page& page, const std::vector<ScoredRun>& runs, const RunReference& reference) {
   page.section("Scores")
       .table(run_score_table(runs, reference, kBulkScores,
@@ -57,9 +63,9 @@ void add_run_scores(report::Page& page, const std::vector<ScoredRun>& runs, cons
       .table(run_score_table(runs, reference, kTailScores,
                              fmt::format("The tails of the radius. log q p: logarithm of the model's p-quantile over "
                                          "the data's, 0 is right, -1 means 2.7 times "
-                                         "too small. Hill index of the largest 0.5 %: the data has {:.2f} ± {:.2f}, "
-                                         "and a larger one means a lighter tail.",
-                                         runs.front().scores["hill_real"], runs.front().scores["hill_real_se"])));
+                                         "too small. Hill index of the largest 0.5 %: {}, and a larger one means a "
+                                         "lighter tail.",
+                                         hill_text(runs.front().scores))));
 }
 
 void add_run_pictures(report::Page& page, const std::vector<ScoredRun>& runs, const RunReference& reference) {

@@ -30,7 +30,7 @@ struct PointPanel {
 struct ScatterOptions {
   std::string label = "Scatter plot";
   /// Window of both axes. Without one: the 0.5 % and 99.5 % quantiles of the first panel's points, enlarged, with equal
-  /// aspect.
+  /// aspect unless one range is more than 5 times the other.
   std::optional<std::array<Range, 2>> window = {};
   std::array<int64_t, 2> coordinates{0, 1};
   std::string x_label = {}, y_label = {};
@@ -39,7 +39,7 @@ struct ScatterOptions {
   int columns = 0;            // 0: all panels in one row, up to 5
 };
 
-/// A row of scatter plots in one window with equal aspect: data | model | model ... The first panel is neutral.
+/// A row of scatter plots in one window: data | model | model ... The first panel is neutral.
 Figure scatter_panels(const std::vector<PointPanel>& panels, const ScatterOptions& options = {});
 
 struct GridOptions {
@@ -48,6 +48,8 @@ struct GridOptions {
   double size = 176;  // width of a panel
   /// A window for each column; without them from the first row, as in scatter_panels.
   std::vector<std::array<Range, 2>> windows = {};
+  /// What the two axes of each column are: then each axis has a scale of its own, which is told below.
+  std::vector<std::array<std::string, 2>> axes = {};
 };
 
 /// Rows x columns of scatter plots without ticks; panels[r][c] may be undefined where there is nothing. The first row

@@ -22,20 +22,29 @@ Cloud cloud(const at::Tensor& points, std::array<int64_t, 2> coordinates) {
   return {matrix_column(points, coordinates[0], needed), matrix_column(points, coordinates[1], needed)};
 }
 
-/// A square window around the bulk: the larger of the two quantile ranges, for both axes.
-std::array<Range, 2> robust_window(const Cloud& points) {
-  double center[2] = {0, 0}, half = 0;
+constexpr double kAlike = 5;  // columns whose ranges differ by more have no common unit
+
+/// A window around the bulk: for both axes the larger of the two quantile ranges, or each its own where they are asked
+/// to be apart or are of other sizes.
+std::array<Range, 2> robust_window(const Cloud& points, bool apart = false) {
+  double center[2] = {0, 0}, half[2] = {0, 0};
   const std::vector<double>* coordinates[2] = {&points.x, &points.y};
   for (int axis = 0; axis < 2; ++axis) {
     std::vector<double> values = *coordinates[axis];
     const double low = quantile(values, 0.005), high = quantile(values, 0.995);
     if (!std::isfinite(low) || !std::isfinite(high)) continue;
     center[axis] = std::clamp(low / 2 + high / 2, -1e299, 1e299);
-    half = std::max(half, std::min(high / 2 - low / 2, 1e299));
+    half[axis] = std::min(high / 2 - low / 2, 1e299);
   }
-  half = half > 1e-290 ? 1.15 * half : std::max({1.0, std::abs(center[0]), std::abs(center[1])});
-  half = std::max(half, 1e-9 * std::max(std::abs(center[0]), std::abs(center[1])));
-  return {Range{center[0] - half, center[0] + half}, Range{center[1] - half, center[1] + half}};
+  const auto [least, most] = std::minmax(half[0], half[1]);
+  if (!apart && (least * kAlike >= most || least < 1e-290)) half[0] = half[1] = most;
+  std::array<Range, 2> window;
+  for (int axis = 0; axis < 2; ++axis) {
+    double h = half[axis] > 1e-290 ? 1.15 * half[axis] : std::max(1.0, std::abs(center[axis]));
+    h = std::max(h, 1e-9 * std::abs(center[axis]));
+    window[axis] = {center[axis] - h, center[axis] + h};
+  }
+  return window;
 }
 
 /// Width of a dot: fewer points are drawn larger.
@@ -44,8 +53,10 @@ double dot_diameter(size_t points, int64_t limit, double side) {
   return std::clamp(side / 210 * 1.5 * std::pow(4000 / shown, 0.25), 1.1, 4.0);
 }
 
-/// Height of a plot of this width for units of equal length on both axes.
+/// Height of a plot of this width for units of equal length on both axes, where they are alike.
 double equal_aspect(const std::array<Range, 2>& window, double width) {
+  const double ratio = (window[1].hi - window[1].lo) / (window[0].hi - window[0].lo);
+  if (ratio > kAlike || ratio < 1 / kAlike) return width;
   return std::clamp(width * (window[1].hi - window[1].lo) / (window[0].hi - window[0].lo), 0.3 * width, 3 * width);
 }
 
@@ -111,20 +122,25 @@ Figure scatter_grid(const std::vector<std::string>& rows, const std::vector<std:
   if (!options.windows.empty() && options.windows.size() != columns.size())
     throw InputError("[scatter_grid] expected {} windows, got {}", columns.size(), options.windows.size());
 
-  constexpr double kGap = 10, kHead = 26;
+  if (!options.axes.empty() && options.axes.size() != columns.size())
+    throw InputError("[scatter_grid] expected the names of {} pairs of axes, got {}", columns.size(),
+                     options.axes.size());
+  constexpr double kGap = 10, kHead = 26, kLine = 16;
   double left = 0;
   for (const std::string& row : rows) left = std::max(left, std::min(text_width(row, kTitleSize) + 14, 150.0));
   const double side = options.size, step = side + kGap;
   Canvas canvas(left + std::max(side, static_cast<double>(columns.size()) * step - kGap),
-                kHead + std::max(side, static_cast<double>(rows.size()) * step - kGap));
+                kHead + std::max(side, static_cast<double>(rows.size()) * step - kGap) +
+                    (options.axes.empty() ? 0 : 2 * kLine + 4));
   Figure figure;
   figure.label = options.label;
   for (size_t c = 0; c < columns.size(); ++c) {
     const std::string title = shortened(columns[c], kTitleSize, side);
     canvas.text(left + static_cast<double>(c) * step + side / 2, 15, title, "ti", Anchor::middle);
-    std::array<Range, 2> window = options.windows.empty()
-                                      ? robust_window(rows.empty() ? Cloud{} : cloud(panels[0][c], {0, 1}))
-                                      : options.windows[c];
+    std::array<Range, 2> window =
+        options.windows.empty()
+            ? robust_window(rows.empty() ? Cloud{} : cloud(panels[0][c], {0, 1}), !options.axes.empty())
+            : options.windows[c];
     check_window(window);
     for (size_t r = 0; r < rows.size(); ++r) {
       const Cloud points = cloud(panels[r][c], {0, 1});
@@ -136,6 +152,14 @@ Figure scatter_grid(const std::vector<std::string>& rows, const std::vector<std:
       if (points.x.empty()) plot.empty_message("no points");
       plot.draw_marks(canvas);
       plot.note_dropped(figure.notes, rows[r] + ", " + columns[c]);
+    }
+    for (size_t axis = 0; axis < 2 && !options.axes.empty(); ++axis) {
+      const std::string range =
+          fmt::format("{} {} to {}", axis == 0 ? "→" : "↑", number(window[axis].lo, 2), number(window[axis].hi, 2));
+      const double y = kHead + static_cast<double>(rows.size()) * step - kGap + (static_cast<double>(axis) + 1) * kLine;
+      const double room = side - text_width(range, kTickSize) - 6;
+      canvas.text(left + static_cast<double>(c) * step, y,
+                  range + "  " + shortened(options.axes[c][axis], kTickSize, std::max(20.0, room)));
     }
   }
   for (size_t r = 0; r < rows.size(); ++r)

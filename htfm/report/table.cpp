@@ -96,7 +96,8 @@ class TableWriter {
         // Compared as printed: two scores that look equal are both the best.
         if (!row.reference && std::isfinite(parts_[c].best) && content == shown(parts_[c].best))
           content = element("strong", content), style = "best";
-        if (std::isfinite(one.spread_)) content += element("span", fmt::format("± {}", shown(one.spread_)), "pm");
+        if (one.spread_ > 0 && std::isfinite(one.spread_))
+          content += element("span", fmt::format("± {}", shown(one.spread_)), "pm");
         break;
     }
     if (c == 0) return fmt::format("<th scope=\"row\">{}</th>", content);

@@ -29,7 +29,7 @@ class Cell {
   Cell(double value) : value_(value), kind_(Kind::number) {}
   template <std::integral T>
   Cell(T value) : value_(static_cast<double>(value)), kind_(Kind::number), whole_(true) {}
-  /// Adds a spread, shown as "± 0.002".
+  /// Adds a spread, shown as "± 0.002"; 0 is that of one value, and is not shown.
   Cell& spread(double value);
   /// Adds the value of the paper; the column then has two parts, ours and the paper's.
   Cell& paper(double value);

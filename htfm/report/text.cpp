@@ -51,7 +51,7 @@ std::string without_trailing_zeros(std::string digits) {
   return digits;
 }
 
-std::string not_finite(double value) { return std::isnan(value) ? "nan" : value > 0 ? "∞" : "−∞"; }
+std::string not_finite(double value) { return std::isnan(value) ? "–" : value > 0 ? "∞" : "−∞"; }
 
 }  // namespace
 

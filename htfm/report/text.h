@@ -17,7 +17,7 @@ std::string escape(std::string_view text);
 /// <tag class="style">markup</tag>; the class is left out where it is empty.
 std::string element(std::string_view tag, std::string_view markup, std::string_view style = "");
 
-/// A number in about `digits` significant digits: "0.957", "24,000", "1.2×10⁻⁵", "−∞", "nan".
+/// A number in about `digits` significant digits: "0.957", "24,000", "1.2×10⁻⁵", "−∞", "–" for nan.
 std::string number(double value, int digits = 4);
 /// A number with fixed decimals, grouped by thousands.
 std::string fixed(double value, int decimals);

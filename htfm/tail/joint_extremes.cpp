@@ -66,10 +66,12 @@ void look_at_corner(CornerExtremes& corner, const std::vector<float>& a, const s
     const double first = corner.first_above ? a[i] : 1 - a[i], second = corner.second_above ? b[i] : 1 - b[i];
     log_t[i] = -std::log(std::max(first, second));
   }
+  const auto count_beyond = [&](double share) {
+    return std::count_if(log_t.begin(), log_t.end(), [least = -std::log(share)](double t) { return t > least; });
+  };
   for (const double u : o.levels) {
     const double beyond = std::max(1.0, std::round((1 - u) * count));
-    const double both = static_cast<double>(
-        std::count_if(log_t.begin(), log_t.end(), [&](double t) { return t > -std::log(beyond / count); }));
+    const auto both = static_cast<double>(count_beyond(beyond / count));
     const Interval share = share_interval(both / beyond, beyond, z);
     corner.chi.push_back({both / beyond, share});
     const double p = beyond / count;
@@ -78,7 +80,7 @@ void look_at_corner(CornerExtremes& corner, const std::vector<float>& a, const s
   }
   // Of the rows that the joint tail is looked for in, as many as lie beyond both quantiles at 1 - tail_share; a tenth
   // of them or more where there are few.
-  const auto within = std::count_if(log_t.begin(), log_t.end(), [&](double t) { return t > -std::log(o.tail_share); });
+  const int64_t within = count_beyond(o.tail_share);
   corner.exceedances = std::min<int64_t>(within, static_cast<int64_t>(n) - 1);
   if (corner.exceedances < kFewestJoint) {
     // Hardly ever both: fewer than half of what independence would give speaks for itself.

@@ -1,6 +1,8 @@
-// Preloaded into the program by fault_test.cpp: makes one call of the system fail. Only files under a folder count, so
+// Preloaded into the program by inject_test.cpp: makes one call of the system fail. Only files under a folder count, so
 // that libraries and /proc are left alone.
-//   HTFM_INJECT="write:3:28"    the third write fails with error 28 (ENOSPC); a signal may come instead of an error
+//   HTFM_INJECT="write:3:28"    the third write fails with error 28 (ENOSPC)
+//   HTFM_INJECT="write:-3:28"   the third and all after it
+//   HTFM_INJECT="write:3:-9"    at the third write the process is killed (signal 9)
 //   HTFM_INJECT_UNDER=FOLDER    whose files count
 //   HTFM_INJECT_COUNT=FILE      where the numbers of calls are written to at the end
 #include <dlfcn.h>
@@ -11,6 +13,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +52,7 @@ bool counted(const char* path) {
 bool fails(Call call) {
   const long n = ++counts[call];
   if (failing != call || (all_from_there ? n < at : n != at)) return false;
+  if (error_number < 0) ::raise(-error_number);
   errno = error_number;
   return true;
 }

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <cstring>
+#include <utility>
 
 #include "htfm/base/random.h"
 #include "htfm/io/npy.h"
@@ -320,6 +321,27 @@ TEST(Csv, DaysTellTheOrderOfRows) {
   EXPECT_EQ(order("anna bert"), RowOrder::unknown);
 }
 
+// What a terminal would obey is not handed on: names and texts are shown.
+TEST(Csv, ControlCharactersAreEscaped) {
+  const Table table = parse_csv("\"\x1b[31mred\x7f\",\"two\nlines\"\n1,2\n\xc2\x9bK,3\n", "t.csv", {},
+                                {.lenient = true, .texts = true});
+  EXPECT_EQ(table.names, (Names{"\\x1b[31mred\\x7f", "two\nlines"}));
+  ASSERT_EQ(table.texts.at(0).size(), 1u);
+  EXPECT_EQ(table.texts[0][0].text, "\\x9bK");
+}
+
+// A quote that is not closed makes one row of everything after it, and a packed file can hold any number of bytes.
+TEST(Csv, RowsWithoutAnEndAreRefused) {
+  for (const char* start : {"x,y\n1,\"", "\"x", "1,2", " "}) {
+    bool begun = false;
+    const auto endless = [&](std::string& buffer) {
+      buffer += std::exchange(begun, true) ? std::string(size_t{4} << 20, ' ') : start;
+      return true;
+    };
+    EXPECT_MENTIONS(input_error([&] { read_csv(endless, "t.csv"); }), "expected a row of less than 64 MiB");
+  }
+}
+
 // A stand-in for Python: the table comes as CSV with a header, whatever the names are.
 TEST(Table, ParquetComesThroughAnInterpreter) {
   const TemporaryFolder folder;
@@ -357,6 +379,15 @@ TEST(Table, ParquetRunsNothingOfTheWorkingFolder) {
   EXPECT_THROW(read_table(folder / "t.parquet"), InputError);  // without pyarrow, or since it is no Parquet
   std::filesystem::current_path(before);
   EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
+// A small file can stand for any number of rows: the script has no more memory than there is.
+TEST(Table, TheInterpreterIsLimited) {
+  const TemporaryFolder folder;
+  test::spill(folder / "t.parquet", "PAR1");
+  test::spill(folder / "python", "#!/bin/sh\nprintf 'script\\n'\necho \"$3\" | grep -c setrlimit\n");
+  std::filesystem::permissions(folder / "python", std::filesystem::perms::owner_all);
+  expect_rows(read_table(folder / "t.parquet", {}, {.python = folder / "python"}), {{2}});
 }
 
 TEST(Table, RefusesEverythingElse) {

@@ -1,4 +1,6 @@
 // The fuzzers' entry points of configurations, checkpoints and logs under fixed mutations.
+#include "fuzz/data_entry.h"
+#include "fuzz/entry.h"
 #include "fuzz/model_entry.h"
 #include "fuzz/mutate.h"
 

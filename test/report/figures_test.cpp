@@ -145,6 +145,24 @@ TEST(Scatter, AspectIsEqual) {
   EXPECT_NEAR(attribute("width"), 2 * attribute("height"), 0.21);
 }
 
+// A column of millions beside one of thousandths: both are seen.
+TEST(Scatter, ColumnsOfOtherSizesHaveScalesOfTheirOwn) {
+  const at::Tensor points = heavy_points(400, 1);
+  const at::Tensor other = points.clone();
+  other.select(1, 1).mul_(0x1p-30);
+  const auto marks = [](const Figure& figure) {
+    const std::string& body = figure.tiles[0].body;
+    const size_t at = body.find("<path");
+    return body.substr(at, body.find("/>", at) - at);
+  };
+  const auto grid = [&](const at::Tensor& x) { return scatter_grid({"r"}, {"c"}, {{x}}, {.axes = {{"a", "b"}}}); };
+  EXPECT_EQ(marks(grid(points)), marks(grid(other)));
+  EXPECT_NE(grid(points).tiles[0].body, grid(other).tiles[0].body) << "the scales are told";
+  const Figure panels = scatter_panels({{"data", other}});
+  EXPECT_EQ(panels.tiles[0].body.find("NaN"), std::string::npos);
+  EXPECT_THROW(scatter_grid({"r"}, {"c"}, {{points}}, {.axes = {{"a", "b"}, {"c", "d"}}}), InputError);
+}
+
 TEST(Scatter, RefusesWhatIsNoMatrixOfPoints) {
   EXPECT_THROW(scatter_panels({{"x", at::empty({4}, at::kFloat)}}), InputError);
   EXPECT_THROW(scatter_panels({{"x", at::empty({4, 1}, at::kFloat)}}), InputError);

@@ -38,7 +38,7 @@ TEST(Number, IsShortAndRounded) {
   EXPECT_EQ(number(-1e300), "−10³⁰⁰");
   EXPECT_EQ(number(std::numeric_limits<double>::infinity()), "∞");
   EXPECT_EQ(number(-std::numeric_limits<double>::infinity()), "−∞");
-  EXPECT_EQ(number(std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_EQ(number(std::numeric_limits<double>::quiet_NaN()), "–") << "there is no such number";
   EXPECT_EQ(number(3.14159, 2), "3.1");
 }
 

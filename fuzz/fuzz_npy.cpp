@@ -1,7 +1,0 @@
-// libFuzzer entry point of the npy parser.
-#include "fuzz/entry.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  htfm::fuzz::npy({reinterpret_cast<const char*>(data), size});
-  return 0;
-}

@@ -1,7 +1,0 @@
-// libFuzzer entry point of what model_entry.h calls settings.
-#include "fuzz/model_entry.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  htfm::fuzz::settings({reinterpret_cast<const char*>(data), size});
-  return 0;
-}
