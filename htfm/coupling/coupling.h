@@ -28,9 +28,9 @@ class Coupling {
  public:
   virtual ~Coupling() = default;
   /// Draws clocks and sources for a batch: row i belongs to data row i. `level`: the rows' places in the law of sizes
-  /// (MagnitudeLaw::levels). Where `points` is false and the coupling does not look at them, x_0 is left out; with z the
-  /// stream key.child("source") it is sqrt(2A) z under the independent coupling, and radius z / |z| where a radius is
-  /// given.
+  /// (MagnitudeLaw::levels). Where `points` is false and the coupling does not look at them, x_0 is left out; with z
+  /// the stream key.child("source") it is sqrt(2A) z under the independent coupling, and radius z / |z| where a radius
+  /// is given.
   virtual SourceBatch pair(Key key, const DataBatch& batch, const std::vector<double>& level,
                            bool points = true) const = 0;
   /// The data scale by clock, where the coupling determines it; otherwise it is fitted to drawn pairs.

@@ -91,8 +91,8 @@ std::vector<int64_t> places_among(std::span<const double> sorted, std::span<cons
   return out;
 }
 
-// Where a size stands among ascending ones, `place` of which are smaller: uniform over the share that its rank, or those
-// of its equals, stand for.
+// Where a size stands among ascending ones, `place` of which are smaller: uniform over the share that its rank, or
+// those of its equals, stand for.
 double level_at(std::span<const double> sorted, int64_t place, double size, double u) {
   const auto below = sorted.begin() + place;
   auto above = below;

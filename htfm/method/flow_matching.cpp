@@ -109,8 +109,8 @@ PairPlan FlowMatching::plan_unconditional(Key key, const DataBatch& data, Runnin
                                         : sizes_->levels(key.child("level"), data);
   PairPlan out;
   out.data = sizes_->stretch(data, level), out.data_changed = pareto_tail_;
-  out.source = coupling_->pair(key, {out.data, data.index, data.position}, source_levels(key, level),
-                                needs_points(data));
+  out.source =
+      coupling_->pair(key, {out.data, data.index, data.position}, source_levels(key, level), needs_points(data));
   out.noise = key.child("source");
   if (feature_.size() > 0) out.feature = seen(out.source.feature, standardiser);
   std::vector<double> times(static_cast<size_t>(n));

@@ -34,7 +34,8 @@ struct PairPlan {
   bool data_changed = false;  ///< x_1 may differ from the rows that the plan was made for
   SourceBatch source;         ///< its points are left out where they are sqrt(2A) z
   at::Tensor feature;         ///< standardised, then the condition's; float32; undefined where the network sees none
-  Key noise = Key(0);  ///< x_0 = sqrt(2A) z, or radius z / |z|, with z this key's stream, where the points were left out
+  Key noise =
+      Key(0);  ///< x_0 = sqrt(2A) z, or radius z / |z|, with z this key's stream, where the points were left out
   double bound = std::numeric_limits<double>::infinity();  ///< of each element of x_0
   std::vector<double> path_time;                           ///< t of each row, where the schedule's curves are learned
 

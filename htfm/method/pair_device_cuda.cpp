@@ -65,11 +65,11 @@ class CudaPairDevice final : public PairDevice {
     else
       launch<double>(plan, data, bytes, points, out);
     if (plan.feature.defined())
-      out.feature = bytes.narrow(0, n * static_cast<int64_t>(sizeof(cuda::MatchRow)),
-                                 static_cast<int64_t>(plan.feature.nbytes()))
-                        .view(at::kFloat)
-                        .view(plan.feature.sizes())
-                        .to(data.scalar_type());
+      out.feature =
+          bytes.narrow(0, n * static_cast<int64_t>(sizeof(cuda::MatchRow)), static_cast<int64_t>(plan.feature.nbytes()))
+              .view(at::kFloat)
+              .view(plan.feature.sizes())
+              .to(data.scalar_type());
     return out;
   }
 

@@ -69,8 +69,7 @@ __global__ void distance_kernel(const float* x, const double* centre, int64_t di
 template <class T>
 void match_all(const MatchArgs<T>& a, cudaStream_t stream) {
   if (a.rows * a.dim == 0) return;
-  if (a.radial)
-    scale_kernel<<<static_cast<unsigned>(a.rows), kThreads, 0, stream>>>(a.row, a.key, a.dim);
+  if (a.radial) scale_kernel<<<static_cast<unsigned>(a.rows), kThreads, 0, stream>>>(a.row, a.key, a.dim);
   match_kernel<T><<<static_cast<unsigned>((a.rows * a.dim + kThreads - 1) / kThreads), kThreads, 0, stream>>>(a);
   check(cudaGetLastError(), "pairs");
 }

@@ -21,8 +21,8 @@ namespace {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 std::string inject(const Workplace& w, const std::string& what) {
-  return std::string("LD_PRELOAD='") + HTFM_INJECT + "' HTFM_INJECT_UNDER='" + (w / "") + "' HTFM_INJECT_COUNT='" +
-         (w / "counts") + "' HTFM_INJECT=" + what;
+  return "LD_PRELOAD='" + test::built_file("libhtfm_inject.so") + "' HTFM_INJECT_UNDER='" + (w / "") +
+         "' HTFM_INJECT_COUNT='" + (w / "counts") + "' HTFM_INJECT=" + what;
 }
 
 const char* const kSmallRun =
@@ -56,7 +56,7 @@ class Injected : public testing::TestWithParam<Command> {
     for (int i = 0; i < 400; ++i)
       table += std::to_string(std::tan(i * 0.77)) + "," + std::to_string(std::sin(i * i)) + "\n";
     w_.write("t.csv", table);
-    w_.write("rain.nc", slurp(std::string(HTFM_SOURCE) + "/fuzz/corpus/netcdf/classic.nc"));
+    w_.write("rain.nc", slurp(test::source_file("fuzz/corpus/netcdf/classic.nc")));
     ASSERT_EQ(w_.run("train c.toml -o base").code, 0);
     const Outcome first = w_.run(command().arguments, inject(w_, "none:0:0"));
     if (first.err.find("left out of this build") != std::string::npos) GTEST_SKIP() << first.err;

@@ -140,8 +140,7 @@ Outcome run_as_torchrun(const Workplace& w, int processes, int local, const std:
 }
 
 TEST(AsTorchrun, TrainsAndSamplesToTheSameBytes) {
-  if (!std::filesystem::exists(test::built_file("libhtfm_store.so")))
-    GTEST_SKIP() << "no libhtfm_store.so";
+  if (!std::filesystem::exists(test::built_file("libhtfm_store.so"))) GTEST_SKIP() << "no libhtfm_store.so";
   const Workplace w;
   w.write("c.toml", kSmallRun);
   ASSERT_EQ(w.run("train c.toml -o one").code, 0);
