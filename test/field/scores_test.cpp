@@ -183,6 +183,15 @@ TEST(FieldScores, HaveTheirLaw) {
   EXPECT_NEAR(rows.square().mean().item<double>(), 1, 0.02);
 }
 
+// Maxima that pile up at their end, as a product's cap makes them: nothing is larger than the largest value.
+TEST(FieldScores, EndWithTheDataAtACap) {
+  at::Tensor x = at::zeros({800, 1, 8, 8}, at::kFloat);
+  for (int64_t k = 0; k < x.numel(); ++k)
+    x.mutable_data_ptr<float>()[k] = static_cast<float>(0.1 + 10 * Key(12).uniform(static_cast<uint64_t>(k)));
+  const FieldTransform t = fitted(x, {.kind = "scores", .threshold = 0.1});
+  EXPECT_EQ(t.laws[0].value(8), x.max().item<double>());
+}
+
 TEST(FieldScores, EndWhereTheFieldsMaximaEnd) {
   const Key key(5);
   for (const bool bounded : {true, false}) {
