@@ -11,7 +11,6 @@ namespace htfm {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::seconds;
 
 // A checkpoint after every step: writing takes most of rank 0's time.
 const std::string kEndless =
@@ -72,12 +71,12 @@ TEST(KilledRank, EndsAllAndLosesNothing) {
     ASSERT_TRUE(job.runs()) << "the run ended by itself: " << slurp(w / "err");
     ::kill(pids.at(rank), SIGKILL);
     const auto killed = std::chrono::steady_clock::now();
-    const int code = job.wait(seconds(30));
+    const int code = job.wait(std::chrono::seconds(30));
     ASSERT_GT(code, 0) << "rank " << rank << " of " << processes << ": the others go on: " << slurp(w / "err");
     // mpirun does not wait for those that it has killed.
     for (const auto& [r, pid] : pids)
       while (test::MpiJob::alive(pid)) {
-        ASSERT_LT(std::chrono::steady_clock::now() - killed, seconds(30)) << "rank " << r << " goes on";
+        ASSERT_LT(std::chrono::steady_clock::now() - killed, std::chrono::seconds(30)) << "rank " << r << " goes on";
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
     const std::string line = line_of_rank(slurp(w / "err"), rank);
@@ -109,7 +108,7 @@ TEST_P(StoppedRank, WritesACheckpointAndAsksToBeStartedAgain) {
   ASSERT_EQ(pids.size(), 3u) << slurp(w / "err");
   while (job.runs() && slurp(w / "run/log.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   ::kill(pids.at(1), GetParam());
-  EXPECT_EQ(job.wait(seconds(30)), 75) << slurp(w / "err");
+  EXPECT_EQ(job.wait(std::chrono::seconds(30)), 75) << slurp(w / "err");
   const std::string err = slurp(w / "err"), said = "htfm: stopped after step ";
   EXPECT_NE(err.find(said), std::string::npos) << err;
   EXPECT_EQ(err.find(said), err.rfind(said)) << "more than one process speaks";
@@ -134,7 +133,7 @@ TEST(KilledRank, OfASamplingLosesNoPart) {
     while (job.runs() && !fs::exists(w / "s.npy.part")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     ::kill(pids.at(1), SIGKILL);
-    EXPECT_GT(job.wait(seconds(30)), 0) << slurp(w / "err");
+    EXPECT_GT(job.wait(std::chrono::seconds(30)), 0) << slurp(w / "err");
   }
   EXPECT_FALSE(fs::exists(w / "s.npy"));
   {
@@ -142,7 +141,7 @@ TEST(KilledRank, OfASamplingLosesNoPart) {
     const std::map<int, pid_t> pids = job.ranks();
     ASSERT_EQ(pids.size(), 3u) << slurp(w / "err");
     ::kill(pids.at(2), SIGUSR1);  // before or after it listens: either way all end
-    EXPECT_GT(job.wait(seconds(30)), 0) << slurp(w / "err");
+    EXPECT_GT(job.wait(std::chrono::seconds(30)), 0) << slurp(w / "err");
   }
   const Outcome rest = w.run(arguments + (w / "s.npy") + "' --resume --threads 1", test::mpirun() + " -n 3");
   ASSERT_EQ(rest.code, 0) << rest.err;

@@ -94,7 +94,7 @@ TEST(UnderMpirun, FitEvalAndReproduceGiveTheSame) {
   EXPECT_EQ(two.out, one.out);
 
   const std::string toys =
-      "reproduce toys --only rings --seeds 2 --set train.epochs=1 --set data.n=600 --set sample.n=500 --set "
+      "reproduce toys --only alpha1.5 --seeds 2 --set train.epochs=1 --set data.n=600 --set sample.n=500 --set "
       "sample.nfe=4 --set sample.solver=euler -o ";
   one = w.run(toys + "toys1"), two = run(w, 2, toys + "toys2");
   ASSERT_EQ(one.code, 0) << one.err;
