@@ -49,7 +49,8 @@ std::string shown_text(std::string_view text) {
   for (size_t at = 0; at < utf8.size(); ++at) {
     const auto byte = static_cast<unsigned char>(utf8[at]);
     const auto next = at + 1 < utf8.size() ? static_cast<unsigned char>(utf8[at + 1]) : 0;
-    if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+    const bool line_end = byte == '\n' || (byte == '\r' && next == '\n');
+    if ((byte < 0x20 && byte != '\t' && !line_end) || byte == 0x7f)
       out += fmt::format("\\x{:02x}", byte);
     else if (byte == 0xc2 && next < 0xa0)  // the second set of control characters
       out += fmt::format("\\x{:02x}", utf8[++at] & 0xff);
