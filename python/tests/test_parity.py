@@ -171,7 +171,7 @@ def free_functions(source: pathlib.Path) -> dict[str, str]:
         for declaration in declarations:
             if re.match(r"\s*(using|template|class|struct|enum|inline constexpr)\b", declaration):
                 continue
-            if found := re.search(r"\b([a-z_]\w*)\s*\(", declaration):
+            if found := re.search(r"(?<!::)\b([a-z_]\w*)\s*\(", declaration):
                 out[found[1]] = header
     return out
 
