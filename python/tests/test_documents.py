@@ -18,7 +18,10 @@ import htfm
 MODULES = [m.name for m in pkgutil.iter_modules(htfm.__path__, "htfm.") if m.name not in ("htfm.__main__", "htfm._core")]
 
 
-@pytest.mark.parametrize("name", ["htfm", *MODULES])
+SLOW = ("htfm._model", "htfm._risk", "htfm._tails")  # their examples train, sample and resample
+
+
+@pytest.mark.parametrize("name", ["htfm", *(pytest.param(m, marks=pytest.mark.slow) if m in SLOW else m for m in MODULES)])
 def test_docstrings(name):
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
