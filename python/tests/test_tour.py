@@ -66,7 +66,9 @@ def test_parts(tmp_path):
     clock = htfm.clocks.stable(1.7)
     drawn = clock.sample(1000)
     assert drawn.area.shape == drawn.end.shape == (1000,) and drawn.paths.shape == (1000, 201)
-    assert htfm.signature(drawn.paths, depth=3).shape[0] == htfm.logsignature(drawn.paths, depth=3).shape[0] == 1000
+    paths = drawn.paths.unsqueeze(2)
+    assert htfm.signature(paths, depth=3).shape == (1000, 3)
+    assert htfm.logsignature(drawn.paths, depth=3, augment_time=True).shape == (1000, 5)
     x_train = torch.from_numpy(x).float()
     matcher = htfm.FlowMatcher(x_train, clock=clock, coupling="pool", precondition=True)
     t, x_t, u_t, feature = matcher.sample(x_train[:64])
