@@ -61,9 +61,7 @@ class Network {
   virtual at::Tensor forward(const float* parameters, const NetworkInput& input) const = 0;
   /// The same by torch's operations, in float32 on the device of the parameters (flat) and of the input; up to rounding
   /// the output of forward(). Undefined where the network has no such form.
-  virtual at::Tensor forward_by_torch(const at::Tensor& /*parameters*/, const NetworkInput& /*input*/) const {
-    return {};
-  }
+  virtual at::Tensor forward_by_torch(const at::Tensor& parameters, const NetworkInput& input) const;
   /// Loss of a batch and its gradient with respect to the parameters (overwritten). Does not depend on the number of
   /// threads.
   virtual double gradient(const float* parameters, const NetworkInput& input, const SampleLoss& loss,
@@ -84,5 +82,7 @@ class Network {
  protected:
   ParameterLayout layout_;
 };
+
+inline at::Tensor Network::forward_by_torch(const at::Tensor&, const NetworkInput&) const { return {}; }
 
 }  // namespace htfm
