@@ -192,6 +192,7 @@ class CudaImageDevice final : public ImageDevice {
   }
 
   Memory memory() const override {
+    at::globalContext().lazyInitDevice(at::kCUDA);  // the allocator's figures are there only then
     size_t free = 0, total = 0;
     cuda::check(cudaMemGetInfo(&free, &total), "memory");
     const auto statistics = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());

@@ -58,7 +58,10 @@ TEST(Program, LinksNoLibraryOfFieldFiles) {
 
 TEST(Program, UsageErrorsExitWithTwo) {
   const Workplace w;
-  expect_refused(w, "", "subcommand");
+  const Outcome nothing = w.run("");  // the list of commands, for who does not know what to ask for
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_NE(nothing.err.find("Subcommands:"), std::string::npos) << nothing.err;
+  EXPECT_TRUE(nothing.out.empty()) << nothing.out;
   expect_refused(w, "frobnicate", "frobnicate");
   expect_refused(w, "clock --family stable -n 10 -o p.npy", "clock.alpha");
   expect_refused(w, "clock --family stable --alpha 2.5 -n 10 -o p.npy", "clock.alpha");
