@@ -21,8 +21,8 @@ class FlowMatcher:
     ``x_train``: the training set, n x (any shape), to which scales and coupling are fitted. ``clock``: of
     :mod:`htfm.clocks`, or a family's name; None is Gaussian flow matching. ``coupling``: how clocks and noise meet the
     data (:func:`htfm.couplings.kinds`). ``precondition``: the network works in units in which every clock is of order
-    one; :func:`solve` knows. ``feature``: whether the network is told of the clock. ``settings``: any other key of a
-    configuration.
+    one; :func:`solve` knows. ``feature``: whether the network is told of the clock; where not, ``t`` is the clock's time
+    (``precondition.time``), at which an ordinary clock has as much noise. ``settings``: any other key of a configuration.
 
     The batch is used as it is: pairs have the type and the device of ``x1``. They are a function of the seed and of the
     number of the call.
@@ -58,6 +58,8 @@ class FlowMatcher:
         }
         if not feature:
             own |= {"feature.order": 0, "feature.area": "off"}
+        if not feature and precondition:  # the time then says how much of the state is noise, whatever the clock
+            own["precondition.time"] = "clock"
         lines = _config.settings_of(own) + _config.settings_of(settings)
         self._matcher = _core.FlowMatcher(_core.with_settings(base, lines), rows)
 
