@@ -1,6 +1,8 @@
 // htfm train, sample, info: a run from its configuration to samples.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "app/commands.h"
 #include "app/field_list.h"
 #include "app/processes.h"
@@ -53,7 +55,7 @@ struct SampleChoice {
   std::string solver, time_grid, given;
   int64_t n = 0, nfe = 0, each = 0;
   bool resume = false;
-  double time_power = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1, guidance = -1;
+  double time_power = 0, time_centre = NAN, time_spread = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1, guidance = -1;
   // Whether --given names a table, which has a row for each sample.
   bool given_rows() const { return !given.empty() && given.find('=') == std::string::npos; }
 };
@@ -188,6 +190,10 @@ void add_sample(CLI::App& app) {
   c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; the run's own where not given")
       ->check(one_of({"angle", "clock", "uniform"}));
   c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(between(0.1, 16.0));
+  c->add_option("--time-centre", o->time_centre, "Then logit w + centre: below 0 more steps in the noise")
+      ->check(between(-20.0, 20.0));
+  c->add_option("--time-spread", o->time_spread, "And spread times logit w: above 1 further out at both ends")
+      ->check(between(0.1, 16.0));
   c->add_option("--eta", o->eta,
                 "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion")
       ->check(between(0.0, 1.0));
@@ -223,6 +229,8 @@ void add_sample(CLI::App& app) {
       options.solve.nfe = std::max<int64_t>(options.solve.nfe, 2000);
     if (!o->time_grid.empty()) options.time_grid = time_grid_by_name(o->time_grid);
     if (o->time_power > 0) options.solve.time_power = o->time_power;
+    if (!std::isnan(o->time_centre)) options.solve.time_centre = o->time_centre;
+    if (o->time_spread > 0) options.solve.time_spread = o->time_spread;
     if (o->eta >= 0) options.solve.eta = o->eta;
     if (o->eta_from >= 0) options.solve.eta_from = o->eta_from;
     if (o->rtol > 0) options.solve.rtol = o->rtol;

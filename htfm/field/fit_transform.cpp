@@ -77,7 +77,7 @@ void fit_scores(FieldTransform& t, const FittedPart& part, int64_t channel) {
   }
   if (wet == 0) part.refuse(channel, "dry ones alone");
   if (std::ranges::min(sample.wet) == std::ranges::max(sample.wet)) part.refuse(channel, "one value alone");
-  if (t.reach > 0) {
+  if (t.reach > 0 && !(t.depth > 0)) {
     const int64_t dry = static_cast<int64_t>(points) - wet, stride = std::max<int64_t>(1, dry / kDistances);
     int64_t count = 0;
     part.visit_distances(trained, t, channel, [&](int64_t, const float* distance) {
@@ -94,6 +94,7 @@ void fit_hidden(FieldTransform& t, const FittedPart& part, int64_t channel) {
   const auto c = static_cast<size_t>(channel);
   FieldTransform own = t;
   own.mean = {0}, own.deviation = {1}, own.plain = {};
+  if (t.scored()) own.laws = {t.laws[c]};
   const int64_t height = part.fields.size(2), width = part.fields.size(3);
   double sum = 0, squares = 0, count = 0;
   const Key key = Key(0).child("hidden");
@@ -136,7 +137,8 @@ FieldTransform fit_field_transform(const FieldTransform& settings, const at::Ten
   const double count = static_cast<double>(trained) * static_cast<double>(plane);
   for (int64_t c = 0; c < channels; ++c) {
     if (!t.is_plain(c) && (t.scored() || t.reach > 0)) {
-      t.scored() ? fit_scores(t, part, c) : fit_hidden(t, part, c);
+      if (t.scored()) fit_scores(t, part, c);
+      if (t.depth > 0) fit_hidden(t, part, c);
       continue;
     }
     const auto field = [&](int64_t i) { return x + (i * channels + c) * plane; };

@@ -87,10 +87,11 @@ void FieldTransform::check() const {
   if (reach > 0 && !scored() && !(depth > 0))
     throw InputError("[dry-reach] expected --dry-depth with it, or --transform scores");
   ScoreLaw::named(scores);
-  if (scored() && (quantum > 0 || depth > 0))
-    throw InputError("[{}] expected none with scores, which spread values that occur often by their share",
-                     quantum > 0 ? "dequantise" : "dry-depth");
-  if (depth > 0 && !(quantum > 0)) throw InputError("[dry-depth] expected --dequantise with it");
+  if (scored() && quantum > 0)
+    throw InputError("[dequantise] expected none with scores, which spread values that occur often by their share");
+  if (scored() && depth > 0 && !(reach > 0))
+    throw InputError("[dry-depth] expected --dry-reach with it: dry points lie below 0 by their distance from the rain");
+  if (!scored() && depth > 0 && !(quantum > 0)) throw InputError("[dry-depth] expected --dequantise with it");
   if (kind == "log1p" && depth >= threshold.value_or(0) + unit)
     throw InputError("[dry-depth] expected less than threshold and unit together ({}) with log1p, got {}",
                      threshold.value_or(0) + unit, depth);
@@ -104,7 +105,8 @@ double FieldTransform::dry(double u) const {
 // What is further away than the reach is told apart from field to field, by u.
 double FieldTransform::hidden(double distance, double u) const {
   constexpr double kFar = 0.1;
-  return *threshold - depth * (distance < reach ? distance / reach : 1 + kFar * u);
+  const double edge = scored() ? 0 : *threshold;
+  return edge - depth * (distance < reach ? distance / reach : 1 + kFar * u);
 }
 
 double FieldTransform::dry_moment(int power) const {
@@ -153,9 +155,10 @@ at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t firs
         const double drawn = spread ? u[static_cast<size_t>(k)] : 0;
         if (scored()) {
           const FieldLaw& law = laws[c];
-          const double score = !is_dry(v) ? law.wet_score(v, drawn)
-                               : !away    ? law.drawn_dry_score(drawn)
-                                          : law.dry_score(away[at], away[at] < reach ? drawn : of_field);
+          const double score = !is_dry(v)  ? law.wet_score(v, drawn)
+                               : !away     ? law.drawn_dry_score(drawn)
+                               : depth > 0 ? hidden(away[at], of_field)
+                                           : law.dry_score(away[at], away[at] < reach ? drawn : of_field);
           y[at] = static_cast<float>((score - mean[c]) / deviation[c]);
           continue;
         }

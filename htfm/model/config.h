@@ -72,6 +72,8 @@ struct SampleConfig {
   int64_t nfe = 20;
   std::string time_grid = "auto";  ///< angle; clock for images and fields (htfm/sample/sampler.h)
   double time_power = 1;           ///< grid 1 - (1-u)^power
+  double time_centre = 0;          ///< of the grid's logit, after the power
+  double time_spread = 1;          ///< and the factor of that logit
   double rtol = 1e-5, atol = 1e-5;
   double eta = 1, eta_from = 0;  ///< stochastic
   double guidance = 0;           ///< how far beyond the conditional velocity, away from the unconditional one

@@ -249,7 +249,9 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
       "steps in the flow's angle (the same problem for every clock), at times by clock (the same ratios of noise to "
       "signal), or uniform: "
       "auto (angle; clock for images and fields), angle, clock, uniform");
-  add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid 1 - (1-u)^power");
+  add("sample.time_power", c.sample.time_power, 0.1, 16, "time grid w = 1 - (1-u)^power");
+  add("sample.time_centre", c.sample.time_centre, -20, 20, "then logit w + centre: below 0 more steps in the noise");
+  add("sample.time_spread", c.sample.time_spread, 0.1, 16, "spread times logit w: above 1 further out at both ends");
   add("sample.rtol", c.sample.rtol, 1e-12, 1, "dopri5: relative tolerance");
   add("sample.atol", c.sample.atol, 1e-12, inf, "dopri5: absolute tolerance");
   add("sample.eta", c.sample.eta, 0, 1,

@@ -246,6 +246,8 @@ SampleOptions sample_options(const RunConfig& c) {
   o.precision = c.train.precision;
   o.solve.nfe = c.sample.nfe;
   o.solve.time_power = c.sample.time_power;
+  o.solve.time_centre = c.sample.time_centre;
+  o.solve.time_spread = c.sample.time_spread;
   o.solve.rtol = c.sample.rtol;
   o.solve.atol = c.sample.atol;
   o.solve.eta = c.sample.eta;

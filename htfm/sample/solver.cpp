@@ -19,7 +19,7 @@ class Grid {
   Grid(int64_t steps, int64_t rows, const SolverOptions& o) : steps_(steps), rows_(rows), o_(o) {}
   double at(int64_t row, double i) const {
     if (i >= static_cast<double>(steps_)) return 1;
-    const double w = grid_time(i / static_cast<double>(steps_), o_.time_power);
+    const double w = grid_time(i / static_cast<double>(steps_), o_);
     if (!o_.source_scale) return w;
     const double r = o_.source_scale[row];
     return r * w / (r * w + 1 - w);
@@ -199,7 +199,11 @@ SolverRun fitted(States&, const SolverOptions&) {
 
 }  // namespace
 
-double grid_time(double u, double power) { return power == 1 ? u : 1 - std::pow(1 - u, power); }
+double grid_time(double u, const SolverOptions& o) {
+  const double w = o.time_power == 1 ? u : 1 - std::pow(1 - u, o.time_power);
+  if ((o.time_centre == 0 && o.time_spread == 1) || w <= 0 || w >= 1) return w;
+  return 1 / (1 + std::exp(-o.time_centre) * std::pow((1 - w) / w, o.time_spread));
+}
 
 std::span<const SolverInfo> solvers() {
   static const std::vector<SolverInfo> list{

@@ -15,6 +15,9 @@ namespace htfm HTFM_PUBLIC {
 struct SolverOptions {
   int64_t nfe = 10;       ///< budget: fixed-step solvers take as many steps as it allows; dopri5 gives up beyond it
   double time_power = 1;  ///< grid w = 1 - (1-u)^power, u uniform: finer near the data for a power above 1
+  /// After the power: logit w' = centre + spread logit w. A spread above 1 goes further out at both ends, which fields
+  /// need: their large shapes are decided where the noise of a single value is many times its signal.
+  double time_centre = 0, time_spread = 1;
   /// For each row the size of its source over that of its data, r: its grid is t = r w / (r w + 1 - w), so that all
   /// rows pass the same ratios of noise to signal (1-t) r / t whatever their clock. Null: t = w. Not used by dopri5,
   /// which finds its own steps.
@@ -29,8 +32,8 @@ struct SolverOptions {
       false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
 };
 
-/// w = 1 - (1-u)^power.
-double grid_time(double u, double power);
+/// The point w of the grid for u in [0, 1]: power, centre and spread.
+double grid_time(double u, const SolverOptions& options);
 
 struct SolverInfo {
   std::string name, summary;

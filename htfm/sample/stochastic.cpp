@@ -10,7 +10,7 @@ namespace {
 
 double angle_at(int64_t i, const SolverOptions& o) {
   if (i == o.nfe) return M_PI / 2;
-  const double w = grid_time(static_cast<double>(i) / static_cast<double>(o.nfe), o.time_power);
+  const double w = grid_time(static_cast<double>(i) / static_cast<double>(o.nfe), o);
   return o.odds > 0 ? std::atan2(o.odds * w, 1 - w) : w * M_PI / 2;
 }
 

@@ -144,6 +144,8 @@ def solve(
     device: str | torch.device | None = None,
     time_grid: str | None = None,
     time_power: float = 1.0,
+    time_centre: float = 0.0,
+    time_spread: float = 1.0,
     rtol: float = 1e-5,
     atol: float = 1e-5,
     batch: int | None = None,
@@ -172,7 +174,8 @@ def solve(
     options.solver = "ab2" if solver is None else solver
     options.seed = seed_of(seed, random_state, 0)
     options.device_rows = n if batch is None else batch
-    options.time_power, options.rtol, options.atol = time_power, rtol, atol
+    options.time_power, options.time_centre, options.time_spread = time_power, time_centre, time_spread
+    options.rtol, options.atol = rtol, atol
     if time_grid is not None:
         options.set_time_grid(time_grid)
     options.set_device(str(device if device is not None else "cpu"))

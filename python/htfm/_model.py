@@ -140,6 +140,8 @@ class Model:
         solver: str | None = None,
         time_grid: str | None = None,
         time_power: float | None = None,
+        time_centre: float | None = None,
+        time_spread: float | None = None,
         rtol: float | None = None,
         atol: float | None = None,
         eta: float | None = None,
@@ -176,6 +178,10 @@ class Model:
             options.set_time_grid(time_grid)
         if time_power is not None:
             options.time_power = time_power
+        if time_centre is not None:
+            options.time_centre = time_centre
+        if time_spread is not None:
+            options.time_spread = time_spread
         if rtol is not None:
             options.rtol = rtol
         if atol is not None:

@@ -201,6 +201,12 @@ void bind_model(nb::module_& m) {
           "time_power", [](const SampleOptions& o) { return o.solve.time_power; },
           [](SampleOptions& o, double v) { o.solve.time_power = v; })
       .def_prop_rw(
+          "time_centre", [](const SampleOptions& o) { return o.solve.time_centre; },
+          [](SampleOptions& o, double v) { o.solve.time_centre = v; })
+      .def_prop_rw(
+          "time_spread", [](const SampleOptions& o) { return o.solve.time_spread; },
+          [](SampleOptions& o, double v) { o.solve.time_spread = v; })
+      .def_prop_rw(
           "rtol", [](const SampleOptions& o) { return o.solve.rtol; },
           [](SampleOptions& o, double v) { o.solve.rtol = v; })
       .def_prop_rw(
