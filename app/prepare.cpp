@@ -140,8 +140,10 @@ void add_prepare(CLI::App& app) {
   c->add_option("--threshold", o->threshold, "Values below are dry: 0, also in samples; 0: no threshold");
   c->add_option("--dequantise", o->dequantise,
                 "Spread values over this step, dry ones below the threshold; 0: as they are");
-  c->add_option("--dry-depth", o->dry_depth,
-                "Spread dry values so far down from the threshold; 0: by the threshold itself");
+  c->add_option(
+      "--dry-depth", o->dry_depth,
+      "Spread dry values so far down from the threshold; 0: by the threshold itself. With scores: how deep dry "
+      "points lie at the reach; 0: by the law of their distances");
   c->add_option("--dry-reach", o->dry_reach,
                 "Hidden values of dry points fall with their distance from the rain of the whole frame, up to so many "
                 "points; 0: they are drawn. With scores 512 where not given")

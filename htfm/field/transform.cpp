@@ -90,7 +90,8 @@ void FieldTransform::check() const {
   if (scored() && quantum > 0)
     throw InputError("[dequantise] expected none with scores, which spread values that occur often by their share");
   if (scored() && depth > 0 && !(reach > 0))
-    throw InputError("[dry-depth] expected --dry-reach with it: dry points lie below 0 by their distance from the rain");
+    throw InputError(
+        "[dry-depth] expected --dry-reach with it: dry points lie below 0 by their distance from the rain");
   if (!scored() && depth > 0 && !(quantum > 0)) throw InputError("[dry-depth] expected --dequantise with it");
   if (kind == "log1p" && depth >= threshold.value_or(0) + unit)
     throw InputError("[dry-depth] expected less than threshold and unit together ({}) with log1p, got {}",

@@ -26,9 +26,9 @@ struct FieldTransform {
   double quantum = 0;  ///< values are multiples of it and are spread over it, dry ones over [threshold - depth,
                        ///< threshold); 0: as they are
   double depth = 0;    ///< 0: the threshold itself
-  double reach = 0;  ///< dry points have hidden values by their distance from the rain, up to so many points: edge -
-                     ///< depth distance / reach, where the edge is the threshold, and 0 of scores; scores without a
-                     ///< depth have the law of the distance; 0: they are drawn
+  double reach = 0;    ///< dry points have hidden values by their distance from the rain, up to so many points: edge -
+                       ///< depth distance / reach, where the edge is the threshold, and 0 of scores; scores without a
+                       ///< depth have the law of the distance; 0: they are drawn
   std::string scores = "normal";                  ///< the law of scores (ScoreLaw)
   std::vector<int64_t> plain = {};                ///< channels that take neither logarithm nor threshold nor quantum
   std::vector<double> mean = {}, deviation = {};  ///< of each channel after the logarithm, over the training part

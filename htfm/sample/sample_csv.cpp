@@ -34,10 +34,9 @@ std::string key_of(const Model& model, const SampleOptions& o) {
   Xxh64 hash;
   const std::string text =
       fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}{}\n{}", model.weights_hash(), model.step, o.n,
-                  o.first, o.seed, o.solver, o.solve.nfe, o.solve.time_power,
-                  o.solve.time_centre, o.solve.time_spread, o.solve.rtol, o.solve.atol, o.solve.eta,
-                  o.solve.eta_from, static_cast<int>(o.time_grid), o.device.is_cpu(), o.averaged, o.precision,
-                  given_text(o), format_config(model.config()));
+                  o.first, o.seed, o.solver, o.solve.nfe, o.solve.time_power, o.solve.time_centre, o.solve.time_spread,
+                  o.solve.rtol, o.solve.atol, o.solve.eta, o.solve.eta_from, static_cast<int>(o.time_grid),
+                  o.device.is_cpu(), o.averaged, o.precision, given_text(o), format_config(model.config()));
   hash.update(text.data(), text.size());
   return hash.hex();
 }

@@ -70,11 +70,11 @@ Layout make_layout(const Model& model, const SampleOptions& options, const Sampl
                 least = options.device.is_cpu() ? kLeastBlocks * block_rows : block_rows;
   out.part_rows = std::max<int64_t>(1, std::min(most, std::max(few, least)) / block_rows) * block_rows;
   const SolverOptions& s = options.solve;
-  out.job = sha256(fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}{}", model.weights_hash(), options.n, options.first, options.seed,
-      options.solver, static_cast<int>(options.time_grid), s.nfe, s.time_power, s.time_centre,
-      s.time_spread, s.rtol, s.atol, s.eta, s.eta_from,
-      options.averaged, options.device.is_cpu() ? "cpu" : options.precision, out.part_rows, given_text(options)));
+  out.job = sha256(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}{}", model.weights_hash(), options.n,
+                               options.first, options.seed, options.solver, static_cast<int>(options.time_grid), s.nfe,
+                               s.time_power, s.time_centre, s.time_spread, s.rtol, s.atol, s.eta, s.eta_from,
+                               options.averaged, options.device.is_cpu() ? "cpu" : options.precision, out.part_rows,
+                               given_text(options)));
   return out;
 }
 

@@ -247,11 +247,45 @@ TEST(FieldScores, HiddenValuesByDistanceGoWithValuesAsTheyAre) {
   EXPECT_TRUE(t.invert(rows).view_as(x).eq(0).equal(x.eq(0)));
 }
 
+// Dry scores fall with the distance down to the depth; what is wet has its law, and all comes back.
+TEST(FieldScores, DryPointsLieAtADepth) {
+  constexpr double kDepth = 1.5, kReach = 4;
+  const at::Tensor x = rain_fields(Key(13), 50, 16);
+  x.narrow(3, 6, 10).zero_();
+  const FieldTransform t = fitted(x, {.kind = "scores", .threshold = 0.1, .depth = kDepth, .reach = kReach});
+  const at::Tensor rows = t.apply(x, Key(1));
+  EXPECT_NEAR(rows.mean().item<double>(), 0, 0.01);
+  EXPECT_NEAR(rows.square().mean().item<double>(), 1, 0.01);
+  EXPECT_TRUE(t.invert(rows).view_as(x).eq(0).equal(x.eq(0)));
+  std::vector<int64_t> all(50);
+  std::iota(all.begin(), all.end(), int64_t{0});
+  const at::Tensor distance = dry_distance(x, all, {}, 0.1, kReach);
+  int64_t near = 0, far = 0;
+  for (int64_t k = 0; k < rows.numel(); ++k) {
+    const double d = distance.const_data_ptr<float>()[k],
+                 score = t.mean[0] + t.deviation[0] * rows.const_data_ptr<float>()[k];
+    if (d <= 0) {
+      EXPECT_GE(score, 0);
+    } else if (d < kReach) {
+      EXPECT_NEAR(score, -kDepth * d / kReach, 1e-5);
+      ++near;
+    } else {
+      EXPECT_LE(score, -kDepth + 1e-5);
+      EXPECT_GE(score, -1.1 * kDepth - 1e-5);
+      ++far;
+    }
+  }
+  EXPECT_GT(near, 0);
+  EXPECT_GT(far, 0);
+}
+
 TEST(FieldScores, RefuseWhatMakesNoSense) {
   EXPECT_MENTIONS(input_error([] { FieldTransform{.reach = 5}.check(); }), "[dry-reach] expected a threshold");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.threshold = 0.1, .reach = 5}.check(); }), "--dry-depth");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "scores", .threshold = 0.1, .quantum = 1}.check(); }),
                   "[dequantise] expected none with scores");
+  EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "scores", .threshold = 0.1, .depth = 1}.check(); }),
+                  "[dry-depth] expected --dry-reach");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "scores", .scores = "cauchy"}.check(); }), "normal");
   const at::Tensor dry = at::zeros({3, 1, 4, 4}, at::kFloat);
   EXPECT_MENTIONS(input_error([&] { fitted(dry, {.kind = "scores", .threshold = 0.1}); }), "dry ones alone");

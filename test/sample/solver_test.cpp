@@ -54,8 +54,7 @@ TEST(Solver, AWiderGridIsTheSameInLogits) {
   SolverOptions o;
   o.time_centre = -0.7, o.time_spread = 1.8;
   const auto logit = [](double w) { return std::log(w / (1 - w)); };
-  for (const double u : {0.02, 0.3, 0.5, 0.98})
-    EXPECT_NEAR(logit(grid_time(u, o)), -0.7 + 1.8 * logit(u), 1e-12) << u;
+  for (const double u : {0.02, 0.3, 0.5, 0.98}) EXPECT_NEAR(logit(grid_time(u, o)), -0.7 + 1.8 * logit(u), 1e-12) << u;
   EXPECT_EQ(grid_time(0, o), 0);
   EXPECT_EQ(grid_time(1, o), 1);
   EXPECT_EQ(grid_time(0.3, {}), 0.3) << "the plain grid is untouched";
