@@ -68,6 +68,8 @@ TEST(PrepareSettings, RefuseWhatMakesNoSense) {
   EXPECT_EQ(refusal({{"dry-reach", {"40000"}}}), "[dry-reach] expected a number from 0 to 32767, got '40000'");
   EXPECT_EQ(refusal({{"score-law", {"gauss"}}}), "[score-law] expected one of normal, logistic; got 'gauss'");
   EXPECT_EQ(refusal({{"resume", {"yes"}}}), "[resume] expected true or false, got 'yes'");
+  EXPECT_EQ(refusal({{"recipe", {"none"}}}), "[recipe] expected one of hrrr-vil, mrms; got 'none'");
+  EXPECT_NE(refusal({{"code", {"1/2"}}}).find("[code] expected discipline/category/number"), std::string::npos);
   EXPECT_NE(refusal({{"colour", {"3"}}}).find("[prepare] expected one of recipe, variable"), std::string::npos);
 }
 
