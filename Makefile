@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 TESTS = ctest --preset $(1) --parallel $(JOBS) $(ARGS)
 
-.PHONY: install wheel build demo docs test test-all test-gpu bench debug asan tsan fuzz format format-check tidy setup clean help
+.PHONY: install wheel python build demo docs test test-all test-gpu bench debug asan tsan fuzz format format-check tidy setup clean help
 .DEFAULT_GOAL := build
 
 help:         ## what can be made
@@ -11,16 +11,19 @@ help:         ## what can be made
 setup:        ## install what is missing: system packages, and torch once a user
 	@script/setup
 
-build: setup  ## build the program at build/htfm, the Python package at build/python, and the tests
+python: setup # what the Python package is built with
 	@script/packages python
 	@script/venv python >/dev/null
+
+build: python ## build everything: the program at build/htfm, the Python package at build/python, the CUDA parts, the tests
 	@script/build release
 
 demo: setup   ## build, then run the demonstration (ARGS="-o DIR")
 	@script/build release htfm
 	build/htfm demo $(ARGS)
 
-test: build   ## build, then run the tests of a few minutes (ARGS="-R clock")
+test: python  ## build what they need, then run the tests of a few minutes (ARGS="-R clock")
+	@script/build release quick_tests
 	@$(call TESTS,release) -LE slow
 
 test-all: build ## build, then run all tests: also pages, notebooks, examples with each compiler, and long simulations
@@ -37,7 +40,7 @@ docs:         ## build the site at build-docs/html (Sphinx, once a user), withou
 	@script/docs
 
 test-gpu: build ## build, then run the tests that need a CUDA device
-	@for test in build/*_test; do HTFM_REQUIRE_CUDA=1 $$test --gtest_filter='*Device*' $(ARGS) || failed=1; done; test -z "$$failed"
+	@script/test-gpu $(ARGS)
 
 bench: setup  ## build, fetch the peers once a user, then run the benchmarks
 	@script/packages bench

@@ -68,7 +68,7 @@ void Common::apply(bool cuda) {
     expect_one_process();
   } else {
     nccl = start_processes(comm).nccl;
-    if (processes() && threads == 0) threads = default_threads();
+    if (processes() && threads == 0) threads = threads_of_process(*processes());
   }
   set_thread_count(threads);
   if (threads > 0) at::set_num_threads(threads);  // feature networks run in LibTorch's own threads

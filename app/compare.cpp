@@ -21,21 +21,6 @@ struct CompareOptions {
   int64_t n = 0;
 };
 
-void print_table(const std::vector<ScoredRun>& runs, const std::vector<std::string>& names) {
-  size_t width = 5;
-  for (const MetricValue& v : runs.front().scores.values) width = std::max(width, v.name.size());
-  std::vector<size_t> columns;
-  for (const std::string& name : names) columns.push_back(std::max<size_t>(10, name.size()));
-  fmt::print("{:<{}}", "score", width);
-  for (size_t k = 0; k < names.size(); ++k) fmt::print("  {:>{}}", names[k], columns[k]);
-  fmt::print("\n");
-  for (const MetricValue& v : runs.front().scores.values) {
-    fmt::print("{:<{}}", v.name, width);
-    for (size_t k = 0; k < runs.size(); ++k) fmt::print("  {:>{}.5g}", runs[k].scores[v.name], columns[k]);
-    fmt::print("\n");
-  }
-}
-
 void run_compare(CompareOptions& o) {
   o.common.apply();
   std::vector<Model> models;
@@ -63,7 +48,7 @@ void run_compare(CompareOptions& o) {
     atomic_write(o.output, run_page(text, runs, reference));
   }
   if (!o.common.json) {
-    print_table(runs, o.runs);
+    fmt::print("{}", scores_text(runs));
     if (!o.output.empty()) fmt::print("page: {}\n", o.output);
     return;
   }

@@ -1,7 +1,6 @@
 #include "app/processes.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -34,15 +33,6 @@ bool speaks() { return !running || running->rank() == 0; }
 void expect_one_process() {
   if (const Launch launch = find_launch(); launch.size > 1)
     throw InputError("[{}] expected one process for this command, got {}", launch.launcher, launch.size);
-}
-
-int default_threads() {
-  const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  cpu_set_t usable;
-  const int own = ::sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : all;
-  // A launcher that binds processes to cores has cut the machine already.
-  if (own < all) return std::max(1, own);
-  return std::max(1, all / (running ? running->local_size() : 1));
 }
 
 void stopped_together() { together = true; }

@@ -15,8 +15,6 @@ Communicator* processes();
 bool speaks();
 /// InputError where a launcher has started several processes: of commands that one process carries out.
 void expect_one_process();
-/// Threads of this process where none were asked for: its share of the machine.
-int default_threads();
 
 /// Says that all processes have ended their work together where one was told to stop: their end is an orderly one.
 void stopped_together();

@@ -15,21 +15,10 @@ namespace htfm::app {
 
 namespace {
 
-// Samples go through a file beside the page: they need not fit in memory.
 Json report_fields(const Model& model, const SampleOptions& options, const std::string& run,
                    const std::string& output) {
-  const std::string scratch = output + ".samples.npy";
-  const ScoredFieldRun scored = score_field_run(model, options, scratch, {.shown = 8});
-  const std::string command =
-      fmt::format("htfm report {} -o {} (step {}, averaged weights {}, {} with {} evaluations)", run, output,
-                  model.step, model.weights_hash(), options.solver, scored.sampled.evaluations);
-  const FieldEvaluation& e = scored.evaluation;
-  const std::string title = fmt::format("{}{} under the clock {}", e.channel,
-                                        e.unit.empty() ? "" : fmt::format(" ({})", e.unit), model.clock().describe());
-  atomic_write(output, field_page(title, e, page_origin(command),
-                                  {.clock = model.clock().describe(),
-                                   .configuration = config_entries(model.config()),
-                                   .losses = read_losses(run)}));
+  const ScoredFieldRun scored =
+      write_field_run_page(model, options, run, output, page_origin(fmt::format("htfm report {} -o {}", run, output)));
   Json j = sample_figures(model, options, scored.sampled);
   const Json scores = field_figures("", "", scored.evaluation, true);
   for (const auto& [name, value] : scores.items())

@@ -2,20 +2,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <map>
 #include <thread>
 
 #include "app/commands.h"
 #include "app/stop_signals.h"
 #include "htfm/base/error.h"
+#include "htfm/io/child_process.h"
+#include "htfm/io/descriptor.h"
 #include "htfm/io/file.h"
 #include "htfm/model/config.h"
 #include "htfm/model/loss_record.h"
@@ -37,7 +35,7 @@ struct SweepOptions {
 // `htfm train` of one run; what it prints goes into its folder's train.txt.
 pid_t start(const SweepOptions& o, const GridPoint& run, const std::string& folder) {
   make_folder(folder);
-  std::vector<std::string> words{"htfm", "train"};
+  std::vector<std::string> words{"/proc/self/exe", "train"};
   if (!o.config.empty()) words.push_back(o.config);
   for (const std::string& setting : run.settings) words.insert(words.end(), {"--set", setting});
   words.insert(words.end(), {"-o", folder, "--resume", "--device", o.common.device});
@@ -45,26 +43,10 @@ pid_t start(const SweepOptions& o, const GridPoint& run, const std::string& fold
       std::max(1, static_cast<int>(std::thread::hardware_concurrency() / static_cast<unsigned>(o.jobs)));
   words.insert(words.end(), {"--threads", std::to_string(o.common.threads > 0 ? o.common.threads : threads)});
   if (o.common.seed_given) words.insert(words.end(), {"--seed", std::to_string(o.common.seed)});
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, (folder + "/train.txt").c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  const int failed = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) throw Error("[sweep] cannot start a training: {}", std::strerror(failed));
-  return child;
-}
-
-std::string last_line(const std::string& path) {
-  std::string text = read_file(path);
-  text.erase(text.find_last_not_of("\n") + 1);
-  return text.substr(text.rfind('\n') + 1);
+  const std::string printed = folder + "/train.txt";
+  const Descriptor out(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), printed);
+  if (!out.is_open()) throw Error("[sweep] {}: {}", printed, system_reason(errno));
+  return start_program(std::move(words), out.get(), out.get());
 }
 
 void run_sweep(SweepOptions& o) {
@@ -88,22 +70,16 @@ void run_sweep(SweepOptions& o) {
     }
     if (StopSignals::came()) {
       for (const auto& [child, run] : working) ::kill(child, SIGTERM);
-      for (const auto& [child, run] : working)
-        while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-        }
+      for (const auto& [child, run] : working) wait_for_program(child);
       throw Interrupted("stopped after {} of {} runs; the same command with --resume goes on", done, runs.size());
     }
-    int code = 0;
-    const pid_t child = ::waitpid(-1, &code, WNOHANG);
-    const auto found = working.find(child);
-    if (found == working.end()) {
-      status.show(fmt::format("{}/{} runs done, {} at work", done, runs.size(), working.size()));
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      continue;
-    }
-    if (!WIFEXITED(code) || WEXITSTATUS(code) != 0) failed.push_back(runs[found->second].name);
-    working.erase(found);
-    ++done;
+    done += std::erase_if(working, [&](const auto& entry) {
+      const std::optional<int> code = ended_program(entry.first);
+      if (code && *code != 0) failed.push_back(runs[entry.second].name);
+      return code.has_value();
+    });
+    status.show(fmt::format("{}/{} runs done, {} at work", done, runs.size(), working.size()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   status.show(fmt::format("{}/{} runs done", done, runs.size()), true);
   Json figures = Json::object();
@@ -114,7 +90,7 @@ void run_sweep(SweepOptions& o) {
     if (!losses.validation.empty())
       own["validation"] = *std::min_element(losses.validation.begin(), losses.validation.end());
     if (std::find(failed.begin(), failed.end(), run.name) != failed.end())
-      own["failed"] = last_line(o.folder + "/" + run.name + "/train.txt");
+      own["failed"] = last_line(read_file(o.folder + "/" + run.name + "/train.txt"));
     figures[run.name] = own;
   }
   print_figures(o.common, figures);

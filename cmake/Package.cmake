@@ -23,6 +23,17 @@ foreach(header IN LISTS public_headers)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
 endforeach()
+# The program is a user of the library like any other.
+file(GLOB app_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/app/*)
+foreach(file IN LISTS app_files)
+  file(STRINGS ${CMAKE_SOURCE_DIR}/${file} includes REGEX "^#include \"htfm/")
+  foreach(line IN LISTS includes)
+    string(REGEX REPLACE "^#include \"(.*)\".*$" "\\1" used "${line}")
+    if(NOT used IN_LIST public_headers AND NOT used STREQUAL "htfm/version.h")
+      message(FATAL_ERROR "${file} includes ${used}, which is not public: the program goes through the public headers")
+    endif()
+  endforeach()
+endforeach()
 install(FILES ${CMAKE_BINARY_DIR}/include/htfm/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/htfm)
 
 # Programs and libraries find each other relative to where they lie, and LibTorch where it was.

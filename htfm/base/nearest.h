@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace htfm {
+#include "htfm/base/api.h"
+
+namespace htfm HTFM_PUBLIC {
 
 /// How many letters must be changed, put in or left out to make one word of another.
 inline size_t edit_distance(std::string_view a, std::string_view b) {

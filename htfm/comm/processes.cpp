@@ -1,12 +1,16 @@
 #include "htfm/comm/processes.h"
 
-#include <charconv>
+#include <sched.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include "htfm/base/error.h"
 #include "htfm/base/module_library.h"
+#include "htfm/base/parse_number.h"
 
 namespace htfm {
 
@@ -14,11 +18,7 @@ namespace {
 
 int number_in(const char* variable) {
   const char* text = std::getenv(variable);
-  int value = 0;
-  if (!text) return 0;
-  const std::string_view view(text);
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  return error == std::errc{} && end == view.data() + view.size() ? value : 0;
+  return text ? parse_number<int>(text).value_or(0) : 0;
 }
 
 Communicator* load(const std::string& asked, const char* library_name, const char* entry, const char* install) {
@@ -75,6 +75,15 @@ CommChoice start_communicator(const std::string& asked) {
                      launch.launcher, out.communicator->size(), out.communicator->engine(),
                      launch.launcher == "srun" ? "; srun --mpi=list names what srun can do, as --mpi=pmix" : "");
   return out;
+}
+
+int threads_of_process(const Communicator& processes) {
+  const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  cpu_set_t usable;
+  const int own = ::sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : all;
+  // A launcher that binds processes to cores has cut the machine already.
+  if (own < all) return std::max(1, own);
+  return std::max(1, all / processes.local_size());
 }
 
 }  // namespace htfm

@@ -24,4 +24,7 @@ struct CommChoice {
 /// InputError that says what is missing. The communicator lives as long as the process; a second call gives the same.
 CommChoice start_communicator(const std::string& asked);
 
+/// Threads of one of several processes: its share of the machine, or the cores that a launcher has bound it to.
+int threads_of_process(const Communicator& processes);
+
 }  // namespace htfm

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "htfm/base/error.h"
-#include "htfm/condition/number_text.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/stat/order.h"
 #include "htfm/stat/score_law.h"
 
@@ -170,7 +170,7 @@ int64_t ConditionEncoder::place_of(const std::string& name) const {
 
 double ConditionEncoder::value_of(int64_t column, const std::string& text) const {
   const ConditionColumn& c = columns_[static_cast<size_t>(column)];
-  const std::optional<double> number = number_in(text);
+  const std::optional<double> number = parse_finite(text);
   if (!c.is_category()) {
     if (number) return *number;
     throw InputError("[--given] {}: expected a number, got '{}'", c.name, text);
@@ -178,7 +178,7 @@ double ConditionEncoder::value_of(int64_t column, const std::string& text) const
   for (size_t code = 0; code < c.categories.size(); ++code) {
     if (c.categories[code] == text) return static_cast<double>(code);
     // 3, 3.0 and 03 are the same category of a column of numbers.
-    if (number && number_in(c.categories[code]) == number) return static_cast<double>(code);
+    if (number && parse_finite(c.categories[code]) == number) return static_cast<double>(code);
   }
   throw InputError("[--given] {}: expected a category that was seen in training ({}), got '{}'", c.name,
                    list_text(c.categories), text);
@@ -190,7 +190,7 @@ at::Tensor ConditionEncoder::as_numbers(const at::Tensor& values) const {
   for (int64_t k = 0; k < width(); ++k) {
     if (!columns_[k].numbered()) continue;
     std::vector<double> number;
-    for (const std::string& name : columns_[k].categories) number.push_back(number_in(name).value_or(0));
+    for (const std::string& name : columns_[k].categories) number.push_back(parse_finite(name).value_or(0));
     for (int64_t i = 0; i < out.size(0); ++i) v[i * width() + k] = number[static_cast<size_t>(v[i * width() + k])];
   }
   return out;

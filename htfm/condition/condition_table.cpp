@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "htfm/condition/number_text.h"
+#include "htfm/base/parse_number.h"
 
 namespace htfm {
 
 bool ConditionColumn::numbered() const {
   return is_category() && std::all_of(categories.begin(), categories.end(),
-                                      [](const std::string& own) { return number_in(own).has_value(); });
+                                      [](const std::string& own) { return parse_finite(own).has_value(); });
 }
 
 }  // namespace htfm

@@ -21,11 +21,6 @@ void check_there(const ConditionEncoder& encoder) {
         "got one without");
 }
 
-std::string trimmed_text(const std::string& text) {
-  const size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
-
 }  // namespace
 
 at::Tensor GivenConditions::of_samples(const ConditionEncoder& encoder, int64_t first, int64_t n, Key key) const {
@@ -64,9 +59,9 @@ GivenConditions parse_given(const ConditionEncoder& encoder, const std::string& 
     const size_t eq = pair.find('=');
     if (eq == std::string::npos || eq == 0)
       throw InputError("[--given] expected name=value pairs with commas between, got '{}'", text);
-    const int64_t column = encoder.place_of(trimmed_text(pair.substr(0, eq)));
+    const int64_t column = encoder.place_of(std::string(trimmed(pair.substr(0, eq))));
     if (!std::isnan(to[column])) throw InputError("[--given] expected each name once, got '{}'", text);
-    to[column] = encoder.value_of(column, trimmed_text(pair.substr(eq + 1)));
+    to[column] = encoder.value_of(column, std::string(trimmed(pair.substr(eq + 1))));
   }
   return out;
 }

@@ -5,9 +5,9 @@
 #include <ATen/ops/linalg_solve_triangular.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "htfm/base/parse_number.h"
 #include "htfm/base/registry.h"
 #include "htfm/io/table.h"
 #include "htfm/stat/points.h"
@@ -97,12 +97,11 @@ std::vector<double> numbers(const at::Tensor& t) {
 int64_t find_column(const std::string& column, const std::vector<std::string>& names, int64_t dim) {
   if (const auto found = std::find(names.begin(), names.end(), column); found != names.end())
     return found - names.begin();
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
-  if (error != std::errc{} || end != column.data() + column.size() || number < 1 || number > dim)
+  const std::optional<int64_t> number = parse_number<int64_t>(column);
+  if (!number || *number < 1 || *number > dim)
     throw InputError("[coupling.size_column] expected the name of a column or a number from 1 to {}, got '{}'", dim,
                      column);
-  return number - 1;
+  return *number - 1;
 }
 
 std::unique_ptr<SizeStatistic> size_from_file(const std::string& path, int64_t n) {

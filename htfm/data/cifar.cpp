@@ -2,12 +2,12 @@
 
 #include <ATen/ops/empty.h>
 
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <set>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/io/file.h"
 
 namespace htfm {
@@ -31,10 +31,8 @@ std::set<int64_t> batch_numbers(const std::string& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
     if (!name.starts_with(kStem) || !name.ends_with(kEnd) || name.size() <= kStem.size() + kEnd.size()) continue;
-    int64_t number = 0;
-    const char *first = name.data() + kStem.size(), *last = name.data() + name.size() - kEnd.size();
-    if (const auto [stop, bad] = std::from_chars(first, last, number); bad == std::errc() && stop == last && number > 0)
-      out.insert(number);
+    const std::string digits = name.substr(kStem.size(), name.size() - kStem.size() - kEnd.size());
+    if (const auto number = parse_number<int64_t>(digits); number && *number > 0) out.insert(*number);
   }
   if (error) throw InputError("[cifar10] {}: {}", folder, error.message());
   return out;

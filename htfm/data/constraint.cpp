@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
+#include "htfm/base/split.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
@@ -88,26 +89,20 @@ class ConstraintReader {
     if (!quoted) {
       // A name may have a minus inside: the longest one that is known goes before a difference.
       for (size_t longer = text_.size(); longer > end; --longer)
-        if (const std::string name = trimmed(text_.substr(begin, longer - begin)); position(name)) {
+        if (const std::string name(trimmed(text_.substr(begin, longer - begin))); position(name)) {
           end = longer, word = name;
           break;
         }
-      word = trimmed(word);
+      word = std::string(trimmed(word));
     }
     at_ = quoted ? end + 1 : end;
     if (const auto column = position(word)) {
       to.terms.push_back({*column, sign});
       return;
     }
-    double value = 0;
-    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (quoted || word.empty() || error != std::errc() || stop != word.data() + word.size())
-      refuse(fmt::format("a number or one of the columns {}", fmt::join(names_, ", ")), word);
-    to.constant += sign * value;
-  }
-  static std::string trimmed(const std::string& s) {
-    const size_t begin = s.find_first_not_of(" \t"), end = s.find_last_not_of(" \t");
-    return begin == std::string::npos ? "" : s.substr(begin, end - begin + 1);
+    const std::optional<double> value = parse_number<double>(word);
+    if (quoted || !value) refuse(fmt::format("a number or one of the columns {}", fmt::join(names_, ", ")), word);
+    to.constant += sign * *value;
   }
   std::optional<int64_t> position(const std::string& word) const {
     const auto found = std::find(names_.begin(), names_.end(), word);

@@ -1,8 +1,9 @@
 #include "htfm/data/number_text.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
+
+#include "htfm/base/parse_number.h"
 
 namespace htfm {
 
@@ -95,8 +96,9 @@ std::optional<NumberText> read_number_text(std::string_view text, char decimal) 
     plain += '.';
     plain += text.substr(mark + 1);
   }
-  const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), out.value);
-  if (error != std::errc() || end != plain.data() + plain.size() || !std::isfinite(out.value)) return std::nullopt;
+  const std::optional<double> value = parse_finite(plain);
+  if (!value) return std::nullopt;
+  out.value = *value;
   if (negative != out.parentheses) out.value = -out.value;
   return out;
 }

@@ -1,7 +1,6 @@
 #include "htfm/data/row_memory.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -9,6 +8,7 @@
 #include <string_view>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
 
 namespace htfm {
 
@@ -53,12 +53,10 @@ int64_t free_memory() {
 std::optional<int64_t> asked_row_memory() {
   const char* text = std::getenv("HTFM_ROW_MEMORY");
   if (!text || !*text) return std::nullopt;
-  const std::string_view view(text);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  if (error != std::errc{} || end != view.data() + view.size() || value < 0 || value > (kUnbounded >> 20))
-    throw InputError("[HTFM_ROW_MEMORY] expected a number of MiB, got '{}'", view);
-  return value << 20;
+  const std::optional<int64_t> value = parse_number<int64_t>(text);
+  if (!value || *value < 0 || *value > (kUnbounded >> 20))
+    throw InputError("[HTFM_ROW_MEMORY] expected a number of MiB, got '{}'", text);
+  return *value << 20;
 }
 
 int64_t host_row_memory() {

@@ -6,6 +6,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/module_library.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/field/field_process.h"
 #include "htfm/field/field_reader.h"
 #include "htfm/io/file.h"
@@ -60,11 +61,9 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
 void FieldChoice::set_step(const std::string& text) {
   const size_t dash = text.find('-');
   const auto hours = [&](const std::string& part) {
-    int64_t v = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), v);
-    if (error != std::errc() || end != part.data() + part.size() || v < 0)
-      throw InputError("[--step] expected hours (6) or an interval of hours (0-6), got '{}'", text);
-    return v;
+    const std::optional<int64_t> v = parse_number<int64_t>(part);
+    if (!v || *v < 0) throw InputError("[step] expected hours (6) or an interval of hours (0-6), got '{}'", text);
+    return *v;
   };
   if (dash != std::string::npos) step_from = hours(text.substr(0, dash));
   step = hours(dash == std::string::npos ? text : text.substr(dash + 1));

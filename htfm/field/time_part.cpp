@@ -1,10 +1,10 @@
 #include "htfm/field/time_part.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/base/split.h"
 
 namespace htfm {
@@ -13,9 +13,8 @@ namespace {
 constexpr double kNothing = -1;
 
 double number(std::string_view text) {
-  double v = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  return error == std::errc() && end == text.data() + text.size() && v >= 0 ? v : kNothing;
+  const double v = parse_number<double>(text).value_or(kNothing);
+  return v >= 0 ? v : kNothing;
 }
 
 bool contains(const std::vector<int64_t>& list, int64_t v) {

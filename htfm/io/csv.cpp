@@ -19,6 +19,8 @@
 #include <utility>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
+#include "htfm/base/split.h"
 #include "htfm/io/file.h"
 #include "htfm/io/text.h"
 
@@ -28,12 +30,6 @@ namespace {
 constexpr size_t kLongestRow = size_t{64} << 20;  // bytes: what a quote that is not closed may swallow
 
 bool is_blank(char c, char separator) { return (c == ' ' || c == '\t') && c != separator; }
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 /// A number as the whole of a cell. Tiny numbers become zero or subnormal; infinite ones and "nan" are given as they
 /// are.
@@ -93,10 +89,8 @@ bool is_row_of_numbers(std::string_view cell) {
 
 /// A column's position from 0, given as a number from 1 to count.
 std::optional<int64_t> column_number(const std::string& word, int64_t count) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || value < 1 || value > count) return std::nullopt;
-  return value - 1;
+  const std::optional<int64_t> value = parse_number<int64_t>(word);
+  return value && *value >= 1 && *value <= count ? std::optional(*value - 1) : std::nullopt;
 }
 
 /// Numbers that grow in place: the system moves pages instead of copying them, so that a large table is in memory once.

@@ -1,14 +1,12 @@
 #include "htfm/io/python_bridge.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "htfm/base/error.h"
+#include "htfm/io/child_process.h"
 #include "htfm/io/descriptor.h"
 #include "htfm/io/file.h"
 #include "htfm/io/text.h"
@@ -54,10 +52,8 @@ std::string limited(const char* script) {
 }  // namespace
 
 std::string last_line_of(const std::string& messages) {
-  const size_t end = messages.find_last_not_of(" \r\n");
-  if (end == std::string::npos) return "nothing";
-  const size_t begin = messages.find_last_of('\n', end) + 1;
-  return printable(messages.substr(begin, end + 1 - begin));
+  const std::string line = last_line(messages);
+  return line.empty() ? "nothing" : printable(line);
 }
 
 std::string text_of_answer(PythonAnswer answer, const PythonFile& file, const std::string& path,
@@ -76,24 +72,16 @@ std::string text_of_answer(PythonAnswer answer, const PythonFile& file, const st
 std::string run_python(const std::string& python, const char* script, const std::string& path, const PythonFile& file) {
   const FileSource there(path);  // names a file that is not there before Python is asked
   const Descriptor out = memory_file("csv"), err = memory_file("messages");
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, err.get(), STDERR_FILENO);
-  std::string arguments[] = {python, "-I", "-c", limited(script), path};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
-                  arguments[3].data(), arguments[4].data(), nullptr};
-  pid_t child = 0;
-  const int failed = ::posix_spawnp(&child, python.c_str(), &actions, nullptr, argv, environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0)
-    throw InputError("[{}] {}: expected a Python with {} to read it, got none: {}: {}", file.tag, path, file.package,
-                     python, system_reason(failed));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  PythonAnswer answer{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), last_line_of(content(err))};
+  const pid_t child = [&] {
+    try {
+      return start_program({python, "-I", "-c", limited(script), path}, out.get(), err.get());
+    } catch (const Error& e) {
+      throw InputError("[{}] {}: expected a Python with {} to read it, got none: {}", file.tag, path, file.package,
+                       e.what());
+    }
+  }();
+  PythonAnswer answer{.code = wait_for_program(child)};
+  answer.out = content(out), answer.last_line = last_line_of(content(err));
   return text_of_answer(std::move(answer), file, path, python);
 }
 

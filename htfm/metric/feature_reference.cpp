@@ -1,9 +1,9 @@
 #include "htfm/metric/feature_reference.h"
 
-#include <charconv>
 #include <filesystem>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/io/dtype.h"
 #include "htfm/io/safetensors.h"
 
@@ -31,11 +31,9 @@ at::Tensor tensor(const SafeTensors& file, const std::string& name, at::ScalarTy
 }
 
 int64_t whole_number(const std::string& text, const std::string& name, const std::string& path) {
-  int64_t v = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc() || end != text.data() + text.size() || v < 1)
-    throw InputError("[reference] {}: expected a whole number as '{}', got '{}'", path, name, text);
-  return v;
+  const std::optional<int64_t> v = parse_number<int64_t>(text);
+  if (!v || *v < 1) throw InputError("[reference] {}: expected a whole number as '{}', got '{}'", path, name, text);
+  return *v;
 }
 
 }  // namespace

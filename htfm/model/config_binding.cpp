@@ -1,9 +1,9 @@
 #include "htfm/model/config_binding.h"
 
-#include <charconv>
 #include <limits>
 
 #include "htfm/base/nearest.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/base/split.h"
 
 namespace htfm {
@@ -33,12 +33,10 @@ std::string option_text(const OptionValue& v) {
 }
 
 template <class T>
-T parse_number(const std::string& name, const std::string& text, const char* what) {
-  T v{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw InputError("[{}] expected {}, got '{}'", name, what, text);
-  return v;
+T setting_number(const std::string& name, const std::string& text, const char* what) {
+  const std::optional<T> v = parse_number<T>(text);
+  if (!v) throw InputError("[{}] expected {}, got '{}'", name, what, text);
+  return *v;
 }
 
 double number_in(const std::string& name, const toml::node& node) {
@@ -68,7 +66,7 @@ std::string node_text(const toml::node& node) {
 std::vector<int64_t> parse_whole_numbers(const std::string& key, const std::string& text) {
   std::vector<int64_t> out;
   for (const std::string& part : split(text))
-    out.push_back(parse_number<int64_t>(key, part, "whole numbers with commas between"));
+    out.push_back(setting_number<int64_t>(key, part, "whole numbers with commas between"));
   return out;
 }
 
@@ -117,7 +115,7 @@ void ConfigBindings::add_whole(std::string name, Whole& v, int64_t lowest, int64
          if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, node_text(n));
          v = check(n.as_integer()->get());
        },
-       [name, &v, check](const std::string& s) { v = check(parse_number<int64_t>(name, s, "a whole number")); },
+       [name, &v, check](const std::string& s) { v = check(setting_number<int64_t>(name, s, "a whole number")); },
        [&v] { return fmt::format("{}", v); }});
 }
 
@@ -137,7 +135,7 @@ void ConfigBindings::add(std::string name, double& v, double lowest, double high
   };
   list.push_back({{name, "number", fmt::format("{}", v), std::move(meaning)},
                   [name, &v, check](const toml::node& n) { v = check(number_in(name, n)); },
-                  [name, &v, check](const std::string& s) { v = check(parse_number<double>(name, s, "a number")); },
+                  [name, &v, check](const std::string& s) { v = check(setting_number<double>(name, s, "a number")); },
                   [&v] { return toml_number(v); }});
 }
 
@@ -146,7 +144,7 @@ void ConfigBindings::add_clock_parameter(const ClockParameter& p, ClockSpec& clo
   list.push_back({{name, "number", "", p.meaning},
                   [name, own = p.name, &clock](const toml::node& n) { clock.parameters[own] = number_in(name, n); },
                   [name, own = p.name, &clock](const std::string& s) {
-                    clock.parameters[own] = parse_number<double>(name, s, "a number");
+                    clock.parameters[own] = setting_number<double>(name, s, "a number");
                   },
                   [own = p.name, &clock] {
                     const auto found = clock.parameters.find(own);
@@ -163,7 +161,7 @@ void ConfigBindings::add_own_option(const std::string& section, const std::strin
                     values.set(own, number ? OptionValue(number_in(name, n)) : OptionValue(text_in(name, n)));
                   },
                   [name, own, number, &values](const std::string& s) {
-                    values.set(own, number ? OptionValue(parse_number<double>(name, s, "a number")) : OptionValue(s));
+                    values.set(own, number ? OptionValue(setting_number<double>(name, s, "a number")) : OptionValue(s));
                   },
                   [own, &values] {
                     const OptionValue* found = values.find(own);

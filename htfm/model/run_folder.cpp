@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/io/file.h"
 #include "htfm/io/link.h"
 
@@ -51,9 +51,7 @@ std::vector<CheckpointFile> RunFolder::list() const {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
     const std::string digits = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
-    int64_t step = 0;
-    const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-    if (bad == std::errc{} && end == digits.data() + digits.size()) out.push_back({step, entry.path().string()});
+    if (const auto step = parse_number<int64_t>(digits)) out.push_back({*step, entry.path().string()});
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
   return out;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "htfm/io/file.h"
 #include "htfm/report/field_map.h"
 #include "htfm/report/figures.h"
 
@@ -114,6 +115,20 @@ std::string field_page(const std::string& title, const FieldEvaluation& evaluati
               {{"real", evaluation.reference + ", " + evaluation.data_hash}, {"samples", evaluation.source}});
   page.provenance(foot);
   return page.html();
+}
+
+ScoredFieldRun write_field_run_page(const Model& model, const SampleOptions& options, const std::string& run_folder,
+                                    const std::string& path, report::KeyValues provenance) {
+  ScoredFieldRun scored = score_field_run(model, options, path + ".samples.npy", {.shown = 8});
+  const FieldEvaluation& e = scored.evaluation;
+  provenance.emplace_back("samples", fmt::format("step {}, averaged weights {}, {} with {} evaluations", model.step,
+                                                 model.weights_hash(), options.solver, scored.sampled.evaluations));
+  const std::string clock = model.clock().describe(), unit = e.unit.empty() ? "" : fmt::format(" ({})", e.unit);
+  atomic_write(
+      path,
+      field_page(fmt::format("{}{} under the clock {}", e.channel, unit, clock), e, provenance,
+                 {.clock = clock, .configuration = config_entries(model.config()), .losses = read_losses(run_folder)}));
+  return scored;
 }
 
 }  // namespace htfm

@@ -26,4 +26,9 @@ struct FieldPageRun {
 std::string field_page(const std::string& title, const FieldEvaluation& evaluation,
                        const report::KeyValues& provenance = {}, const FieldPageRun& run = {});
 
+/// Samples a model of fields, scores it against its set and writes its page. Samples go through a file beside the page:
+/// they need not fit in memory. `run_folder`: where its losses are.
+ScoredFieldRun write_field_run_page(const Model& model, const SampleOptions& options, const std::string& run_folder,
+                                    const std::string& path, report::KeyValues provenance = {});
+
 }  // namespace htfm

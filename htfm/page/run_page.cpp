@@ -240,4 +240,18 @@ std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs
   return page.html();
 }
 
+std::string scores_text(const std::vector<ScoredRun>& runs) {
+  const std::vector<MetricValue>& scores = runs.front().scores.values;
+  size_t first = std::string_view("score").size();
+  for (const MetricValue& v : scores) first = std::max(first, v.name.size());
+  const auto width = [](const ScoredRun& run) { return std::max<size_t>(10, run.name.size()); };
+  std::string out = fmt::format("{:<{}}", "score", first);
+  for (const ScoredRun& run : runs) out += fmt::format("  {:>{}}", run.name, width(run));
+  for (const MetricValue& v : scores) {
+    out += fmt::format("\n{:<{}}", v.name, first);
+    for (const ScoredRun& run : runs) out += fmt::format("  {:>{}.5g}", run.scores[v.name], width(run));
+  }
+  return out + "\n";
+}
+
 }  // namespace htfm

@@ -21,4 +21,7 @@ struct RunPageText {
 std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs, const RunReference& reference,
                      const FarQuantiles* far = nullptr);
 
+/// The scores as an aligned table, a column for each run by its name.
+std::string scores_text(const std::vector<ScoredRun>& runs);
+
 }  // namespace htfm

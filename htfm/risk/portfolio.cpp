@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "htfm/base/error.h"
 #include "htfm/base/nearest.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/base/split.h"
 #include "htfm/io/file.h"
 
@@ -15,27 +15,16 @@ namespace htfm {
 
 namespace {
 
-std::string trimmed(std::string_view s) {
-  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!s.empty() && space(s.front())) s.remove_prefix(1);
-  while (!s.empty() && space(s.back())) s.remove_suffix(1);
-  return std::string(s);
-}
+constexpr std::string_view kBlanks = " \t\r";
 
-std::string unquoted(const std::string& s) {
-  if (s.size() < 2 || s.front() != '"' || s.back() != '"') return s;
+std::string unquoted(std::string_view s) {
+  if (s.size() < 2 || s.front() != '"' || s.back() != '"') return std::string(s);
   std::string out;
   for (size_t i = 1; i + 1 < s.size(); ++i) {
     out += s[i];
     if (s[i] == '"' && s[i + 1] == '"') ++i;
   }
   return out;
-}
-
-bool read_number(const std::string& s, double& out) {
-  const char* first = s.data() + (s.starts_with('+') ? 1 : 0);
-  const auto [end, error] = std::from_chars(first, s.data() + s.size(), out);
-  return error == std::errc() && end == s.data() + s.size() && std::isfinite(out);
 }
 
 }  // namespace
@@ -46,22 +35,22 @@ Portfolio parse_portfolio(std::string_view text, const std::string& path) {
   int64_t line = 0;
   for (const std::string& raw : split(text, '\n')) {
     ++line;
-    const std::string whole = trimmed(raw);
+    const std::string_view whole = trimmed(raw, kBlanks);
     if (whole.empty()) continue;
     const size_t comma = whole.find_last_of(",;\t");
     if (comma == std::string::npos)
       throw InputError("[portfolio] {}: line {}: expected column,weight; got '{}'", path, line, whole);
-    const std::string name = unquoted(trimmed(std::string_view(whole).substr(0, comma))),
-                      weight = trimmed(std::string_view(whole).substr(comma + 1));
+    const std::string name = unquoted(trimmed(whole.substr(0, comma), kBlanks));
+    const std::string_view weight = trimmed(whole.substr(comma + 1), kBlanks);
     if (out.empty() && name == "column" && weight == "weight") continue;
-    double value = 0;
-    if (!read_number(weight, value))
+    const std::optional<double> value = parse_finite(weight.substr(weight.starts_with('+') ? 1 : 0));
+    if (!value)
       throw InputError("[portfolio] {}: line {}: expected a number as the weight of '{}', got '{}'", path, line, name,
                        weight);
     const auto same = [&](const auto& part) { return part.first == name; };
     if (std::any_of(out.begin(), out.end(), same))
       throw InputError("[portfolio] {}: line {}: expected every column once, got '{}' again", path, line, name);
-    out.emplace_back(name, value);
+    out.emplace_back(name, *value);
   }
   if (std::all_of(out.begin(), out.end(), [](const auto& part) { return part.second == 0; }))
     throw InputError("[portfolio] {}: expected lines column,weight with a weight that is not 0, got none", path);

@@ -1,10 +1,11 @@
 #include "htfm/schedule/time_polynomial.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
+#include "htfm/base/split.h"
 #include "htfm/signature/limits.h"
 
 namespace htfm {
@@ -53,21 +54,9 @@ struct Search {
 };
 
 double parse_coefficient(const std::string& key, const std::string& text) {
-  double v = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(v))
-    throw InputError("[{}] expected numbers as coefficients of t, got '{}'", key, text);
-  return v;
-}
-
-std::vector<std::string> split(const std::string& text, const char* separators) {
-  std::vector<std::string> out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find_first_of(separators, at), text.size());
-    if (end > at) out.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
+  const std::optional<double> v = parse_finite(text);
+  if (!v) throw InputError("[{}] expected numbers as coefficients of t, got '{}'", key, text);
+  return *v;
 }
 
 }  // namespace
@@ -105,7 +94,7 @@ std::optional<double> not_positive(const TimePolynomial& p, MayVanish ends) {
 
 TimePolynomial parse_polynomial(const std::string& key, const std::string& text) {
   std::vector<double> c;
-  for (const std::string& part : split(text, " ,\t")) c.push_back(parse_coefficient(key, part));
+  for (const std::string& part : split_words(text, " ,\t")) c.push_back(parse_coefficient(key, part));
   if (c.empty() || c.size() > kMostCoefficients)
     throw InputError("[{}] expected 1 to {} coefficients of t, got {}", key, kMostCoefficients, c.size());
   return TimePolynomial(std::move(c));
@@ -113,9 +102,9 @@ TimePolynomial parse_polynomial(const std::string& key, const std::string& text)
 
 CoefficientCurve parse_curve(const std::string& key, const std::string& text) {
   CoefficientCurve out;
-  for (const std::string& part : split(text, ";")) {
+  for (const std::string& part : split_words(text, ";")) {
     const size_t colon = part.find(':');
-    const std::vector<std::string> name = split(part.substr(0, colon), " \t");
+    const std::vector<std::string> name = split_words(part.substr(0, colon), " \t");
     if (name.empty() && colon == std::string::npos) continue;
     std::string word = name.size() == 1 ? name[0] : "";
     const bool known =

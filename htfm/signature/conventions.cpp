@@ -1,6 +1,5 @@
 #include "htfm/signature/conventions.h"
 
-#include <ATen/Dispatch.h>
 #include <ATen/ops/empty.h>
 
 #include <iterator>
@@ -87,11 +86,12 @@ at::Tensor augment_time(const at::Tensor& paths, const at::Tensor& times) {
   const int64_t n = input.size(0), points = input.size(1), channels = input.size(2);
   const std::vector<double> grid = time_grid(points, times);
   at::Tensor result = at::empty({n, points, channels + 1}, input.options());
-  AT_DISPATCH_FLOATING_TYPES(input.scalar_type(), "augment_time", [&] {
-    const scalar_t* from = input.const_data_ptr<scalar_t>();
-    scalar_t* to = result.mutable_data_ptr<scalar_t>();
+  with_float_type(input, [&](auto zero) {
+    using Number = decltype(zero);
+    const Number* from = input.const_data_ptr<Number>();
+    Number* to = result.mutable_data_ptr<Number>();
     for (int64_t i = 0; i < n * points; ++i) {
-      *to++ = static_cast<scalar_t>(grid[i % points]);
+      *to++ = static_cast<Number>(grid[i % points]);
       to = std::copy_n(from + i * channels, channels, to);
     }
   });
@@ -104,9 +104,10 @@ at::Tensor apply_convention(const at::Tensor& paths, Convention convention, bool
   const Moves moves = convention_moves(convention, static_cast<int>(channels), time_first);
   const int64_t length = 1 + moves.count * (points - 1);
   at::Tensor result = at::empty({n, length, moves.width}, input.options());
-  AT_DISPATCH_FLOATING_TYPES(input.scalar_type(), "apply_convention", [&] {
-    const scalar_t* from = input.const_data_ptr<scalar_t>();
-    scalar_t* to = result.mutable_data_ptr<scalar_t>();
+  with_float_type(input, [&](auto zero) {
+    using Number = decltype(zero);
+    const Number* from = input.const_data_ptr<Number>();
+    Number* to = result.mutable_data_ptr<Number>();
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < length; ++j) {
         // After the first of two moves, a channel that waits still has its last value.

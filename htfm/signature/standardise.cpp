@@ -1,6 +1,5 @@
 #include "htfm/signature/standardise.h"
 
-#include <ATen/Dispatch.h>
 #include <ATen/ops/empty.h>
 
 #include "htfm/base/error.h"
@@ -38,8 +37,9 @@ at::Tensor signed_log1p(const at::Tensor& features, std::span<const int64_t> coo
   for (int64_t c : coordinates) {
     if (c < 0 || c >= p) throw InputError("[signed_log1p] expected coordinates of 0 to {}, got {}", p - 1, c);
   }
-  AT_DISPATCH_FLOATING_TYPES(result.scalar_type(), "signed_log1p", [&] {
-    scalar_t* row = result.mutable_data_ptr<scalar_t>();
+  with_float_type(result, [&](auto zero) {
+    using Number = decltype(zero);
+    Number* row = result.mutable_data_ptr<Number>();
     for (int64_t i = 0; i < n; ++i, row += p) {
       for (int64_t c : coordinates) row[c] = std::copysign(std::log1p(std::abs(row[c])), row[c]);
     }
@@ -50,9 +50,10 @@ at::Tensor signed_log1p(const at::Tensor& features, std::span<const int64_t> coo
 at::Tensor standardise_along_time(const at::Tensor& paths) {
   at::Tensor result = checked_paths("standardise_along_time", paths, true).clone();
   const int64_t n = result.size(0), points = result.size(1), channels = result.size(2);
-  AT_DISPATCH_FLOATING_TYPES(result.scalar_type(), "standardise_along_time", [&] {
+  with_float_type(result, [&](auto zero) {
+    using Number = decltype(zero);
     for (int64_t i = 0; i < n * channels; ++i) {
-      scalar_t* values = result.mutable_data_ptr<scalar_t>() + i / channels * points * channels + i % channels;
+      Number* values = result.mutable_data_ptr<Number>() + i / channels * points * channels + i % channels;
       double mean = 0.0, m2 = 0.0;
       for (int64_t j = 0; j < points; ++j) {
         const double delta = static_cast<double>(values[j * channels]) - mean;
@@ -61,7 +62,7 @@ at::Tensor standardise_along_time(const at::Tensor& paths) {
       }
       const double scale = inverse_spread(mean, m2, points);
       for (int64_t j = 0; j < points; ++j) {
-        values[j * channels] = static_cast<scalar_t>((static_cast<double>(values[j * channels]) - mean) * scale);
+        values[j * channels] = static_cast<Number>((static_cast<double>(values[j * channels]) - mean) * scale);
       }
     }
   });

@@ -3,11 +3,11 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "htfm/base/error.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/base/split.h"
 
 namespace htfm {
@@ -16,14 +16,10 @@ namespace {
 
 std::vector<double> numbers(const char* key, const std::string& text) {
   std::vector<double> out;
-  for (std::string part : split(text)) {
-    part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
-    part.erase(part.find_last_not_of(' ') + 1);
-    double v = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), v);
-    if (error != std::errc{} || end != part.data() + part.size() || !std::isfinite(v))
-      throw InputError("[{}] expected numbers with commas between, got '{}'", key, text);
-    out.push_back(v);
+  for (const std::string& part : split(text)) {
+    const std::optional<double> v = parse_finite(trimmed(part));
+    if (!v) throw InputError("[{}] expected numbers with commas between, got '{}'", key, text);
+    out.push_back(*v);
   }
   if (std::all_of(out.begin(), out.end(), [](double v) { return v == 0; })) out.clear();
   return out;

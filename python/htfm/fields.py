@@ -15,7 +15,7 @@ from htfm._core import FieldSet, InputError
 if TYPE_CHECKING:
     import xarray
 
-__all__ = ["FieldSet", "evaluate", "from_xarray", "open", "prepare", "recipes", "to_xarray"]
+__all__ = ["FieldSet", "evaluate", "from_xarray", "open", "prepare", "recipes", "settings", "to_xarray"]
 
 _TIMES = ("time", "valid_time", "t", "sample")
 _CHANNELS = ("channel", "variable", "band")
@@ -171,16 +171,31 @@ def recipes() -> dict[str, str]:
     return dict(_core.recipes())
 
 
-def prepare(files: Sequence[str | os.PathLike[str]], recipe: str, output: str | os.PathLike[str]) -> tuple[int, int]:
-    """A prepared set out of GRIB2 or NetCDF files by a recipe, where this build can read them; how many fields it has to
-    train on and held out.
+def settings() -> dict[str, str]:
+    """The settings of :func:`prepare` with their meanings: the options of ``htfm prepare``.
 
-    >>> prepare(["no such file.grib2"], "mrms", "rain.fields")
+    >>> settings()["tiles"]
+    'Windows so many rows and columns apart, inside the coverage of the first frame'
+    """
+    return dict(_core.prepare_settings())
+
+
+def prepare(
+    files: Sequence[str | os.PathLike[str]], recipe: str | None, output: str | os.PathLike[str], **changes: Any
+) -> tuple[int, int]:
+    """A prepared set out of GRIB2 or NetCDF files by a recipe, where this build can read them; how many fields it has to
+    train on and held out. Further arguments are :func:`settings` (with "_" for "-"), on top of the recipe or alone.
+
+    >>> prepare(["no such file.grib2"], "mrms", "rain.fields", size=(64, 64), skip_damaged=True)
     Traceback (most recent call last):
     ...
     htfm._core.InputError: ...
     """
-    return _core.prepare_fields([os.fspath(f) for f in files], recipe, os.fspath(output))
+    values = {} if recipe is None else {"recipe": [recipe]}
+    for name, value in changes.items():
+        several = value if isinstance(value, (list, tuple)) else (value,)
+        values[name.replace("_", "-")] = [str(v).lower() if isinstance(v, bool) else str(v) for v in several]
+    return _core.prepare_fields([os.fspath(f) for f in files], values, os.fspath(output))
 
 
 def evaluate(

@@ -92,17 +92,18 @@ void bind_fields(nb::module_& m) {
     for (const Recipe& r : recipes()) out.emplace_back(r.name, r.summary);
     return out;
   });
+  m.def("prepare_settings", [] {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const PrepareSetting& setting : prepare_settings()) out.emplace_back(setting.name, setting.meaning);
+    return out;
+  });
   m.def(
       "prepare_fields",
-      [](const std::vector<std::string>& files, const std::string& recipe, const std::string& output) {
-        for (const Recipe& r : recipes()) {
-          if (r.name != recipe) continue;
-          const PrepareSummary s = prepare_fields(files, r.make(), output);
-          return std::make_pair(s.train, s.test);
-        }
-        throw InputError("[recipe] expected one of htfm prepare --recipes, got '{}'", recipe);
+      [](const std::vector<std::string>& files, const PrepareValues& values, const std::string& output) {
+        const PrepareSummary s = prepare_fields(list_field_files(files), make_prepare_spec(values), output);
+        return std::make_pair(s.train, s.test);
       },
-      "files"_a, "recipe"_a, "output"_a, Unlocked());
+      "files"_a, "values"_a, "output"_a, Unlocked());
   m.def(
       "evaluate_fields",
       [](const std::string& real, const std::string& fake, const std::string& part, int64_t channel, double wet) {

@@ -1,13 +1,19 @@
-"""What a CUDA device does; left out where there is none."""
+"""What a CUDA device does; left out where there is none, a failure where HTFM_REQUIRE_CUDA is set (script/test-gpu)."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 import torch
 
 import htfm
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+@pytest.fixture(autouse=True)
+def need_device():
+    if not torch.cuda.is_available():
+        (pytest.fail if os.environ.get("HTFM_REQUIRE_CUDA") else pytest.skip)("no CUDA device")
 
 
 @pytest.mark.parametrize("coupling", ["independent", "pool", "radial"])

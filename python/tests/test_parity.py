@@ -50,6 +50,8 @@ PYTHON = {
     "open_field_set": "htfm.fields.open",
     "write_field_set": "htfm.fields.from_xarray",
     "prepare_fields": "htfm.fields.prepare",
+    "make_prepare_spec": "htfm.fields.prepare",
+    "prepare_settings": "htfm.fields.settings",
     "recipes": "htfm.fields.recipes",
     "comparison_sentences": "htfm.Model.comparison",
     "fit_json": "htfm.Model.scores",
@@ -109,6 +111,10 @@ PYTHON = {
 
 # C++ function -> why Python has none of its own.
 REASONS = {
+    "read_prepare_values": "`htfm prepare --config`; in Python a dict holds settings",
+    "run_demo": "`htfm demo`",
+    "scores_text": "`htfm compare`; Model.scores has them as values",
+    "write_field_run_page": "`htfm report`; in Python Model.sample, then fields.evaluate",
     "takes_long": "whether the program says that it reads",
     "diagnose_field_tail": "htfm info of a prepared set",
     "header_of_samples": "a helper of the program's .nc and .grib2 files; in Python samples are an xarray array",

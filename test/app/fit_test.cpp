@@ -12,7 +12,8 @@
 namespace htfm {
 namespace {
 
-constexpr const char* kQuick = " -o run --minutes 0.02 --samples 2000";
+constexpr const char* kQuick =
+    " -o run --minutes 0.02 --samples 1000 --no-compare --set sample.solver=ab2 --set sample.nfe=10";
 
 class Numbers {
  public:
@@ -45,7 +46,7 @@ TEST(FitCommand, SamplesAreOfTheTablesKind) {
   EXPECT_NE(fit.err.find("a column without name and values left out"), std::string::npos) << fit.err;
   for (const char* file : {"report.html", "fit.json", "samples.csv"})
     EXPECT_GT(slurp(w / ("run/" + std::string(file))).size(), 100u) << file;
-  ASSERT_EQ(w.run("sample run -n 3000 -o more.csv").code, 0);
+  ASSERT_EQ(w.run("sample run -n 1000 -o more.csv").code, 0);
   for (const char* file : {"run/samples.csv", "more.csv"}) {
     const Table t = read_csv(w / file);
     EXPECT_EQ(t.names, (std::vector<std::string>{"net, gain", "claims", "größe", "constant", "rain", "rate", "code"}));
@@ -62,7 +63,7 @@ TEST(FitCommand, SamplesAreOfTheTablesKind) {
 
 // With one clock for all columns skewed tails are given a skewed source, and the report says why; symmetric tables have
 // none.
-TEST(FitCommand, SkewedTailsAreGivenASkewedSource) {
+TEST(FitCommandSlow, SkewedTailsAreGivenASkewedSource) {
   const Workplace w;
   ASSERT_EQ(w.run("source --family inverse-gamma --nu 5 --skew 1,-0.5 --dim 2 -n 2000 --seed 3 -o skewed.csv").code, 0);
   ASSERT_EQ(w.run("source --family inverse-gamma --nu 4 --dim 2 -n 2000 --seed 3 -o even.csv").code, 0);
@@ -84,7 +85,7 @@ TEST(FitCommand, SkewedTailsAreGivenASkewedSource) {
   EXPECT_FALSE(nlohmann::json::parse(w.run("tails even.csv --json").out)["skewed"].get<bool>());
 }
 
-TEST(FitCommand, TablesThatCannotBeFittedLeaveNothing) {
+TEST(FitCommandSlow, TablesThatCannotBeFittedLeaveNothing) {
   const Workplace w;
   Numbers u(2);
   std::string rows, gaps, same, endless;

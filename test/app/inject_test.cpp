@@ -139,8 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"run/checkpoints/step-00000006.safetensors"},
                 {},
                 "open read write fsync rename truncate new memory"},
-        Command{
-            "sample", "sample base -n 200 -o s.csv", {"s.csv"}, {}, "open read write fsync rename truncate new memory"},
+        Command{"sample", "sample base -n 200 -o s.csv", {"s.csv"}, {}, "write rename memory"},
         Command{
             "fit",
             "fit t.csv --samples 200 --set train.epochs=2 --set sample.solver=ab2 --set sample.nfe=4 --resume -o run",

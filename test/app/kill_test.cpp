@@ -53,7 +53,7 @@ class TrainingProcess {
 
 // The moments are counted in steps of the run and in shares of the time that these took, so they are as random on a
 // slow machine as on a fast one; and the run has no end that could come first.
-TEST(Kill, TwentyRandomMoments) {
+void kill_at_random_moments(uint64_t moments) {
   const Workplace w;
   // A checkpoint after every step: writing takes most of the time, so most kills strike while one is being written.
   const std::string config =
@@ -64,7 +64,7 @@ TEST(Kill, TwentyRandomMoments) {
 
   const Key key(2024);
   WallClock::duration start_up = std::chrono::milliseconds(200);
-  for (uint64_t i = 0; i < 20; ++i) {
+  for (uint64_t i = 0; i < moments; ++i) {
     const int64_t before = newest_step(w / "run"), steps = i == 0 ? 1 : static_cast<int64_t>(4 * key.uniform(2 * i));
     const auto started = WallClock::now();
     TrainingProcess training(w / "endless.toml", w / "run");
@@ -91,6 +91,9 @@ TEST(Kill, TwentyRandomMoments) {
   EXPECT_EQ(slurp(RunFolder(w / "run").newest().path), slurp(RunFolder(w / "whole").newest().path))
       << "the whole file, to the byte";
 }
+
+TEST(Kill, SomeRandomMoments) { kill_at_random_moments(5); }
+TEST(KillSlow, TwentyRandomMoments) { kill_at_random_moments(20); }
 
 }  // namespace
 }  // namespace htfm

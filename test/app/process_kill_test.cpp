@@ -45,7 +45,7 @@ void expect_same_end(const Workplace& w) {
       << "the whole file, to the byte";
 }
 
-TEST(KilledRank, EndsAllAndLosesNothing) {
+TEST(KilledRankSlow, EndsAllAndLosesNothing) {
   NEED_MPI();
   const bool all = std::getenv("HTFM_KILL_ALL") != nullptr;
   const Workplace w;
@@ -119,7 +119,7 @@ TEST_P(StoppedRank, WritesACheckpointAndAsksToBeStartedAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, StoppedRank, testing::Values(SIGTERM, SIGUSR1));
 
-TEST(KilledRank, OfASamplingLosesNoPart) {
+TEST(KilledRankSlow, OfASamplingLosesNoPart) {
   NEED_MPI();
   const Workplace w;
   w.write("c.toml", kEndless + "epochs = 1\n");

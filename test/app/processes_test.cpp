@@ -15,7 +15,8 @@ Outcome run(const Workplace& w, int processes, const std::string& arguments) {
 }
 
 constexpr const char* kSmallRun =
-    "[data]\nn = 1200\n[clock]\nfamily = \"stable\"\nalpha = 1.7\n[coupling]\nkind = \"pool\"\npool = 4096\n[train]\n"
+    "[data]\nn = 1200\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 20\n[coupling]\nkind = \"pool\"\npool = "
+    "4096\n[train]\n"
     "batch = 600\nepochs = 4\nlog_steps = 1\n[sample]\nsolver = \"ab2\"\n";
 
 TEST(UnderMpirun, TrainsAndSamplesToTheSameBytes) {
@@ -23,18 +24,16 @@ TEST(UnderMpirun, TrainsAndSamplesToTheSameBytes) {
   const Workplace w;
   w.write("c.toml", kSmallRun);
   ASSERT_EQ(w.run("train c.toml -o one").code, 0);
-  ASSERT_EQ(w.run("sample one -n 5000 -o one.npy --area one-area.npy").code, 0);
+  ASSERT_EQ(w.run("sample one -n 2000 -o one.npy --area one-area.npy").code, 0);
   const Outcome two = run(w, 2, "train c.toml -o two");
   ASSERT_EQ(two.code, 0) << two.err;
   EXPECT_NE(two.err.find("2 processes wait"), std::string::npos) << two.err;
   EXPECT_NE(two.out.find("weights_hash"), std::string::npos);
   EXPECT_EQ(two.out.find("weights_hash"), two.out.rfind("weights_hash")) << "more than one process speaks";
-  ASSERT_EQ(run(w, 3, "train c.toml -o three").code, 0);
   const std::string checkpoint = "/checkpoints/step-00000008.safetensors", expected = slurp(w / ("one" + checkpoint));
   ASSERT_FALSE(expected.empty());
   EXPECT_EQ(slurp(w / ("two" + checkpoint)), expected);
-  EXPECT_EQ(slurp(w / ("three" + checkpoint)), expected);
-  ASSERT_EQ(run(w, 3, "sample two -n 5000 -o three.npy --area three-area.npy").code, 0);
+  ASSERT_EQ(run(w, 3, "sample two -n 2000 -o three.npy --area three-area.npy").code, 0);
   EXPECT_EQ(slurp(w / "three.npy"), slurp(w / "one.npy"));
   EXPECT_EQ(slurp(w / "three-area.npy"), slurp(w / "one-area.npy"));
 }
@@ -74,7 +73,7 @@ TEST(UnderMpirun, DifferencesAreNamed) {
   EXPECT_NE(seed.find(": [seed] expected the same in every process"), std::string::npos) << seed;
 }
 
-TEST(UnderMpirun, FitEvalAndReproduceGiveTheSame) {
+TEST(UnderMpirunSlow, FitEvalAndReproduceGiveTheSame) {
   NEED_MPI();
   const Workplace w;
   ASSERT_EQ(w.run("data student -n 300 -o x.csv").code, 0);
@@ -144,7 +143,7 @@ TEST(AsTorchrun, TrainsAndSamplesToTheSameBytes) {
   const Workplace w;
   w.write("c.toml", kSmallRun);
   ASSERT_EQ(w.run("train c.toml -o one").code, 0);
-  ASSERT_EQ(w.run("sample one -n 5000 -o one.npy").code, 0);
+  ASSERT_EQ(w.run("sample one -n 2000 -o one.npy").code, 0);
   const std::string checkpoint = "/checkpoints/step-00000008.safetensors", expected = slurp(w / ("one" + checkpoint));
   ASSERT_FALSE(expected.empty());
   Outcome o = run_as_torchrun(w, 3, 3, "train c.toml -o machine");
@@ -154,7 +153,7 @@ TEST(AsTorchrun, TrainsAndSamplesToTheSameBytes) {
   o = run_as_torchrun(w, 2, 1, "train c.toml -o machines --comm store");
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_EQ(slurp(w / ("machines" + checkpoint)), expected);
-  o = run_as_torchrun(w, 2, 2, "sample one -n 5000 -o two.npy");
+  o = run_as_torchrun(w, 2, 2, "sample one -n 2000 -o two.npy");
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_EQ(slurp(w / "two.npy"), slurp(w / "one.npy"));
 }

@@ -94,7 +94,7 @@ TEST(DiscretePart, ARowDoesNotDependOnTheOthers) {
   EXPECT_TRUE(loaded.invert(z, Key(5)).nan_to_num(-1).equal(all.nan_to_num(-1)));
 }
 
-TEST(DiscretePart, AThousandCategories) {
+TEST(DiscretePartSlow, AThousandCategories) {
   const int64_t n = 4000;
   at::Tensor rows = at::empty({n, 2}, at::kDouble);
   for (int64_t i = 0; i < n; ++i) {
@@ -136,7 +136,7 @@ TEST(DiscretePart, ATableOfCategoriesAlone) {
   EXPECT_LT(wrong, n / 20) << "where b is not d it equals a";
 }
 
-TEST(DiscretePart, DaysKeepTheirWeekdaysAndSeasons) {
+TEST(DiscretePartSlow, DaysKeepTheirWeekdaysAndSeasons) {
   // Working days of five years; y is large in winter.
   const int64_t n = 6000;
   at::Tensor rows = at::empty({n, 2}, at::kDouble);

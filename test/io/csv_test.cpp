@@ -331,7 +331,7 @@ TEST(Csv, ControlCharactersAreEscaped) {
 }
 
 // A quote that is not closed makes one row of everything after it, and a packed file can hold any number of bytes.
-TEST(Csv, RowsWithoutAnEndAreRefused) {
+TEST(CsvSlow, RowsWithoutAnEndAreRefused) {
   for (const char* start : {"x,y\n1,\"", "\"x", "1,2", " "}) {
     bool begun = false;
     const auto endless = [&](std::string& buffer) {

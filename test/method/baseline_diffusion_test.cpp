@@ -159,7 +159,7 @@ TEST(ClockDiffusion, KernelsAreExactForDataOfTheScale) {
 
 // A jump does not become small with the steps: the local score form alone does not return the law, however many steps
 // it takes.
-TEST(ClockDiffusion, WithoutJumpKernelsTheStableClockFails) {
+TEST(ClockDiffusionSlow, WithoutJumpKernelsTheStableClockFails) {
   DiffusionOptions o;
   o.grid = "time";
   for (const char* sampler : {"sde", "flow"}) {

@@ -42,7 +42,7 @@ TEST(ChosenSkew, SkewedHeavyTailsAreGivenTheirLaw) {
 
 // Variance-gamma tails are exponential: of the laws that are offered, normal-inverse-Gaussian has such. A table whose
 // largest rows look heavy by chance may stay symmetric.
-TEST(ChosenSkew, SkewedExponentialTailsAreGivenALightLaw) {
+TEST(ChosenSkewSlow, SkewedExponentialTailsAreGivenALightLaw) {
   int64_t found = 0;
   for (uint64_t seed = 0; seed < 8; ++seed) {
     const auto chosen = suggestion(draw(Key(seed), {"gamma", {{"shape", 1.0}}, 1}, "0.8,-0.4", 4000));

@@ -19,11 +19,6 @@
 namespace htfm {
 namespace {
 
-std::string trimmed(const std::string& text) {
-  const size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
-
 struct Case {
   std::string name, settings, weights, samples;
 };
@@ -31,7 +26,8 @@ struct Case {
 Case parse_case(const std::string& line) {
   const std::vector<std::string> parts = split(line, '|');
   if (parts.size() != 4) throw Error("test/golden/bits.txt: expected 4 parts, got '{}'", line);
-  return {trimmed(parts[0]), trimmed(parts[1]), trimmed(parts[2]), trimmed(parts[3])};
+  const auto part = [&](size_t k) { return std::string(trimmed(parts[k])); };
+  return {part(0), part(1), part(2), part(3)};
 }
 
 RunConfig config_of(const Case& c) {

@@ -306,7 +306,7 @@ double law_difference(const at::Tensor& a, const at::Tensor& b) {
 // The fitted solver comes closer to the law of the fine solution than Adams and Bashforth's with as many evaluations,
 // and spends what it was given. Judged on samples that it was not fitted to, from the same starting points for all
 // three.
-TEST(Sample, FittedSolverIsBetterThanPlain) {
+TEST(SampleSlow, FittedSolverIsBetterThanPlain) {
   const Model model = train(small({"train.epochs=20"}));
   SampleOptions o;
   o.n = 2000, o.seed = 99;
@@ -326,8 +326,12 @@ TEST(Sample, FittedSolverIsBetterThanPlain) {
 TEST(Train, CoupledRunResumesWithTheSameBits) {
   for (const char* kind : {"radial", "pool", "ot"}) {
     const TemporaryFolder folder;
-    const std::vector<std::string> more{std::string("coupling.kind=") + kind, "precondition.scale=clock",
-                                        "data.tail=pareto", "coupling.pool=1024"};
+    const std::vector<std::string> more{std::string("coupling.kind=") + kind,
+                                        "precondition.scale=clock",
+                                        "data.tail=pareto",
+                                        "coupling.pool=1024",
+                                        "train.batch=64",
+                                        "data.n=384"};
     const RunConfig whole = small(more);
     const std::string straight = train(whole).weights_hash();
     RunConfig part = whole;

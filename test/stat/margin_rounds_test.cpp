@@ -108,7 +108,7 @@ TEST(RowRounds, EveryRoundHasAllRowsOnTheAverageOnce) {
 }
 
 // 95 % intervals of the 0.99 and 0.999 quantiles and of the means beyond them, on draws of a known law.
-TEST(MarginRounds, IntervalsHoldTheTruthAsOftenAsTheySay) {
+TEST(MarginRoundsSlow, IntervalsHoldTheTruthAsOftenAsTheySay) {
   constexpr int kTables = 200, kRounds = 100;
   constexpr double kShape = 0.25;
   const auto value = [](double p) { return std::expm1(-kShape * std::log(p)) / kShape; };
