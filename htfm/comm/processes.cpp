@@ -69,6 +69,8 @@ CommChoice start_communicator(const std::string& asked) {
   if (asked == "auto") return start_communicator(bare ? "nccl" : "mpi");
   if (asked != "mpi" && asked != "nccl" && asked != "store")
     throw InputError("[--comm] expected auto, none, mpi, nccl or store; got '{}'", asked);
+  if (asked == "mpi" && launch.launcher == "srun" && bare)
+    throw InputError("[--comm] expected srun --mpi=pmix, by which MPI finds its processes, or --comm store; got mpi");
   CommChoice out;
   out.nccl = asked == "nccl";
   // NCCL only adds up: its processes find each other by what started them.
