@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What several processes cost and gain, on one machine that does nothing else:
-#   bench/processes.sh          2D training at batch 4096 and sampling with 1 and 2 processes of one thread; sums of gradients (about 2 minutes)
+#   bench/processes.sh          2D training at batch 4096 and sampling with 1 and 2 processes of one thread, medians of three; sums of gradients
+#                               (about 3 minutes; `training`, `sampling` or `sums` for one of them)
 #   bench/processes.sh bits     checkpoints and samples of 1 to 4 processes, byte for byte: an MLP in every configuration of the golden bits, a small U-Net
 #                               with every method (ONLY='pool|lim': some)
 #   bench/processes.sh kill     kills each of 3 processes at 20 random moments, resumes, and compares the end (build/app_test)
@@ -27,6 +28,7 @@ torchrun() {
 }
 ratio() { python3 -c 'import sys; print(f"{float(sys.argv[1])/float(sys.argv[2]):.2f}")' "$1" "$2"; }
 least() { printf '%s\n' "$@" | sort -g | head -1; }
+middle() { printf '%s\n' "$@" | sort -g | sed -n "$((($# + 1) / 2))p"; }
 # Seconds from one step of a run to another, by its log.
 between() {
   python3 - "$1/log.jsonl" "$2" "$3" <<'P'
@@ -37,7 +39,8 @@ P
 }
 seconds_of() { python3 -c 'import json, sys; print(json.load(sys.stdin)["seconds"])'; }
 
-scaling() {
+# The 2D job, for one process in the folder "one".
+two_dimensions() {
   need_mpi
   cat >"$work/2d.toml" <<'T'
 [data]
@@ -53,26 +56,37 @@ log_steps = 20
 solver = "euler"
 nfe = 10
 T
-  local one=() two=() wait
-  for round in 1 2; do
+  [[ -e $work/one ]] || "$htfm" train "$work/2d.toml" -o "$work/one" --threads 1 --comm none "$@" >/dev/null 2>&1
+}
+
+training() {
+  local one=() two=() a b wait
+  for _ in 1 2 3; do
     rm -rf "$work"/one "$work"/two
-    "$htfm" train "$work/2d.toml" -o "$work/one" --threads 1 --comm none >/dev/null 2>&1
+    two_dimensions
     mpi 2 train "$work/2d.toml" -o "$work/two" --threads 1 2>"$work/two.err" >/dev/null
     cmp "$work"/one/checkpoints/*220* "$work"/two/checkpoints/*220* || fail "checkpoints differ"
     one+=("$(between "$work/one" 20 220)") two+=("$(between "$work/two" 20 220)")
     wait=$(grep -o 'processes wait.*' "$work/two.err" | tail -1)
   done
-  local a b
-  a=$(least "${one[@]}") b=$(least "${two[@]}")
+  a=$(middle "${one[@]}") b=$(middle "${two[@]}")
   echo "training, batch 4096, 200 steps: 1 process $a s, 2 processes $b s: $(ratio "$a" "$b") times (bar 1.8); 2 $wait of their time (bar 10)"
-  one=() two=()
-  for round in 1 2; do
-    one+=("$("$htfm" sample "$work/one" -n 2e6 -o "$work/one.npy" --threads 1 --comm none --json 2>/dev/null | seconds_of)")
-    two+=("$(mpi 2 sample "$work/one" -n 2e6 -o "$work/two.npy" --threads 1 --json 2>/dev/null | seconds_of)")
+}
+
+sampling() {
+  local one=() two=() a b
+  two_dimensions --set train.epochs=2
+  for _ in 1 2 3; do
+    one+=("$("$htfm" sample "$work/one" -n 1e6 -o "$work/one.npy" --threads 1 --comm none --json 2>/dev/null | seconds_of)")
+    two+=("$(mpi 2 sample "$work/one" -n 1e6 -o "$work/two.npy" --threads 1 --json 2>/dev/null | seconds_of)")
     cmp "$work/one.npy" "$work/two.npy" || fail "samples differ"
   done
-  a=$(least "${one[@]}") b=$(least "${two[@]}")
-  echo "sampling 2,000,000: 1 process $a s, 2 processes $b s: $(ratio "$a" "$b") times (bar 1.9)"
+  a=$(middle "${one[@]}") b=$(middle "${two[@]}")
+  echo "sampling 1,000,000: 1 process $a s, 2 processes $b s: $(ratio "$a" "$b") times (bar 1.9)"
+}
+
+sums() {
+  need_mpi
   mpi 2 bench sums --threads 1 2>&1
 }
 
@@ -281,10 +295,11 @@ gpu() {
 }
 
 case ${1:-scaling} in
-  scaling) scaling ;;
+  scaling) training && sampling && sums ;;
+  training | sampling | sums) "$1" ;;
   bits) bits ;;
   kill) kills ;;
   stream) stream ;;
   gpu) gpu "${2:-}" ;;
-  *) echo "expected scaling, bits, kill, stream or gpu" >&2; exit 2 ;;
+  *) echo "expected training, sampling, sums, bits, kill, stream or gpu" >&2; exit 2 ;;
 esac
