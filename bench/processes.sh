@@ -164,8 +164,8 @@ P
 }
 
 stream() {
-  local limit=${LIMIT:-1500} # MiB of memory for the process and the file's pages
-  "$htfm" bench fields "$work/noise.fields" -n "${FIELDS:-40000}" --side 128
+  local limit=${LIMIT:-500} # MiB of memory for the process and the file's pages
+  "$htfm" bench fields "$work/noise.fields" -n "${FIELDS:-24000}" --side "${SIDE:-64}"
   cat >"$work/f.toml" <<T
 [data]
 kind = "fields"
@@ -175,18 +175,19 @@ kind = "unet"
 [unet]
 base = 8
 groups = 4
-multipliers = "1,2,2"
+multipliers = "1,2"
 blocks = 1
 attention = "4"
 [clock]
 family = "inverse-gamma"
 nu = 3.0
 [train]
-batch = 32
+batch = 8
 epochs = 1
 log_steps = 10
 T
-  local steps=${STEPS:-60} group=/sys/fs/cgroup/memory/htfm-stream.$$ run
+  local steps=${STEPS:-110} run
+  group=/sys/fs/cgroup/memory/htfm-stream.$$ # known to the trap
   [[ -d /sys/fs/cgroup/memory ]] || group=/sys/fs/cgroup/htfm-stream.$$
   mkdir "$group"
   trap 'rm -rf "$work"; rmdir "$group" 2>/dev/null || true' EXIT
@@ -197,14 +198,14 @@ T
       exec "$htfm" train "$work/f.toml" --threads "${THREADS:-1}" -o "$work/$run"
     ) >/dev/null 2>"$work/err" &
     local job=$!
-    while kill -0 "$job" 2>/dev/null && ! grep -q "\"step\":$steps," "$work/$run/log.jsonl" 2>/dev/null; do sleep 0.2; done
+    while kill -0 "$job" 2>/dev/null && ! grep -q "\"step\":$steps[,}]" "$work/$run/log.jsonl" 2>/dev/null; do sleep 0.2; done
     if [[ $run == streamed ]]; then
       grep -m 1 'more than may be in memory' "$work/err" || true
       echo "peak of memory with the limit of $limit MiB: $(($(cat "$group"/memory.max_usage_in_bytes "$group"/memory.peak 2>/dev/null | head -1) >> 20)) MiB"
     fi
     kill -9 "$job" 2>/dev/null || true
     wait "$job" 2>/dev/null || true
-    grep -q "\"step\":$steps," "$work/$run/log.jsonl" || fail "$run: $(tail -1 "$work/err")"
+    grep -q "\"step\":$steps[,}]" "$work/$run/log.jsonl" || fail "$run: $(tail -1 "$work/err")"
   done
   local a b
   a=$(between "$work/resident" 10 "$steps") b=$(between "$work/streamed" 10 "$steps")
