@@ -18,7 +18,7 @@ if(MPI_CXX_FOUND)
 endif()
 
 if(EXISTS ${HTFM_TORCH_DIR}/include/torch/csrc/distributed/c10d/TCPStore.hpp)
-  htfm_comm_library(htfm_store ${CMAKE_SOURCE_DIR}/htfm/comm/store_module.cpp)
+  htfm_comm_library(htfm_store ${CMAKE_SOURCE_DIR}/htfm/comm/store_module.cpp ${CMAKE_SOURCE_DIR}/htfm/comm/launch_place.cpp)
   target_link_libraries(htfm_store PRIVATE torch::cpu)
 endif()
 

@@ -22,15 +22,25 @@ class Waiting {
   std::chrono::steady_clock::time_point start_;
 };
 
-constexpr int64_t kSegment = 1 << 15;  // values that travel together: one is sent while the next is added
+constexpr int64_t kSegment = 1 << 14;  // values that travel together: one is sent while the next is added
+constexpr int64_t kUnderWay = 8;       // segments that a process is ahead of the sums that come back: half a MiB
 
-// sum += values; in lanes of a fixed number, which the compiler makes vectors of.
-void add_to(int64_t count, const float* values, float* sum) {
-  constexpr int64_t kLanes = 16;
+// sum += part[0], then part[1] ..., each from `first` on; four vectors at a time, which stay in registers.
+void add_parts(std::span<const float* const> part, int64_t first, int64_t count, float* sum) {
+  constexpr int64_t kLanes = 4, kBlock = 4 * kLanes;
+  using Lanes = float __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    for (int64_t k = 0; k < kLanes; ++k) sum[i + k] += values[i + k];
-  for (; i < count; ++i) sum[i] += values[i];
+  for (; i + kBlock <= count; i += kBlock) {
+    auto* to = reinterpret_cast<Lanes*>(sum + i);
+    Lanes a = to[0], b = to[1], c = to[2], d = to[3];
+    for (const float* p : part) {
+      const auto* values = reinterpret_cast<const Lanes*>(p + first + i);
+      a += values[0], b += values[1], c += values[2], d += values[3];
+    }
+    to[0] = a, to[1] = b, to[2] = c, to[3] = d;
+  }
+  for (; i < count; ++i)
+    for (const float* p : part) sum[i] += p[first + i];
 }
 
 std::vector<size_t> row_bytes(const Communicator& c, int64_t rows, size_t bytes_of_row) {
@@ -66,24 +76,35 @@ void Communicator::receive(void* data, size_t bytes, int from) {
 Share share_of(int64_t items, int rank, int size) { return {items * rank / size, items * (rank + 1) / size}; }
 
 void sum_in_order(Communicator& c, int64_t parts, std::span<const float* const> own, int64_t count, float* sum) {
-  // The sum goes from process to process, and each adds its parts. Processes without a part are left out.
+  // The sum goes from process to process, and each adds its parts; those without a part are left out. The last one,
+  // which always has some, sends it to the first, and from there it goes round to all, while later segments are added.
   const auto has_parts = [&](int r) { return share_of(parts, r, c.size()).count() > 0; };
-  int before = c.rank() - 1, after = c.rank() + 1, last = c.size() - 1;
+  const int last = c.size() - 1;
+  int before = c.rank() - 1, after = c.rank() + 1;
   while (before >= 0 && !has_parts(before)) --before;
   while (after < c.size() && !has_parts(after)) ++after;
-  while (!has_parts(last)) --last;
-  for (int64_t first = 0; first < count && !own.empty(); first += kSegment) {
-    const int64_t n = std::min(kSegment, count - first);
-    const size_t bytes = static_cast<size_t>(n) * sizeof(float);
-    size_t k = 0;
+  const int64_t segments = (count + kSegment - 1) / kSegment;
+  const auto place = [&](int64_t k) { return sum + k * kSegment; };
+  const auto values = [&](int64_t k) { return std::min(kSegment, count - k * kSegment); };
+  const auto bytes = [&](int64_t k) { return static_cast<size_t>(values(k)) * sizeof(float); };
+  const auto send = [&](int64_t k, int to) { c.send(place(k), bytes(k), to); };
+  const auto add = [&](int64_t k) {
     if (before >= 0)
-      c.receive(sum + first, bytes, before);
+      c.receive(place(k), bytes(k), before);
     else
-      std::memcpy(sum + first, own[k++] + first, bytes);
-    for (; k < own.size(); ++k) add_to(n, own[k] + first, sum + first);
-    if (after < c.size()) c.send(sum + first, bytes, after);
+      std::memcpy(place(k), own[0] + k * kSegment, bytes(k));
+    add_parts(own.subspan(before >= 0 ? 0 : 1), k * kSegment, values(k), place(k));
+  };
+  for (int64_t k = 0; k < segments + kUnderWay; ++k) {
+    if (k < segments && !own.empty()) {
+      add(k);
+      if (c.size() > 1) send(k, c.rank() == last ? 0 : after);
+    }
+    const int64_t back = k - kUnderWay;
+    if (back < 0 || c.rank() == last) continue;
+    c.receive(place(back), bytes(back), c.rank() > 0 ? c.rank() - 1 : last);
+    if (c.rank() + 1 < last) send(back, c.rank() + 1);
   }
-  c.broadcast(sum, static_cast<size_t>(count) * sizeof(float), last);
 }
 
 void share_rows(Communicator& c, int64_t rows, int64_t width, double* values) {

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 
 #include "htfm/base/api.h"
 #include "htfm/comm/communicator.h"
@@ -34,7 +36,9 @@ class MpiCommunicator final : public Communicator {
   void finish() override {
     int done = 0;
     MPI_Finalized(&done);
-    if (!done) MPI_Finalize();
+    if (done) return;
+    for (Copy& copy : copies_) MPI_Wait(&copy.request, MPI_STATUS_IGNORE);
+    MPI_Finalize();
   }
   void abort(int code) override {
     int done = 0;
@@ -71,7 +75,9 @@ class MpiCommunicator final : public Communicator {
     MPI_Allgatherv(own, counts[static_cast<size_t>(rank_)], MPI_BYTE, all, counts.data(), places.data(), MPI_BYTE,
                    MPI_COMM_WORLD);
   }
+  // A small message is copied and goes on by itself: sums that go round would wait for each other otherwise.
   void do_send(const void* data, size_t bytes, int to) override {
+    if (bytes <= kCopied) return send_copy(data, bytes, to);
     each_piece(bytes, [&](size_t at, int n) {
       MPI_Send(static_cast<const char*>(data) + at, n, MPI_BYTE, to, 0, MPI_COMM_WORLD);
     });
@@ -83,6 +89,20 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
+  struct Copy {
+    std::vector<char> data;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  static constexpr size_t kCopied = size_t{128} << 10, kCopies = 32;
+  void send_copy(const void* data, size_t bytes, int to) {
+    Copy& copy = copies_[next_++ % kCopies];
+    MPI_Wait(&copy.request, MPI_STATUS_IGNORE);
+    copy.data.resize(kCopied);
+    std::memcpy(copy.data.data(), data, bytes);
+    MPI_Isend(copy.data.data(), static_cast<int>(bytes), MPI_BYTE, to, 0, MPI_COMM_WORLD, &copy.request);
+  }
+  std::array<Copy, kCopies> copies_;  // under way, the oldest is overwritten next
+  size_t next_ = 0;
   template <class Body>
   static void each_piece(size_t bytes, const Body& body) {
     for (size_t at = 0; at < bytes; at += kMost) body(at, static_cast<int>(std::min(kMost, bytes - at)));

@@ -21,6 +21,9 @@ int number_in(const char* variable) {
   return text ? parse_number<int>(text).value_or(0) : 0;
 }
 
+// Whether srun lets MPI find its processes.
+bool has_pmix() { return std::getenv("PMIX_RANK") != nullptr; }
+
 Communicator* load(const std::string& asked, const char* library_name, const char* entry, const char* install) {
   static std::string loaded_entry;
   static Communicator* loaded = nullptr;
@@ -61,19 +64,22 @@ CommChoice start_communicator(const std::string& asked) {
   const Launch launch = find_launch();
   if (asked == "none") return {};
   if (asked == "auto" && launch.size < 2) return {};
-  const bool by_torchrun = launch.launcher == "torchrun";
-  if (asked == "auto") return start_communicator(by_torchrun ? "nccl" : "mpi");
+  // torchrun, and srun by itself, leave it to the processes to find each other.
+  const bool bare = launch.launcher == "torchrun" || (launch.launcher == "srun" && !has_pmix());
+  if (asked == "auto") return start_communicator(bare ? "nccl" : "mpi");
   if (asked != "mpi" && asked != "nccl" && asked != "store")
     throw InputError("[--comm] expected auto, none, mpi, nccl or store; got '{}'", asked);
+  if (asked == "mpi" && launch.launcher == "srun" && bare)
+    throw InputError("[--comm] expected srun --mpi=pmix, by which MPI finds its processes, or --comm store; got mpi");
   CommChoice out;
   out.nccl = asked == "nccl";
   // NCCL only adds up: its processes find each other by what started them.
-  const bool by_store = asked == "store" || (out.nccl && (by_torchrun || launch.launcher.empty()));
+  const bool by_store = asked == "store" || (out.nccl && (bare || launch.launcher.empty()));
   out.communicator = by_store ? load_store() : load_mpi();
   if (launch.size > 1 && out.communicator->size() != launch.size)
     throw InputError("[--comm] expected {} processes, which {} has started, got {} that {} knows of{}", launch.size,
                      launch.launcher, out.communicator->size(), out.communicator->engine(),
-                     launch.launcher == "srun" ? "; srun --mpi=list names what srun can do, as --mpi=pmix" : "");
+                     launch.launcher == "srun" ? "; MPI needs srun --mpi=pmix, --comm store needs nothing" : "");
   return out;
 }
 

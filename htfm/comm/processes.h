@@ -20,7 +20,7 @@ struct CommChoice {
   Communicator* communicator = nullptr;  ///< null: this process is alone
   bool nccl = false;                     ///< sums on devices by NCCL; otherwise through the hosts
 };
-/// Starts what `asked` names: auto (what the launcher suggests), none, mpi, nccl or store (torchrun's, without NCCL).
+/// Starts what `asked` names: auto (what the launcher suggests), none, mpi, nccl or store (c10d's, without NCCL).
 /// InputError that says what is missing. The communicator lives as long as the process; a second call gives the same.
 CommChoice start_communicator(const std::string& asked);
 

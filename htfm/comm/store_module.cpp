@@ -1,6 +1,6 @@
-// The communicators of processes that torchrun has started. They find each other by c10d's TCPStore. On one machine
-// they talk through memory that they share; on several through the store itself, which is for small things: gradients
-// of devices go through NCCL.
+// The communicators of processes that torchrun, or srun, has started. They find each other by c10d's TCPStore. On one
+// machine they talk through memory that they share; on several through the store itself, which is for small things:
+// gradients of devices go through NCCL.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 
 #include "htfm/base/api.h"
 #include "htfm/comm/communicator.h"
+#include "htfm/comm/launch_place.h"
 #include "htfm/comm/shared_ring.h"
 
 namespace htfm {
@@ -26,10 +27,6 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
-int number(const char* name, int otherwise) {
-  const std::string text = variable(name);
-  return text.empty() ? otherwise : std::stoi(text);
-}
 
 Bytes bytes_of(const void* data, size_t bytes) {
   const auto* from = static_cast<const uint8_t*>(data);
@@ -40,20 +37,19 @@ Bytes bytes_of(const void* data, size_t bytes) {
 class Launched : public Communicator {
  public:
   Launched() {
-    rank_ = number("RANK", 0), size_ = number("WORLD_SIZE", 1);
-    local_rank_ = number("LOCAL_RANK", rank_), local_size_ = number("LOCAL_WORLD_SIZE", size_);
+    const LaunchPlace place = find_place();
+    rank_ = place.rank, size_ = place.size, local_rank_ = place.local_rank, local_size_ = place.local_size;
     char name[256] = {};
     ::gethostname(name, sizeof name - 1);
     host_ = name;
-    const bool alone = variable("MASTER_ADDR").empty();
     c10d::TCPStoreOptions options;
-    options.port = static_cast<uint16_t>(alone ? 0 : number("MASTER_PORT", 29500));
+    options.port = static_cast<uint16_t>(place.port);
     // torchrun's agent may hold the store already.
     options.isServer = rank_ == 0 && variable("TORCHELASTIC_USE_AGENT_STORE") != "True";
     options.numWorkers = static_cast<size_t>(size_);
     options.waitWorkers = false;
     options.timeout = std::chrono::hours(24 * 7);  // a process may work long before it speaks; a dead one ends the job
-    store_ = c10::make_intrusive<c10d::TCPStore>(alone ? "127.0.0.1" : variable("MASTER_ADDR"), options);
+    store_ = c10::make_intrusive<c10d::TCPStore>(place.address.empty() ? "127.0.0.1" : place.address, options);
     prefix_ = "htfm/" + variable("TORCHELASTIC_RUN_ID") + "/" + variable("TORCHELASTIC_RESTART_COUNT") + "/";
   }
   const char* engine() const override { return "store"; }
@@ -65,7 +61,7 @@ class Launched : public Communicator {
     for (int r = 1; r < size_; ++r) others.push_back(prefix_ + "end/" + std::to_string(r));
     if (!others.empty()) store_->wait(others);
   }
-  void abort(int code) override { ::_exit(code); }  // torchrun ends the others
+  void abort(int code) override { ::_exit(code); }  // torchrun ends the others; srun with --kill-on-bad-exit
 
  protected:
   // The bytes of every process, by the store.
@@ -200,8 +196,7 @@ extern "C" HTFM_PUBLIC const void* htfm_store_communicator(const char** reason) 
   static std::string why;
   static std::unique_ptr<htfm::Communicator> communicator;
   try {
-    const bool one_machine = htfm::number("LOCAL_WORLD_SIZE", 1) == htfm::number("WORLD_SIZE", 1);
-    if (!communicator && one_machine) communicator = std::make_unique<htfm::MachineCommunicator>();
+    if (!communicator && htfm::find_place().one_machine) communicator = std::make_unique<htfm::MachineCommunicator>();
     if (!communicator) communicator = std::make_unique<htfm::StoreCommunicator>();
     return communicator.get();
   } catch (const std::exception& e) {

@@ -31,8 +31,8 @@ double shared_gradient(Communicator& processes, const Network& network, const fl
     values[static_cast<size_t>(own.begin + k)] =
         network.part_gradient(parameters, input, loss, own.begin + k, part[static_cast<size_t>(k)]);
   });
-  share_rows(processes, parts, 1, values.data());
   sum_in_order(processes, parts, std::vector<const float*>(part.begin(), part.end()), size, gradient);
+  share_rows(processes, parts, 1, values.data());  // last: nobody waits for all before the sum begins
   double total = 0;
   for (const double v : values) total += v;
   return total;

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "htfm/base/error.h"
 #include "htfm/base/random.h"
+#include "htfm/comm/launch_place.h"
 #include "htfm/comm/processes.h"
 #include "test/thread_communicator.h"
 
@@ -102,6 +105,37 @@ TEST(Processes, TheLauncherIsFound) {
                            "SLURM_PROCID", "SLURM_NTASKS"})
     set(name, nullptr);
   EXPECT_THROW(start_communicator("gloo"), InputError);
+}
+
+TEST(Processes, SrunsVariablesSayWhoTheyAre) {
+  const std::map<const char*, const char*> variables{{"SLURM_PROCID", "9"},
+                                                     {"SLURM_LOCALID", "1"},
+                                                     {"SLURM_NODEID", "2"},
+                                                     {"SLURM_STEP_NUM_TASKS", "11"},
+                                                     {"SLURM_STEP_TASKS_PER_NODE", "4(x2),3"},
+                                                     {"SLURM_STEP_NODELIST", "gpu[07-08,12],login"},
+                                                     {"SLURM_JOB_ID", "100"},
+                                                     {"SLURM_STEP_ID", "2"}};
+  for (const auto& [name, value] : variables) ::setenv(name, value, 1);
+  LaunchPlace place = find_place();
+  EXPECT_EQ(place.rank, 9);
+  EXPECT_EQ(place.size, 11);
+  EXPECT_EQ(place.local_rank, 1);
+  EXPECT_EQ(place.local_size, 3);
+  EXPECT_FALSE(place.one_machine);
+  EXPECT_EQ(place.address, "gpu07");
+  EXPECT_EQ(place.port, 10702);
+  ::setenv("SLURM_NODEID", "1", 1), ::setenv("MASTER_PORT", "1234", 1);
+  EXPECT_EQ(find_place().local_size, 4);
+  EXPECT_EQ(find_place().port, 1234);
+  ::setenv("SLURM_STEP_NUM_TASKS", "2", 1), ::setenv("SLURM_STEP_TASKS_PER_NODE", "2", 1);
+  ::setenv("SLURM_NODEID", "0", 1), ::setenv("SLURM_STEP_NODELIST", "alone", 1);
+  place = find_place();
+  EXPECT_TRUE(place.one_machine);
+  EXPECT_EQ(place.address, "alone");
+  for (const auto& [name, value] : variables) ::unsetenv(name);
+  ::unsetenv("MASTER_PORT");
+  EXPECT_EQ(find_place().size, 1);
 }
 
 }  // namespace
