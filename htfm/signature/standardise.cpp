@@ -88,17 +88,19 @@ void RunningStandardiser::update(const at::Tensor& features) {
     }
   }
   const auto old_count = static_cast<double>(count_), share = static_cast<double>(n) / static_cast<double>(count_ + n);
+  // Two passes about the first value: a coordinate that does not vary then has exactly no spread. Row by row, so that
+  // the sums of the coordinates need not wait for one another.
+  std::vector<double> mean(values, values + p), sum(static_cast<size_t>(p), 0.0), m2(static_cast<size_t>(p), 0.0);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < p; ++c) sum[c] += values[i * p + c] - values[c];
+  for (int64_t c = 0; c < p; ++c) mean[c] += sum[c] / static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < p; ++c) m2[c] += (values[i * p + c] - mean[c]) * (values[i * p + c] - mean[c]);
   for (int64_t c = 0; c < p; ++c) {
-    // Two passes about the first value: a coordinate that does not vary then has exactly no spread.
-    const double first = values[c];
-    double sum = 0.0, m2 = 0.0;
-    for (int64_t i = 0; i < n; ++i) sum += values[i * p + c] - first;
-    const double mean = first + sum / static_cast<double>(n);
-    for (int64_t i = 0; i < n; ++i) m2 += (values[i * p + c] - mean) * (values[i * p + c] - mean);
     // Chan, Golub and LeVeque (1979): the merge of two samples' moments.
-    const double delta = mean - mean_[c];
-    mean_[c] = count_ == 0 ? mean : mean_[c] + delta * share;
-    m2_[c] += m2 + delta * delta * share * old_count;
+    const double delta = mean[c] - mean_[c];
+    mean_[c] = count_ == 0 ? mean[c] : mean_[c] + delta * share;
+    m2_[c] += m2[c] + delta * delta * share * old_count;
   }
   count_ += n;
 }
@@ -110,11 +112,11 @@ at::Tensor RunningStandardiser::apply(const at::Tensor& features) const {
   at::Tensor result = at::empty({n, p}, at::kFloat);
   const double* from = input.const_data_ptr<double>();
   float* to = result.mutable_data_ptr<float>();
-  for (int64_t c = 0; c < p; ++c) {
-    const double scale = inverse_spread(mean_[c], m2_[c], count_);
-    for (int64_t i = 0; i < n; ++i)
-      to[i * p + c] = scale == 0.0 ? 0.0f : static_cast<float>((from[i * p + c] - mean_[c]) * scale);
-  }
+  std::vector<double> scale(static_cast<size_t>(p));
+  for (int64_t c = 0; c < p; ++c) scale[c] = inverse_spread(mean_[c], m2_[c], count_);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < p; ++c)
+      to[i * p + c] = scale[c] == 0.0 ? 0.0f : static_cast<float>((from[i * p + c] - mean_[c]) * scale[c]);
   return result;
 }
 

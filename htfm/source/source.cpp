@@ -8,14 +8,28 @@
 
 namespace htfm {
 
+namespace {
+
+// Rows of a float64 tensor in another order. Short ones one value at a time: a call for each row would cost more.
+at::Tensor rows_of(const at::Tensor& t, const std::vector<int64_t>& order) {
+  constexpr int64_t kShort = 16;
+  const auto n = static_cast<int64_t>(order.size());
+  const int64_t width = t.dim() == 1 ? 1 : t.size(1);
+  if (width > kShort || !t.is_contiguous())
+    return t.index_select(0, at::from_blob(const_cast<int64_t*>(order.data()), {n}, at::kLong));
+  at::Tensor out = t.dim() == 1 ? at::empty({n}, t.options()) : at::empty({n, width}, t.options());
+  const double* from = t.const_data_ptr<double>();
+  double* to = out.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < width; ++c) to[i * width + c] = from[order[static_cast<size_t>(i)] * width + c];
+  return out;
+}
+
+}  // namespace
+
 void SourceBatch::reorder(const std::vector<int64_t>& order) {
-  const at::Tensor index =
-      at::from_blob(const_cast<int64_t*>(order.data()), {static_cast<int64_t>(order.size())}, at::kLong);
-  area = area.index_select(0, index);
-  if (feature.defined()) feature = feature.index_select(0, index);
-  if (coordinates.defined()) coordinates = coordinates.index_select(0, index);
-  if (source.defined()) source = source.index_select(0, index);
-  if (radius.defined()) radius = radius.index_select(0, index);
+  for (at::Tensor* t : {&area, &feature, &coordinates, &source, &radius})
+    if (t->defined()) *t = rows_of(*t, order);
 }
 
 at::Tensor points_of_radius(Key key, const at::Tensor& radius, int64_t dim, int64_t first) {
