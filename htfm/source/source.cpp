@@ -10,18 +10,23 @@ namespace htfm {
 
 namespace {
 
-// Rows of a float64 tensor in another order. Short ones one value at a time: a call for each row would cost more.
+template <int Width>
+void copy_rows(const double* from, const std::vector<int64_t>& order, double* to) {
+  for (size_t i = 0; i < order.size(); ++i)
+    for (int c = 0; c < Width; ++c) to[i * Width + c] = from[order[i] * Width + c];  // std::copy would call memmove
+}
+
+// Rows of a float64 tensor in another order. Short ones value by value: a call for each row would cost more.
 at::Tensor rows_of(const at::Tensor& t, const std::vector<int64_t>& order) {
-  constexpr int64_t kShort = 16;
+  using Copy = void (*)(const double*, const std::vector<int64_t>&, double*);
+  static constexpr Copy kCopies[] = {copy_rows<1>, copy_rows<2>, copy_rows<3>,
+                                     copy_rows<4>, copy_rows<5>, copy_rows<6>};
   const auto n = static_cast<int64_t>(order.size());
   const int64_t width = t.dim() == 1 ? 1 : t.size(1);
-  if (width > kShort || !t.is_contiguous())
+  if (width < 1 || width > std::ssize(kCopies) || !t.is_contiguous())
     return t.index_select(0, at::from_blob(const_cast<int64_t*>(order.data()), {n}, at::kLong));
   at::Tensor out = t.dim() == 1 ? at::empty({n}, t.options()) : at::empty({n, width}, t.options());
-  const double* from = t.const_data_ptr<double>();
-  double* to = out.mutable_data_ptr<double>();
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t c = 0; c < width; ++c) to[i * width + c] = from[order[static_cast<size_t>(i)] * width + c];
+  kCopies[width - 1](t.const_data_ptr<double>(), order, out.mutable_data_ptr<double>());
   return out;
 }
 

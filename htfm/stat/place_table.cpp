@@ -1,25 +1,6 @@
 #include "htfm/stat/place_table.h"
 
-#include <algorithm>
-#include <bit>
-
 namespace htfm {
-
-namespace {
-
-// Whole numbers in the order of the doubles: cells of equal width in them have equal widths in the logarithm, nearly,
-// so that a far tail takes few of them.
-uint64_t ordered_bits(double x) {
-  const auto bits = std::bit_cast<uint64_t>(x + 0.0);  // -0 is 0
-  return bits >> 63 != 0 ? ~bits : bits | (uint64_t{1} << 63);
-}
-
-}  // namespace
-
-int64_t PlaceTable::cell_of(double value) const {
-  const uint64_t bits = ordered_bits(value);
-  return bits < low_ ? 0 : std::min(static_cast<int64_t>((bits - low_) >> shift_) + 1, cells_ - 1);
-}
 
 PlaceTable::PlaceTable(std::span<const double> sorted) {
   constexpr size_t kMostCells = 1 << 18, kOutside = 1024;  // one value of so many on each side has the outer cells
