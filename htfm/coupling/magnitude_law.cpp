@@ -4,6 +4,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/stat/order.h"
+#include "htfm/stat/place_table.h"
 #include "htfm/stat/scatter.h"
 #include "htfm/stat/sort.h"
 #include "htfm/stat/threshold.h"
@@ -74,23 +75,6 @@ SizeTail tail_of_sizes(std::span<const double> sorted, double expected) {
   return out;
 }
 
-// std::lower_bound for many values at a time: several searches side by side do not wait for each other's memory.
-std::vector<int64_t> places_among(std::span<const double> sorted, std::span<const double> values) {
-  constexpr size_t side = 16;
-  std::vector<int64_t> out(values.size());
-  for (size_t first = 0; first < values.size(); first += side) {
-    const size_t count = std::min(side, values.size() - first);
-    const double* at[side];
-    std::fill_n(at, count, sorted.data());
-    size_t left = sorted.size();
-    for (; left > 1; left -= left / 2)
-      for (size_t k = 0; k < count; ++k) at[k] += at[k][left / 2 - 1] < values[first + k] ? left / 2 : 0;
-    for (size_t k = 0; k < count; ++k)
-      out[first + k] = at[k] - sorted.data() + (left == 1 && *at[k] < values[first + k] ? 1 : 0);
-  }
-  return out;
-}
-
 // Where a size stands among ascending ones, `place` of which are smaller: uniform over the share that its rank, or
 // those of its equals, stand for.
 double level_at(std::span<const double> sorted, int64_t place, double size, double u) {
@@ -119,6 +103,7 @@ MagnitudeLaw::MagnitudeLaw(std::shared_ptr<const SizeStatistic> size, const at::
   for (int64_t i = 0; i < n; ++i) sorted_[i] = (*size_)(x + i * dim, i);
   if (neighbours_) rank_neighbours(sorted_);
   sort_values(sorted_);
+  table_ = std::make_shared<PlaceTable>(sorted_);
 }
 
 void MagnitudeLaw::rank_neighbours(std::span<const double> sizes) {
@@ -213,8 +198,7 @@ std::vector<double> MagnitudeLaw::levels(Key key, const DataBatch& batch) const 
   for (int64_t i = 0; i < n; ++i)
     size[i] = found ? found[i] : (*size_)(x + i * dim, batch.index.empty() ? i : batch.index[i]);
   if (!neighbours_) {
-    const std::vector<int64_t> place = places_among(sorted_, size);
-    for (int64_t i = 0; i < n; ++i) u[i] = level_at(sorted_, place[i], size[i], u[i]);
+    for (int64_t i = 0; i < n; ++i) u[i] = level_at(sorted_, table_->place(sorted_, size[i]), size[i], u[i]);
     return u;
   }
   for (int64_t i = 0; i < n; ++i) {

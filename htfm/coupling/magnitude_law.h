@@ -11,6 +11,8 @@
 
 namespace htfm HTFM_PUBLIC {
 
+class PlaceTable;
+
 /// Rows of a data set as one training step takes them.
 struct DataBatch {
   at::Tensor rows;                 ///< n x dim, float32
@@ -79,6 +81,7 @@ class MagnitudeLaw {
 
   std::shared_ptr<const SizeStatistic> size_;
   std::vector<double> sorted_;
+  std::shared_ptr<const PlaceTable> table_;  // of them
   at::Tensor centre_;
   SizeTail tail_;
   std::shared_ptr<const ConditionNeighbours> neighbours_;  // null: none

@@ -119,7 +119,7 @@ PairPlan FlowMatching::plan_unconditional(Key key, const DataBatch& data, Runnin
   else
     fill_uniform(key.child("time"), 0, n, times.data());
   const double* area = out.source.area.const_data_ptr<double>();
-  out.rows.reserve(static_cast<size_t>(n));
+  out.rows.resize(static_cast<size_t>(n));
   if (learned_) out.path_time = times;
   for (int64_t i = 0; i < n; ++i) {
     const Scales own = scales(area[i], ScheduleFeature::row(out.source.coordinates, i));
@@ -127,8 +127,8 @@ PairPlan FlowMatching::plan_unconditional(Key key, const DataBatch& data, Runnin
     const Coefficients c = schedule_->at(t, own.coordinates);
     const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
     // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
-    out.rows.push_back({clock_time_ && !times_.normal ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta,
-                        (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out});
+    out.rows[i] = {clock_time_ && !times_.normal ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta,
+                   (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out};
   }
   return out;
 }

@@ -24,10 +24,11 @@ DataScale::DataScale(std::vector<double> log_source, std::vector<double> log_sca
   if (!good)
     throw InputError("[precondition] expected finite data scales at ascending knots, got {} of {}", log_scale_.size(),
                      log_source_.size());
+  first_ = std::exp(log_scale_[0]);
 }
 
 double DataScale::at(double area) const {
-  if (log_scale_.size() == 1) return std::exp(log_scale_[0]);
+  if (log_scale_.size() == 1) return first_;
   const double x = std::log(2 * area) / 2;
   const auto above = std::upper_bound(log_source_.begin() + 1, log_source_.end() - 1, x);
   const auto k = static_cast<size_t>(above - log_source_.begin());
@@ -36,7 +37,7 @@ double DataScale::at(double area) const {
 }
 
 std::string DataScale::describe() const {
-  if (log_scale_.size() == 1) return fmt::format("{:.4g}", std::exp(log_scale_[0]));
+  if (log_scale_.size() == 1) return fmt::format("{:.4g}", first_);
   return fmt::format("{:.3g} to {:.3g} by clock ({} knots)", std::exp(log_scale_.front()), std::exp(log_scale_.back()),
                      log_scale_.size());
 }

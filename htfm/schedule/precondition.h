@@ -27,7 +27,7 @@ Scaling clock_scaling(const Coefficients& c, double data_scale, double source_sc
 /// outermost slopes.
 class DataScale {
  public:
-  explicit DataScale(double constant = 1) : log_scale_{std::log(constant)} {}
+  explicit DataScale(double constant = 1) : log_scale_{std::log(constant)}, first_(std::exp(log_scale_[0])) {}
   /// Knots ascend in log s_0; one knot is a constant.
   DataScale(std::vector<double> log_source, std::vector<double> log_scale);
   /// s_d for a clock with this area.
@@ -41,6 +41,7 @@ class DataScale {
 
  private:
   std::vector<double> log_source_, log_scale_;
+  double first_;  // exp of the first
 };
 
 /// A robust scale of a data set (n x dim float32): median distance from the coordinate-wise median, over that of a

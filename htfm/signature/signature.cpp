@@ -18,9 +18,23 @@ namespace {
 // Coordinates updated between two looks at the pool: a task is worth a few microseconds more than its start.
 constexpr int64_t kTaskWork = 1 << 18;
 
+// Level 1 of a linear path: from its first point to its last one.
+template <class T>
+void run_level_one(const at::Tensor& paths, at::Tensor& out) {
+  const T* from = paths.const_data_ptr<T>();
+  T* to = out.mutable_data_ptr<T>();
+  const int64_t channels = paths.size(2), step = paths.size(1) * channels, last = step - channels;
+  constexpr int64_t kGrain = 1 << 14;
+  parallel_ranges(paths.size(0), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t c = 0; c < channels; ++c) to[i * channels + c] = from[i * step + last + c] - from[i * step + c];
+  });
+}
+
 template <class T>
 void run(const at::Tensor& paths, int depth, const LogPlan* plan, const PathOptions& options, const Moves& moves,
          at::Tensor& out) {
+  if (depth == 1 && moves.count == 1 && plan == nullptr && !options.augment_time) return run_level_one<T>(paths, out);
   const SignatureKernels& kernel = kernels<SignatureKernels>();
   SignatureJob<T> job{};
   job.paths = paths.const_data_ptr<T>();

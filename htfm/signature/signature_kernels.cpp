@@ -109,6 +109,65 @@ void advance_registers(Vector<T>* state, int prefix, const Vector<T>* points, in
   each_word([](const V& in, V& out) HTFM_INLINE_LAMBDA { out = in; });
 }
 
+// Below the word number Word of length J at the top of a tree: the factors for the R levels below a word of Q letters
+// go to `factors`, kSide segments apart for each such word.
+constexpr int kSide = 32;  // segments at a time
+template <int D, int Q, int R, int J, int Word, class V>
+HTFM_INLINE void visit_top(V* tree, const V* t, const V (*scaled)[D], V (*factors)[R]) {
+  unroll<0, D>([&](auto letter) HTFM_INLINE_LAMBDA {
+    constexpr int i = letter, child = Word * D + i, at = words_up_to(D, J) + child;
+    const V s = tree[at];
+    V u[Q + R];
+    unroll<0, Q + R - J>([&](auto level) HTFM_INLINE_LAMBDA { u[level] = t[level] * scaled[level][i] + s; });
+    tree[at] = u[0];
+    if constexpr (J + 1 < Q) {
+      visit_top<D, Q, R, J + 1, child>(tree, u + 1, scaled, factors);
+    } else {
+      unroll<0, R>([&](auto level) HTFM_INLINE_LAMBDA { factors[child * kSide][level] = u[level + 1]; });
+    }
+  });
+}
+
+// A tree of Q + R levels over at most kSide segments: the first Q once, with the factors for what is below them kept in
+// memory, then R levels below each word of Q letters. Both fit into the registers.
+template <class T, int D, int Q, int R>
+void advance_halves(Vector<T>* state, const Vector<T>* points, int segments) {
+  using V = Vector<T>;
+  constexpr int prefixes = power(D, Q), words = words_up_to(D, Q);
+  V scaled[kSide][R][D], factors[prefixes * kSide][R], top[words];
+  unroll<0, words>([&](auto w) HTFM_INLINE_LAMBDA { top[w] = state[w]; });
+  for (int p = 0; p < segments; ++p) {
+    V own[Q + R][D], t[Q + R];
+    unroll<0, D>([&](auto letter) HTFM_INLINE_LAMBDA {
+      constexpr int i = letter;
+      const V x = points[(p + 1) * D + i] - points[p * D + i];
+      unroll<0, Q + R>([&](auto r) HTFM_INLINE_LAMBDA { own[r][i] = x * kInverse<T>[r]; });
+      unroll<0, R>([&](auto r) HTFM_INLINE_LAMBDA { scaled[p][r][i] = own[r][i]; });
+    });
+    unroll<0, Q + R>([&](auto level) HTFM_INLINE_LAMBDA { t[level] = V{} + T(1); });
+    visit_top<D, Q, R, 0, 0>(top, t, own, factors + p);
+  }
+  unroll<0, words>([&](auto w) HTFM_INLINE_LAMBDA { state[w] = top[w]; });
+  for (int prefix = 0; prefix < prefixes; ++prefix) {
+    V tree[words_up_to(D, R)];
+    const auto each_word = [&](const auto& f) HTFM_INLINE_LAMBDA {
+      unroll<0, R>([&](auto level) HTFM_INLINE_LAMBDA {
+        constexpr int r = level, size = power(D, r + 1), inside = words_up_to(D, r), outside = words_up_to(D, Q + r);
+        unroll<0, size>([&](auto w) HTFM_INLINE_LAMBDA { f(tree[inside + w], state[outside + prefix * size + w]); });
+      });
+    };
+    each_word([](V& in, const V& out) HTFM_INLINE_LAMBDA { in = out; });
+    for (int p = 0; p < segments; ++p) visit_registers<D, R, 0, 0>(tree, factors[prefix * kSide + p], scaled[p]);
+    each_word([](const V& in, V& out) HTFM_INLINE_LAMBDA { out = in; });
+  }
+}
+
+template <class T, int D, int Q, int R>
+void advance_in_halves(Vector<T>* state, const Vector<T>* points, int count) {
+  for (int left = count - 1; left > 0; left -= kSide, points += kSide * D)
+    advance_halves<T, D, Q, R>(state, points, left < kSide ? left : kSide);
+}
+
 // The same with the words in memory, for any number of letters.
 template <class T, int Q, int R>
 void advance_memory(Vector<T>* state, int prefix, const Vector<T>* points, int count, int channels) {
@@ -153,13 +212,25 @@ void advance_depth(Vector<T>* state, const Vector<T>* points, int count, int cha
   }
 }
 
-// How many levels to take at a time: as many words as there are registers, of which AVX-512 has twice as many.
+// Two letters, of which 14 words (three levels) fit into the registers beside the factors.
+template <class T>
+void advance_two(Vector<T>* state, const Vector<T>* points, int count, int depth) {
+  switch (depth) {
+    case 1: return advance_tree<T, 2, 1, 3>(state, points, count, 2);
+    case 2: return advance_tree<T, 2, 2, 3>(state, points, count, 2);
+    case 3: return advance_tree<T, 2, 3, 3>(state, points, count, 2);
+    case 4: return advance_in_halves<T, 2, 1, 3>(state, points, count);
+    case 5: return advance_in_halves<T, 2, 2, 3>(state, points, count);
+    default: return advance_in_halves<T, 2, 3, 3>(state, points, count);
+  }
+}
+
+// How many levels to take at a time: as many words as fit into the registers beside the factors.
 template <class T>
 void advance(Vector<T>* state, const Vector<T>* points, int count, int channels, int depth) {
-  constexpr int levels_of_two = kVectorBytes == 64 ? 4 : 3;
   switch (channels) {
     case 1: return advance_depth<T, 1, 6>(state, points, count, channels, depth);
-    case 2: return advance_depth<T, 2, levels_of_two>(state, points, count, channels, depth);
+    case 2: return advance_two<T>(state, points, count, depth);
     case 3: return advance_depth<T, 3, 2>(state, points, count, channels, depth);
     case 4: return advance_depth<T, 4, 2>(state, points, count, channels, depth);
     default: return advance_depth<T, 0, 3>(state, points, count, channels, depth);

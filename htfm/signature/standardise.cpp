@@ -2,6 +2,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+
 #include "htfm/base/error.h"
 #include "htfm/signature/input.h"
 
@@ -21,6 +23,30 @@ at::Tensor checked_features(const char* where, const at::Tensor& features, int64
                      size < 0 ? "p" : std::to_string(size), describe(features));
   }
   return features.contiguous();
+}
+
+// Mean, and sum of squares about it, of some coordinates side by side, so that their sums need not wait for one
+// another. Two passes about the first value: a coordinate that does not vary then has exactly no spread.
+template <int Width>
+void moments(const double* values, int64_t n, int64_t step, double* mean, double* m2) {
+  double sum[Width] = {}, square[Width] = {}, centre[Width];
+  for (int64_t i = 0; i < n; ++i)
+    for (int c = 0; c < Width; ++c) sum[c] += values[i * step + c] - values[c];
+  for (int c = 0; c < Width; ++c) centre[c] = values[c] + sum[c] / static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i)
+    for (int c = 0; c < Width; ++c)
+      square[c] += (values[i * step + c] - centre[c]) * (values[i * step + c] - centre[c]);
+  std::copy_n(centre, Width, mean);
+  std::copy_n(square, Width, m2);
+}
+
+void check_finite(const double* values, int64_t n, int64_t p) {
+  for (int64_t i = 0; i < n * p; ++i) {
+    if (!std::isfinite(values[i])) {
+      throw Error("[RunningStandardiser] expected finite features, got {} in row {}, coordinate {}", values[i], i / p,
+                  i % p);
+    }
+  }
 }
 
 // 1 / standard deviation, or 0 where the values do not vary.
@@ -82,24 +108,20 @@ void RunningStandardiser::update(const at::Tensor& features) {
   const int64_t n = batch.size(0), p = size();
   if (n == 0) return;
   const double* values = batch.const_data_ptr<double>();
-  for (int64_t i = 0; i < n * p; ++i) {
-    if (!std::isfinite(values[i])) {
-      throw Error("[RunningStandardiser] expected finite features, got {} in row {}, coordinate {}", values[i], i / p,
-                  i % p);
-    }
-  }
   const auto old_count = static_cast<double>(count_), share = static_cast<double>(n) / static_cast<double>(count_ + n);
-  for (int64_t c = 0; c < p; ++c) {
-    // Two passes about the first value: a coordinate that does not vary then has exactly no spread.
-    const double first = values[c];
-    double sum = 0.0, m2 = 0.0;
-    for (int64_t i = 0; i < n; ++i) sum += values[i * p + c] - first;
-    const double mean = first + sum / static_cast<double>(n);
-    for (int64_t i = 0; i < n; ++i) m2 += (values[i * p + c] - mean) * (values[i * p + c] - mean);
+  std::vector<double> mean(static_cast<size_t>(p)), m2(static_cast<size_t>(p));
+  int64_t c = 0;
+  for (; c + 4 <= p; c += 4) moments<4>(values + c, n, p, &mean[c], &m2[c]);
+  if (p - c == 3) moments<3>(values + c, n, p, &mean[c], &m2[c]);
+  if (p - c == 2) moments<2>(values + c, n, p, &mean[c], &m2[c]);
+  if (p - c == 1) moments<1>(values + c, n, p, &mean[c], &m2[c]);
+  const auto finite = [](double v) { return std::isfinite(v); };
+  if (!std::all_of(mean.begin(), mean.end(), finite)) check_finite(values, n, p);
+  for (c = 0; c < p; ++c) {
     // Chan, Golub and LeVeque (1979): the merge of two samples' moments.
-    const double delta = mean - mean_[c];
-    mean_[c] = count_ == 0 ? mean : mean_[c] + delta * share;
-    m2_[c] += m2 + delta * delta * share * old_count;
+    const double delta = mean[c] - mean_[c];
+    mean_[c] = count_ == 0 ? mean[c] : mean_[c] + delta * share;
+    m2_[c] += m2[c] + delta * delta * share * old_count;
   }
   count_ += n;
 }
@@ -111,11 +133,11 @@ at::Tensor RunningStandardiser::apply(const at::Tensor& features) const {
   at::Tensor result = at::empty({n, p}, at::kFloat);
   const double* from = input.const_data_ptr<double>();
   float* to = result.mutable_data_ptr<float>();
-  for (int64_t c = 0; c < p; ++c) {
-    const double scale = inverse_spread(mean_[c], m2_[c], count_);
-    for (int64_t i = 0; i < n; ++i)
-      to[i * p + c] = scale == 0.0 ? 0.0f : static_cast<float>((from[i * p + c] - mean_[c]) * scale);
-  }
+  std::vector<double> scale(static_cast<size_t>(p));
+  for (int64_t c = 0; c < p; ++c) scale[c] = inverse_spread(mean_[c], m2_[c], count_);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < p; ++c)
+      to[i * p + c] = scale[c] == 0.0 ? 0.0f : static_cast<float>((from[i * p + c] - mean_[c]) * scale[c]);
   return result;
 }
 

@@ -8,14 +8,33 @@
 
 namespace htfm {
 
+namespace {
+
+template <int Width>
+void copy_rows(const double* from, const std::vector<int64_t>& order, double* to) {
+  for (size_t i = 0; i < order.size(); ++i)
+    for (int c = 0; c < Width; ++c) to[i * Width + c] = from[order[i] * Width + c];  // std::copy would call memmove
+}
+
+// Rows of a float64 tensor in another order. Short ones value by value: a call for each row would cost more.
+at::Tensor rows_of(const at::Tensor& t, const std::vector<int64_t>& order) {
+  using Copy = void (*)(const double*, const std::vector<int64_t>&, double*);
+  static constexpr Copy kCopies[] = {copy_rows<1>, copy_rows<2>, copy_rows<3>,
+                                     copy_rows<4>, copy_rows<5>, copy_rows<6>};
+  const auto n = static_cast<int64_t>(order.size());
+  const int64_t width = t.dim() == 1 ? 1 : t.size(1);
+  if (width < 1 || width > std::ssize(kCopies) || !t.is_contiguous())
+    return t.index_select(0, at::from_blob(const_cast<int64_t*>(order.data()), {n}, at::kLong));
+  at::Tensor out = t.dim() == 1 ? at::empty({n}, t.options()) : at::empty({n, width}, t.options());
+  kCopies[width - 1](t.const_data_ptr<double>(), order, out.mutable_data_ptr<double>());
+  return out;
+}
+
+}  // namespace
+
 void SourceBatch::reorder(const std::vector<int64_t>& order) {
-  const at::Tensor index =
-      at::from_blob(const_cast<int64_t*>(order.data()), {static_cast<int64_t>(order.size())}, at::kLong);
-  area = area.index_select(0, index);
-  if (feature.defined()) feature = feature.index_select(0, index);
-  if (coordinates.defined()) coordinates = coordinates.index_select(0, index);
-  if (source.defined()) source = source.index_select(0, index);
-  if (radius.defined()) radius = radius.index_select(0, index);
+  for (at::Tensor* t : {&area, &feature, &coordinates, &source, &radius})
+    if (t->defined()) *t = rows_of(*t, order);
 }
 
 at::Tensor points_of_radius(Key key, const at::Tensor& radius, int64_t dim, int64_t first) {

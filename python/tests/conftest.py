@@ -13,7 +13,11 @@ import pytest
 import htfm
 
 htfm.set_thread_count(2)
-SMALL = {"data.n": 600, "train.epochs": 2, "train.batch": 200, "clock.family": "stable", "clock.alpha": 1.7}
+SMALL = {"data.n": 600, "train.epochs": 2, "train.batch": 200, "clock.family": "stable", "clock.alpha": 1.7,
+         "sample.nfe": 4}  # the solver is fitted to so many steps
+# A fit of a small table: a network and a sampling that take no time, and clocks on a short grid.
+TINY = {"train.epochs": 1, "net.width": 16, "net.blocks": 1, "sample.solver": "euler", "sample.nfe": 2, "clock.grid": 10}
+QUICK = {"settings": TINY, "compare": False, "samples": 50}
 
 
 @pytest.fixture(scope="session")

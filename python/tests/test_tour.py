@@ -7,10 +7,10 @@ import pathlib
 import numpy as np
 import pytest
 import torch
+from conftest import QUICK
 
 import htfm
 
-SMALL = {"train.epochs": 1, "net.width": 16, "net.blocks": 1, "sample.solver": "euler", "sample.nfe": 2}
 pd = pytest.importorskip("pandas")
 
 
@@ -54,8 +54,9 @@ def test_fit_takes_every_kind(kind, frame, tmp_path):
         file = tmp_path / "losses.csv"
         given.to_csv(file, index=False)
         given = str(file) if kind == "path" else file
-    drawn = htfm.fit(given, minutes=1, settings=SMALL, compare=False, samples=50, random_state=0).sample(20, seed=1)
+    drawn = htfm.fit(given, minutes=1, random_state=0, **QUICK).sample(20, seed=1)
     assert drawn.shape == (20, 2)
+    assert kind != "numpy" or drawn.dtype == np.float64
     assert type(drawn).__module__.split(".")[0] == {"path": "pandas", "pathlib": "pandas"}.get(kind, kind)
 
 
