@@ -1,30 +1,37 @@
-"""The joint law of extremes: `htfm fit` beside copulas on draws whose law is known.
+"""The joint law of extremes: `htfm fit` beside what a user would take instead.
 
     python bench/peers/extremes.py --htfm build/htfm --set gaussian --draws 10
 
-Sets: gaussian and gumbel (five Student-t columns, nu = 2, 3, 5, 10, infinity, 5,000 rows, under that copula), independent (t3 and
-lognormal, 1,500 rows), rain (12 columns with 5 to 50 % zeros, 3,000 rows), and table:FILE.csv or table:FILE.csv:returns, 70 % of whose rows are
-fitted and judged by the others (quantiles at 0.99, chi at 0.95, the sum of columns in units of their ranges). Rivals: margins with generalised Pareto tails beyond the
-0.05 and 0.95 quantile, with a Student-t copula and with a vine (pyvinecopulib); flow matching of logarithms ("Log-FM"). One JSON line a draw and model, then means.
+Draws of a known law: gaussian and gumbel (five Student-t columns, nu = 2, 3, 5, 10, infinity, 5,000 rows, under that copula), independent (t3
+and lognormal, 1,500 rows), rain (12 columns with 5 to 50 % zeros, 3,000 rows). Real tables: table:FILE.csv or table:FILE.csv:returns
+(logarithms of ratios), 70 % of whose rows are fitted and judged by the others, another split for each draw. Rivals: margins with generalised
+Pareto tails under a Student-t copula and a vine (copulas.py), flow matching of logarithms ("log-fm"), the rows themselves ("resampling").
+One JSON line a draw and model, then means; a cell that the folder --cache holds is not computed again.
 
 Figures of a draw: chi, the mean over pairs of chi(0.99) less the truth, and chi_abs, of its absolute value; columns, mean over columns and
 both sides of |log(q / q_true)| at 0.9999; sum, the same of the sum of the columns; zeros, the largest error of a share of zeros
-against the rows that were fitted, and zeros_true, against the law;
-conditional, P(loss > 1000 | a > 6) over the truth.
+against the rows that were fitted, and zeros_true, against the law; conditional, P(loss > 1000 | a > 6) over the truth.
+Figures of a split: of each column, and of the sum of the columns in units of their ranges, the mean of |log(q / q_rest)| at 0.95 and 0.99
+(both sides of returns, else the upper one), and chi 0.95 and chi 0.99, mean over pairs of |chi less that of the rest|.
 """
 import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import special, stats
+
+import copulas
 
 FREEDOM = (2, 3, 5, 10, math.inf)
 FAR, JOINT = 0.9999, 0.99
+FITTED = 0.7  # of the rows of a table
 
 
 # -- draws ------------------------------------------------------------------------------------------------------------------
@@ -56,15 +63,28 @@ def rain(rng, n, d=12):
     return np.where(u > dry, 4 * ((1 - wet) ** -xi - 1) / xi, 0.0)
 
 
+def is_table(kind):
+    return kind.startswith("table:")
+
+
 def table(kind):
-    """The numeric columns of a CSV file, rows with gaps and a column that numbers the rows left out; logarithms of ratios by ":returns"."""
+    """The numeric columns of a CSV file with their names, rows with gaps and a column that numbers the rows left out."""
     path = kind.removeprefix("table:").removesuffix(":returns")
-    rows = np.genfromtxt(path, delimiter=",", skip_header=1)
-    rows = rows[:, ~np.isnan(rows).all(0)]
-    if np.all(np.diff(rows[:, 0]) == 1):
-        rows = rows[:, 1:]
+    with open(path) as file:
+        names = [name.strip().strip('"') for name in file.readline().split(",")]
+    rows = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
+    keep = [k for k in range(rows.shape[1]) if not np.isnan(rows[:, k]).all() and not np.all(np.diff(rows[:, k]) == 1)]
+    rows = rows[:, keep]
     rows = rows[~np.isnan(rows).any(1)]
-    return np.diff(np.log(rows), axis=0) if kind.endswith(":returns") else rows
+    return np.diff(np.log(rows), axis=0) if kind.endswith(":returns") else rows, [names[k] for k in keep]
+
+
+def split(kind, k):
+    """The rows of a table that split k fits, and those that judge it."""
+    rows, _ = table(kind)
+    order = np.random.default_rng([7, k]).permutation(len(rows))
+    fitted = int(FITTED * len(rows))
+    return rows[order[:fitted]], rows[order[fitted:]]
 
 
 def draw(kind, rng, n=0):
@@ -77,10 +97,7 @@ def draw(kind, rng, n=0):
         return np.stack([special.stdtrit(3, rng.random(n)), np.exp(5 + rng.standard_normal(n) * math.log(1000 / math.exp(5)) / 1.8808)], 1)
     if kind == "rain":
         return rain(rng, n or 3000)
-    if kind.startswith("table:"):
-        rows = table(kind)
-        return rows[rng.permutation(len(rows))[:int(0.7 * len(rows))]]
-    raise SystemExit(f"expected gaussian, gumbel, independent or rain, got {kind}")
+    raise SystemExit(f"expected gaussian, gumbel, independent, rain or table:FILE, got {kind}")
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------------
@@ -94,22 +111,14 @@ def chi(x, level=JOINT):
 
 
 def summary(x, kind):
-    far, joint = (0.99, 0.95) if kind.startswith("table:") else (FAR, JOINT)
-    q = lambda v: np.quantile(v, [1 - far, far], axis=0)
-    spread = np.diff(np.quantile(x, [0.05, 0.95], axis=0), axis=0)[0] if kind.startswith("table:") else 1
-    out = {"chi": chi(x, joint), "columns": q(x), "sum": q((x / np.where(spread > 0, spread, 1)).sum(1))}
+    q = lambda v: np.quantile(v, [1 - FAR, FAR], axis=0)
+    out = {"chi": chi(x), "columns": q(x), "sum": q(x.sum(1))}
     if kind == "independent":
         beyond = x[:, 0] > 6
         out["conditional"] = np.mean(x[beyond, 1] > 1000) if beyond.any() else math.nan
     if kind == "rain":
         out["zeros"] = np.mean(x == 0, axis=0)
     return out
-
-
-def held_out(kind, k):
-    """The rows of a table that draw k leaves out: what a split is judged by."""
-    rows = table(kind)
-    return summary(rows[np.random.default_rng([7, k]).permutation(len(rows))[int(0.7 * len(rows)):]], kind)
 
 
 def truth(kind, cache):
@@ -124,7 +133,7 @@ def figures(x, true, kind, rows=None):
     """Of samples x of a model of `rows`."""
     s = summary(x, kind)
     log_error = lambda a, b: float(np.nanmean(np.abs(np.log(np.abs(a) / np.abs(b)))))
-    sides = slice(0, 2) if kind in ("gaussian", "gumbel", "independent") or kind.endswith(":returns") else slice(1, 2)
+    sides = slice(1, 2) if kind == "rain" else slice(0, 2)
     out = {"chi": float(np.mean(s["chi"] - true["chi"])), "chi_abs": float(np.mean(np.abs(s["chi"] - true["chi"]))),
            "columns": log_error(s["columns"][sides], true["columns"][sides]), "sum": log_error(s["sum"][sides], true["sum"][sides])}
     if kind == "independent":
@@ -136,86 +145,22 @@ def figures(x, true, kind, rows=None):
     return out
 
 
-# -- rivals -----------------------------------------------------------------------------------------------------------------
-
-class Margin:
-    """Empirical between two thresholds, generalised Pareto beyond; a bound with ties has no tail."""
-
-    def __init__(self, x, share=0.05):
-        self.x = np.sort(x)
-        self.n, self.share = len(x), share
-        self.tails = []
-        for sign in (-1, 1):
-            y = np.sort(sign * self.x)
-            k = int(share * self.n)
-            t = y[-k - 1]
-            excess = y[-k:] - t
-            tied = np.mean(y == y[-1]) > 0.01
-            if tied or excess.min() < 0 or np.all(excess == 0):
-                self.tails.append(None)
-                continue
-            shape, _, scale = stats.genpareto.fit(excess, floc=0)
-            self.tails.append((t, shape, scale))
-
-    def quantile(self, u):
-        out = np.interp(u, (np.arange(self.n) + 0.5) / self.n, self.x)
-        for sign, tail in zip((-1, 1), self.tails):
-            if tail is None:
-                continue
-            p = u if sign < 0 else 1 - u
-            far = p < self.share
-            t, shape, scale = tail
-            out[far] = sign * (t + stats.genpareto.ppf(1 - p[far] / self.share, shape, 0, scale))
-        return out
-
-
-def pseudo(x, rng):
-    """Ranks over n + 1, ties at random."""
-    out = np.empty_like(x)
-    for k in range(x.shape[1]):
-        out[np.lexsort((rng.random(len(x)), x[:, k])), k] = np.arange(1, len(x) + 1)
-    return out / (len(x) + 1)
-
-
-def nearest_correlation(r):
-    w, v = np.linalg.eigh(r)
-    r = v @ np.diag(np.maximum(w, 1e-6)) @ v.T
-    s = np.sqrt(np.diag(r))
-    return r / s[:, None] / s[None]
-
-
-def t_copula(u, rng, n):
-    d = u.shape[1]
-    r = np.eye(d)
-    for i in range(d):
-        for j in range(i):
-            r[i, j] = r[j, i] = math.sin(math.pi / 2 * stats.kendalltau(u[:, i], u[:, j]).statistic)
-    r = nearest_correlation(r)
-    root = np.linalg.cholesky(r)
-
-    def loss(log_nu):
-        nu = math.exp(log_nu)
-        x = special.stdtrit(nu, u)
-        q = np.sum(np.linalg.solve(root, x.T) ** 2, axis=0)
-        joint = special.gammaln((nu + d) / 2) - special.gammaln(nu / 2) - d / 2 * math.log(nu * math.pi) - np.log(np.diag(root)).sum() - (nu + d) / 2 * np.log1p(q / nu)
-        one = special.gammaln((nu + 1) / 2) - special.gammaln(nu / 2) - 0.5 * math.log(nu * math.pi) - (nu + 1) / 2 * np.log1p(x * x / nu)
-        return -np.sum(joint) + np.sum(one)
-
-    nu = math.exp(optimize.minimize_scalar(loss, bounds=(math.log(1), math.log(200)), method="bounded", options={"xatol": 0.02}).x)
-    z = rng.standard_normal((n, d)) @ root.T / np.sqrt(rng.chisquare(nu, n) / nu)[:, None]
-    return special.stdtr(nu, z)
-
-
-def vine(u, rng, n, threads):
-    import pyvinecopulib as pv
-    families = getattr(pv, "families", pv).parametric
-    model = pv.Vinecop.from_data(u, controls=pv.FitControlsVinecop(family_set=families, num_threads=threads))
-    draw_rows = getattr(model, "sample", None) or model.simulate
-    return draw_rows(n, seeds=[int(rng.integers(1 << 30))], num_threads=threads)
-
-
-def with_margins(u, x):
-    return np.stack([Margin(x[:, k]).quantile(np.clip(u[:, k], 1e-12, 1 - 1e-12)) for k in range(x.shape[1])], 1)
+def split_figures(x, rest, kind):
+    """Of samples x of a model of the other rows of a table."""
+    rows, names = table(kind)
+    low, high = np.quantile(rows, [0.05, 0.95], axis=0)
+    unit = np.where(high > low, high - low, 1)
+    signs = (1, -1) if kind.endswith(":returns") else (1,)
+    parts = [(name, x[:, k], rest[:, k]) for k, name in enumerate(names)]
+    if len(names) > 1:
+        parts.append(("sum", (x / unit).sum(1), (rest / unit).sum(1)))
+    out = {}
+    for name, own, real in parts:
+        ratios = [np.quantile(s * own, u) / np.quantile(s * real, u) for s in signs for u in (0.95, 0.99)]
+        out[name] = float(np.mean(np.abs(np.log(np.maximum(ratios, 1e-6)))))
+    for u in (0.95, 0.99) if len(names) > 1 else ():
+        out[f"chi {u}"] = float(np.mean([np.abs(chi(s * x, u) - chi(s * rest, u)) for s in signs]))
+    return out
 
 
 # -- the program ------------------------------------------------------------------------------------------------------------
@@ -256,39 +201,91 @@ def log_fm(program, x, n, seed, threads):
     return htfm_model(program, ["train", "{folder}/none.toml", "-o", "{run}"] + [w for s in settings for w in ("--set", s)], x, n, seed, threads)
 
 
+# -- all of it --------------------------------------------------------------------------------------------------------------
+
+def samples_of(name, x, k, o):
+    rng = np.random.default_rng([8, k, zlib.crc32(name.encode())])
+    if name == "htfm":
+        return htfm_fit(o.htfm, x, o.samples, k, o.threads, o.setting)
+    if name == "log-fm":
+        return log_fm(o.htfm, x, o.samples, k, o.threads)
+    if name == "resampling":
+        return x
+    u = copulas.pseudo(x, rng)
+    if x.shape[1] == 1:  # no dependence to fit
+        return copulas.with_margins(rng.random((o.samples, 1)), x)
+    if name == "t copula":
+        return copulas.with_margins(copulas.t_copula(u, rng, o.samples), x)
+    if name == "vine":
+        return copulas.with_margins(copulas.vine(u, rng, o.samples, o.threads), x)
+    raise SystemExit(f"expected htfm, log-fm, t copula, vine or resampling, got {name}")
+
+
+def cell(name, k, o):
+    """The figures of a model on a draw, from the folder where they are there."""
+    told = json.dumps([o.setting if name == "htfm" else [], o.samples])
+    set_name = re.sub(r"[^A-Za-z0-9]+", "-", os.path.basename(o.kind))
+    path = os.path.join(o.cache, "cells", f"{set_name}-{k}-{name.replace(' ', '-')}-{zlib.crc32(told.encode()):08x}.json")
+    if os.path.exists(path):
+        with open(path) as file:
+            return json.load(file)
+    if is_table(o.kind):
+        x, rest = split(o.kind, k)
+        found = split_figures(samples_of(name, x, k, o), rest, o.kind)
+    else:
+        x = draw(o.kind, np.random.default_rng([7, k]))
+        found = figures(samples_of(name, x, k, o), truth(o.kind, o.cache), o.kind, x)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".part", "w") as file:
+        json.dump(found, file)
+    os.replace(path + ".part", path)
+    return found
+
+
+def mean_and_error(values, kind):
+    """Splits of one table share rows: their scatter is corrected for it (Nadeau and Bengio, 2003)."""
+    n = len(values)
+    factor = 1 / n + (1 - FITTED) / FITTED if is_table(kind) else 1 / n
+    return float(np.mean(values)), float(np.std(values, ddof=1) * math.sqrt(factor)) if n > 1 else math.nan
+
+
+def beside_best(found, kind):
+    """Of each figure of a table: ours less that of the best rival (the least mean), with a 95 % interval over splits."""
+    out = {}
+    for figure in found["htfm"][0]:
+        values = {name: np.array([f[figure] for f in list_]) for name, list_ in found.items()}
+        rival = min((name for name in values if name != "htfm"), key=lambda name: values[name].mean())
+        mean, error = mean_and_error(values["htfm"] - values[rival], kind)
+        reach = stats.t.ppf(0.975, len(values["htfm"]) - 1) * error
+        out[figure] = {"rival": rival, "less": round(mean, 4), "from": round(mean - reach, 4), "to": round(mean + reach, 4)}
+    return out
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--htfm", default="htfm")
     parser.add_argument("--set", dest="kind", default="gaussian")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
-    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--samples", type=int, default=0, help="of each model; 1,000,000 where not given, 200,000 of tables and rain")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", default="htfm,log-fm,t copula,vine,resampling")
     parser.add_argument("--setting", action="append", default=[], help="key=value for htfm fit")
     parser.add_argument("--cache", default=os.path.join(os.path.expanduser("~"), ".cache", "htfm"))
     o = parser.parse_args()
+    o.samples = o.samples or (200_000 if is_table(o.kind) or o.kind == "rain" else 1_000_000)
     os.makedirs(o.cache, exist_ok=True)
-    true = None if o.kind.startswith("table:") else truth(o.kind, o.cache)
-    all_figures = {}
+    found = {name: [] for name in o.only.split(",")}
     for k in range(o.first, o.first + o.draws):
-        x = draw(o.kind, np.random.default_rng([7, k]))
-        rng = np.random.default_rng([8, k])
-        if o.kind.startswith("table:"):
-            true = held_out(o.kind, k)
-        models = {"htfm": lambda: htfm_fit(o.htfm, x, o.samples, k, o.threads, o.setting),
-                  "log-fm": lambda: log_fm(o.htfm, x, o.samples, k, o.threads),
-                  "t copula": lambda: with_margins(t_copula(pseudo(x, rng), rng, o.samples), x),
-                  "vine": lambda: with_margins(vine(pseudo(x, rng), rng, o.samples, o.threads), x),
-                  "resampling": lambda: x}
-        for name in o.only.split(","):
-            f = figures(models[name](), true, o.kind, x)
-            print(json.dumps({"set": o.kind, "draw": k, "model": name, **{a: round(b, 4) for a, b in f.items()}}), flush=True)
-            all_figures.setdefault(name, []).append(f)
-    for name, f in all_figures.items():
-        mean = {a: round(float(np.mean([g[a] for g in f])), 4) for a in f[0]}
-        error = {a: round(float(np.std([g[a] for g in f], ddof=1) / math.sqrt(len(f))), 4) for a in f[0]} if len(f) > 1 else {}
-        print(json.dumps({"set": o.kind, "draws": len(f), "mean of": name, **mean, "standard_error": error}))
+        for name in found:
+            found[name].append(cell(name, k, o))
+            print(json.dumps({"set": o.kind, "draw": k, "model": name, **{a: round(b, 4) for a, b in found[name][-1].items()}}), flush=True)
+    for name, list_ in found.items():
+        spreads = {a: mean_and_error([f[a] for f in list_], o.kind) for a in list_[0]}
+        print(json.dumps({"set": o.kind, "draws": len(list_), "mean of": name, **{a: round(m, 4) for a, (m, _) in spreads.items()},
+                          "standard_error": {a: round(e, 4) for a, (_, e) in spreads.items() if e == e}}))
+    if is_table(o.kind) and "htfm" in found and len(found) > 1 and o.draws > 1:
+        print(json.dumps({"set": o.kind, "beside": "best rival", **beside_best(found, o.kind)}))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ struct CouplingSpec {
   std::string kind = "independent";
   SizeSpec size;
   double noise = 0;          ///< radial, clock, pool: LevelNoise between a row and its source
+  double noise_fade = 0;     ///< how fast its deviation falls with the level
   double ot_power = 2;       ///< ot: the cost is |x_0 - x_1|^power
   double ot_entropy = 0;     ///< ot: entropic regularisation relative to the median cost; 0: exact
   int64_t group = 64;        ///< ot-given-clock: sources that share a clock

@@ -86,7 +86,7 @@ class Conjugate final : public Coupling {
       : source_(c.source),
         dim_(c.dim),
         key_(c.key),
-        noise_(c.spec.noise),
+        noise_(c.spec.noise, c.spec.noise_fade),
         radius_(c.source.clock().student_degrees(), c.dim) {}
 
   SourceBatch pair(Key key, const DataBatch&, const std::vector<double>& level, bool points) const override {
@@ -133,7 +133,7 @@ class Pool final : public Coupling {
   }
 
   explicit Pool(const CouplingContext& c)
-      : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key), noise_(c.spec.noise) {}
+      : source_(c.source), dim_(c.dim), size_(c.spec.pool), key_(c.key), noise_(c.spec.noise, c.spec.noise_fade) {}
 
   SourceBatch pair(Key key, const DataBatch& data, const std::vector<double>& level, bool points) const override {
     const int64_t n = data.rows.size(0);

@@ -44,10 +44,12 @@ int64_t batch_for(int64_t rows) {
   return batch;
 }
 
-// Whether the user says something of what the one-clock plan decides: then that plan is made.
+// Whether the user says something of what the one-clock plan decides: then that plan is made. Noise between levels goes
+// with any plan.
 bool asks_for_clock(const std::vector<std::string>& settings) {
   constexpr const char* kOwn[] = {"source.", "clock.", "coupling.", "precondition.", "data.tail", "method"};
   return std::any_of(settings.begin(), settings.end(), [&](const std::string& s) {
+    if (s.starts_with("coupling.noise")) return false;
     return std::any_of(std::begin(kOwn), std::end(kOwn), [&](const char* own) { return s.starts_with(own); });
   });
 }
@@ -105,7 +107,7 @@ void plan_clock(TablePlan& plan, RunConfig& own, const at::Tensor& seen, const s
   const auto nu = plan.clock.spec.parameters.find("nu");
   const double index = skewed ? 0 : nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
   own.clock.family = plan.clock.spec.family, own.clock.parameters = plan.clock.spec.parameters;
-  own.coupling.kind = "pool", own.scale = "clock";
+  own.coupling.kind = "pool", own.coupling_noise = 0, own.scale = "clock";
   own.data.tail = "pareto", own.data.tail_index = index;
   if (skewed) own.source_law = skewed->law, own.source = skewed->mean;
 }
@@ -121,7 +123,7 @@ void plan_scores(TablePlan& plan, RunConfig& own) {
   if (together) {
     plan.clock.spec.family = "gamma", plan.clock.spec.parameters["shape"] = 1;
     own.clock.family = "gamma", own.clock.parameters["shape"] = 1;
-    own.coupling.kind = "pool", own.scale = "clock";
+    own.coupling.kind = "pool", own.coupling_noise = 0, own.scale = "clock";
   }
   plan.clock.explanation = fmt::format(
       "{} Every column has a law of its own, with tails of its own on each side, and the flow learns how "

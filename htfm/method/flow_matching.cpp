@@ -45,6 +45,7 @@ void FlowMatching::fit_to_data(const TrainingData& data) {
   sizes_ =
       std::make_unique<MagnitudeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows, data.neighbours);
   if (pareto_tail_) sizes_->fit_tail(tail_exponent());
+  level_noise_ = std::make_shared<LevelNoise>(coupling_spec_.noise, coupling_spec_.noise_fade);
   coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key, data.neighbours});
 }
 
@@ -97,7 +98,7 @@ at::Tensor FlowMatching::source_of(const at::Tensor& area, const at::Tensor& z) 
 }
 
 std::vector<double> FlowMatching::source_levels(Key key, const std::vector<double>& level) const {
-  return LevelNoise(coupling_spec_.noise).apply(key.child("level noise"), level);
+  return level_noise_->apply(key.child("level noise"), level);
 }
 
 PairPlan FlowMatching::plan_unconditional(Key key, const DataBatch& data, RunningStandardiser& standardiser) const {

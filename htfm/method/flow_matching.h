@@ -8,6 +8,10 @@
 #include "htfm/schedule/learned_schedule.h"
 #include "htfm/schedule/schedule.h"
 
+namespace htfm {
+class LevelNoise;
+}
+
 namespace htfm HTFM_PUBLIC {
 
 /// The times of training. Any law with full support leaves the minimiser of the loss for each clock unchanged; it says
@@ -151,6 +155,7 @@ class FlowMatching final : public Method {
   LearnedSchedule* learned_;
   ScheduleFeature schedule_feature_;
   CouplingSpec coupling_spec_;
+  std::shared_ptr<const LevelNoise> level_noise_;  // once there are data
   SourceCovarianceSpec covariance_spec_;
   SourceSampler source_;
   std::unique_ptr<MagnitudeLaw> sizes_;

@@ -72,6 +72,14 @@ bool learns_images(const RunConfig& c) {
          (c.net.kind == "unet" || c.net.kind == "ncsnpp");
 }
 
+// Noise between levels that gives the bulk of points and tables what a coupling of equal levels takes (doc/tails.md).
+constexpr double kNoise = 1.5, kNoiseFade = 0.3;
+
+bool blurs_levels(const RunConfig& c) {
+  const std::string& kind = c.coupling.kind;
+  return (kind == "pool" || kind == "radial" || kind == "clock") && c.net.kind == "mlp";
+}
+
 }  // namespace
 
 bool RunConfig::uses_clock_time() const { return time == "clock" || (time == "auto" && learns_images(*this)); }
@@ -95,6 +103,8 @@ FlowMatchingSpec RunConfig::flow() const {
   const bool coupled = coupling.kind != "independent";
   spec.feature.area = feature_area == "on" || (feature_area == "auto" && coupled);
   spec.feature.squash = feature_squash == "on" || (feature_squash == "auto" && coupled);
+  spec.coupling.noise = coupling_noise ? *coupling_noise : blurs_levels(*this) ? kNoise : 0;
+  if (!coupling_noise && blurs_levels(*this)) spec.coupling.noise_fade = kNoiseFade;
   spec.feature.saturate =
       feature_saturate == "on" || (feature_saturate == "auto" && coupled && scale == "clock" && precondition);
   return spec;
@@ -135,7 +145,7 @@ namespace {
 RunConfig parse(const std::string& text, const std::string& origin, const std::vector<std::string>& settings,
                 bool saved) {
   RunConfig c;
-  if (saved) c.time = "path", c.train.times = "uniform";  // of a run from before these keys
+  if (saved) c.time = "path", c.train.times = "uniform", c.coupling_noise = 0;  // of a run from before these keys
   ConfigBindings keys(c);
   const toml::table table = parse_toml(text, origin);
   if (saved) check_registered(table, origin);

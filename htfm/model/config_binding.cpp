@@ -139,6 +139,30 @@ void ConfigBindings::add(std::string name, double& v, double lowest, double high
                   [&v] { return toml_number(v); }});
 }
 
+void ConfigBindings::add(std::string name, std::optional<double>& v, double lowest, double highest,
+                         std::string meaning) {
+  const auto set = [name, lowest, highest, &v](double x) {
+    if (!(x >= lowest && x <= highest))
+      throw InputError("[{}] expected auto or a number from {} to {}, got {}", name, lowest, highest, x);
+    v = x;
+  };
+  const auto set_text = [name, set, &v](const std::string& s) {
+    if (s == "auto")
+      v.reset();
+    else
+      set(parse_number<double>(name, s, "auto or a number"));
+  };
+  list.push_back({{name, "number or auto", v ? fmt::format("{}", *v) : toml_string("auto"), std::move(meaning)},
+                  [name, set, set_text](const toml::node& n) {
+                    if (n.is_string())
+                      set_text(n.as_string()->get());
+                    else
+                      set(number_in(name, n));
+                  },
+                  set_text,
+                  [&v] { return v ? toml_number(*v) : toml_string("auto"); }});
+}
+
 void ConfigBindings::add_clock_parameter(const ClockParameter& p, ClockSpec& clock) {
   const std::string name = "clock." + p.name;
   list.push_back({{name, "number", "", p.meaning},

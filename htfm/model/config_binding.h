@@ -31,6 +31,8 @@ class ConfigBindings {
   void add(std::string name, int64_t& v, int64_t lowest, int64_t highest, std::string meaning);
   void add(std::string name, int& v, int lowest, int highest, std::string meaning);
   void add(std::string name, double& v, double lowest, double highest, std::string meaning);
+  // A number, or "auto" where none is there.
+  void add(std::string name, std::optional<double>& v, double lowest, double highest, std::string meaning);
   template <class Whole>
   void add_whole(std::string name, Whole& v, int64_t lowest, int64_t highest, std::string meaning);
   // A clock's parameter, absent until it is given. Its range belongs to the family.

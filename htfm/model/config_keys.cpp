@@ -135,9 +135,11 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
   add("coupling.size", c.coupling.size.kind, "what is ranked: " + join_names(size_statistics()));
   add("coupling.size_column", c.coupling.size.column, "size = column: its name, or its number from 1");
   add("coupling.size_path", c.coupling.size.path, "size = file: one number for each row (.npy or .csv)");
-  add("coupling.noise", c.coupling.noise, 0, 10,
+  add("coupling.noise", c.coupling_noise, 0, 10,
       "radial, clock, pool: deviation of the noise between a row's -log(1 - level) and that of its source; 0: equal "
-      "levels");
+      "levels; auto: 1.5 with a fade of 0.3 for points and tables (mlp), else 0");
+  add("coupling.noise_fade", c.coupling.noise_fade, 0, 10,
+      "with a number as noise: its deviation is noise exp(-fade e) at e = -log(1 - level); 0: the same at every level");
   add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
   add("coupling.group", c.coupling.group, 2, 1 << 16, "ot-given-clock: sources that share a clock");
   add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is the distance of x_0 and x_1 to this power");

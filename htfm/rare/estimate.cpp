@@ -15,7 +15,7 @@ namespace htfm {
 namespace {
 
 constexpr int64_t kClimbs = 10;  // independent ones, where an event is estimated by splitting
-constexpr int64_t kFewestParticles = 50, kFewestDraws = 5000;
+constexpr int64_t kFewestParticles = 50, kFewestDraws = 5000, kFewestBeyond = 30;
 
 // 0.975 quantiles: of the normal law, and of Student's with kClimbs - 1 degrees of freedom.
 constexpr double kNormal = 1.959963984540054, kStudent = 2.262157162798205;
@@ -117,8 +117,17 @@ EventProbability estimate_event(LatentSampler& sampler, const RowLevel& level, c
   return out;
 }
 
-RareQuantile estimate_quantile(LatentSampler& sampler, const RowLevel& statistic, double probability,
-                               const EstimateOptions& o) {
+namespace {
+
+struct FoundQuantile {
+  RareQuantile quantile;
+  Search search;
+  int64_t beyond = 0;       // draws whose statistic is larger
+  double share_beyond = 0;  // of all draws
+};
+
+FoundQuantile find_quantile(LatentSampler& sampler, const RowLevel& statistic, double probability,
+                            const EstimateOptions& o) {
   if (!(probability >= 1e-10 && probability <= 0.5))
     throw InputError("[quantile] expected a probability of being exceeded from 1e-10 to 0.5, got {}", probability);
   EstimateOptions own = o;
@@ -126,7 +135,7 @@ RareQuantile estimate_quantile(LatentSampler& sampler, const RowLevel& statistic
   // The search ends where the number is still exceeded more often: what lies beyond is weighted, and the quantile read
   // from it. A search that went too far is made again, and ends earlier.
   for (double until = 3 * probability;; until *= 4, own.key = own.key.child("earlier")) {
-    const Search search = search_event(sampler, statistic, std::min(until, 0.9), own);
+    Search search = search_event(sampler, statistic, std::min(until, 0.9), own);
     if (!search.climb.reached)
       throw InputError(
           "[quantile] expected a statistic that varies beyond its quantile, got one that {} samples in a "
@@ -156,8 +165,17 @@ RareQuantile estimate_quantile(LatentSampler& sampler, const RowLevel& statistic
     if (!std::isfinite(out.lower)) out.lower = out.value;
     out.samples = sampler.spent(), out.method = name_of(search.method);
     out.effective = at.error > 0 ? std::pow(at.mean / at.error, 2) : 0;
-    return out;
+    const int64_t beyond =
+        std::count_if(drawn.level.begin(), drawn.level.end(), [&](double v) { return v > out.value; });
+    return {out, std::move(search), beyond, static_cast<double>(beyond) / static_cast<double>(drawn.count)};
   }
+}
+
+}  // namespace
+
+RareQuantile estimate_quantile(LatentSampler& sampler, const RowLevel& statistic, double probability,
+                               const EstimateOptions& o) {
+  return find_quantile(sampler, statistic, probability, o).quantile;
 }
 
 namespace {
@@ -231,16 +249,45 @@ RareSamples climb_until(LatentSampler& sampler, const RowLevel& level, const Sea
   return out;
 }
 
+RareSamples draw_found(LatentSampler& sampler, const RowLevel& level, const Search& search, int64_t n,
+                       const EstimateOptions& o) {
+  RareSamples out = search.method == RareMethod::splitting ? climb_until(sampler, level, search, n, o)
+                                                           : propose_until(sampler, level, search, n, o);
+  out.probability.samples = sampler.spent(), out.probability.method = name_of(search.method);
+  return out;
+}
+
 }  // namespace
+
+RareSamples draw_beyond(LatentSampler& sampler, const RowLevel& statistic, double probability, int64_t n,
+                        const EstimateOptions& o) {
+  if (n < 1) throw InputError("[sample] expected at least one sample, got {}", n);
+  FoundQuantile found = find_quantile(sampler, statistic, probability, o);
+  const RowLevel beyond = [&, value = found.quantile.value](std::span<const double> row) {
+    const double own = statistic(row);
+    return own > value ? kHolds : own;
+  };
+  EstimateOptions fresh = o;
+  fresh.key = o.key.child("beyond");
+  RareSamples out;
+  Search& search = found.search;
+  // Where hardly any draw lies beyond the number itself (many are equal to it), the event is searched for on its own.
+  if (found.beyond < kFewestBeyond) {
+    out = draw_event(sampler, beyond, n, fresh);
+  } else {
+    search.threshold = kHolds, search.accepted = found.share_beyond;
+    search.climb.rungs.push_back({kHolds, search.climb.rungs.back().steps});
+    out = draw_found(sampler, beyond, search, n, fresh);
+  }
+  out.threshold = found.quantile;
+  return out;
+}
 
 RareSamples draw_event(LatentSampler& sampler, const RowLevel& level, int64_t n, const EstimateOptions& o) {
   if (n < 1) throw InputError("[sample] expected at least one sample, got {}", n);
   const Search search = search_event(sampler, level, 0, o);
   if (!search.climb.reached) return {.samples = {}, .weights = {}, .probability = not_reached(search, sampler)};
-  RareSamples out = search.method == RareMethod::splitting ? climb_until(sampler, level, search, n, o)
-                                                           : propose_until(sampler, level, search, n, o);
-  out.probability.samples = sampler.spent(), out.probability.method = name_of(search.method);
-  return out;
+  return draw_found(sampler, level, search, n, o);
 }
 
 }  // namespace htfm

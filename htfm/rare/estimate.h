@@ -22,6 +22,11 @@ EventProbability estimate_event(LatentSampler& sampler, const RowLevel& level, c
 RareQuantile estimate_quantile(LatentSampler& sampler, const RowLevel& statistic, double probability,
                                const EstimateOptions& options);
 
+/// n samples whose statistic is beyond the number that it exceeds with this probability, which is their threshold. The
+/// search for the number serves the samples too.
+RareSamples draw_beyond(LatentSampler& sampler, const RowLevel& statistic, double probability, int64_t n,
+                        const EstimateOptions& options);
+
 /// n samples where the level is infinite; none where the event was not reached.
 RareSamples draw_event(LatentSampler& sampler, const RowLevel& level, int64_t n, const EstimateOptions& options);
 

@@ -64,18 +64,10 @@ RareSamples sample_beyond(const Model& model, const Statistic& statistic, double
   const EstimateOptions own = estimate_options(model, options);
   ModelSampler sampler = model_sampler(model, options);
   const RowLevel number = statistic_level(statistic, row_names(model), sampler, "beyond");
-  const RareQuantile threshold = estimate_quantile(sampler, number, 1 - level, own);
-  const RowLevel beyond = [&](std::span<const double> row) {
-    const double own_number = number(row);
-    return own_number > threshold.value ? kHolds : own_number;
-  };
-  EstimateOptions fresh = own;
-  fresh.key = own.key.child("beyond");
-  RareSamples out = draw_event(sampler, beyond, n, fresh);
+  RareSamples out = draw_beyond(sampler, number, 1 - level, n, own);
   if (!out.probability.reached)
     throw InputError("[beyond] expected a statistic whose values are not all alike beyond {:.6g}, got one that is",
-                     threshold.value);
-  out.threshold = threshold;
+                     out.threshold->value);
   return out;
 }
 

@@ -74,6 +74,28 @@ void expect_unbiased(bool splitting, int seeds, int64_t n) {
 TEST(RareLaw, WeightsAreUnbiased) { expect_unbiased(false, 40, 300); }
 TEST(RareLaw, WeightsOfSplittingAreUnbiased) { expect_unbiased(true, 40, 200); }
 
+// Beyond a quantile: the threshold is what the statistic exceeds, and the weights say how often, at the price of one
+// search.
+TEST(RareLaw, SamplesBeyondAQuantileTakeOneSearch) {
+  const RowLevel sum = [](std::span<const double> row) { return row[0] + row[1]; };
+  for (const bool splitting : {false, true}) {
+    Mean ratio;
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+      Normal normal(2);
+      const RareSamples drawn = draw_beyond(
+          normal, sum, 1e-8, 1000, {.key = Key(seed), .draws = 10000, .particles = 500, .splitting = splitting});
+      ASSERT_EQ(drawn.samples.size(0), 1000);
+      EXPECT_GT(drawn.samples.sum(1).min().item<double>(), drawn.threshold->value);
+      ratio.add(drawn.probability.probability / upper_tail(drawn.threshold->value * M_SQRT1_2));
+      EXPECT_NEAR(drawn.threshold->value * M_SQRT1_2, 5.612, splitting ? 0.4 : 0.05);
+      if (!splitting) {
+        EXPECT_LT(drawn.probability.samples, 40000);
+      }
+    }
+    EXPECT_NEAR(ratio.mean(), 1, 4 * ratio.error());
+  }
+}
+
 TEST(RareLaw, IntervalsHoldWhatTheySay) {
   int held = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
