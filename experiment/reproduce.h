@@ -58,6 +58,8 @@ Json reproduce_skew(const ReproduceOptions& options);
 /// CIFAR10-LT under six clocks and signature orders.
 Json reproduce_cifar10lt(const ReproduceOptions& options);
 Json reproduce_cifar10lt_long(const ReproduceOptions& options);
+/// CIFAR10-LT by class, with guidance.
+Json reproduce_cifar10lt_classes(const ReproduceOptions& options);
 Json reproduce_baselines(const ReproduceOptions& options);
 
 /// Weather fields under clocks and couplings.
