@@ -68,6 +68,8 @@ const std::vector<Experiment>& experiments() {
       {"baselines", "CIFAR10-LT under flow matching and the baselines, NFE 20, 100, 500 (--data, --features)",
        reproduce_baselines},
       {"weather", "fields under clocks and couplings (--data, a set of htfm prepare)", reproduce_weather},
+      {"weather-given", "fields given their means on a grid of an eighth (--data, a set of htfm prepare)",
+       reproduce_weather_given},
       {"flow-type",
        "schedules that see the clock and those that do not, on the 2D mixture; CIFAR10-LT with --data, --features",
        reproduce_flow_type},

@@ -65,6 +65,9 @@ Json reproduce_baselines(const ReproduceOptions& options);
 /// Weather fields under clocks and couplings.
 Json reproduce_weather(const ReproduceOptions& options);
 
+/// Weather fields given their coarse means, against interpolation and neighbours among unconditional samples.
+Json reproduce_weather_given(const ReproduceOptions& options);
+
 /// The 2D mixture under flow matching and the baselines.
 Json reproduce_panels(const ReproduceOptions& options);
 

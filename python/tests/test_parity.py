@@ -28,6 +28,7 @@ PYTHON = {
     "find_given": "htfm.Model.sample",
     "parse_given": "htfm.Model.sample",
     "read_given": "htfm.Model.sample",
+    "read_given_fields": "htfm.Model.sample",
     "sample_conditions": "htfm._core.sample_conditions",
     "with_conditions": "htfm._core.with_conditions",
     "column_name": "htfm._core.column_name",
