@@ -1,4 +1,5 @@
 // htfm grid: samples of images side by side as a PNG file.
+#include <ATen/ops/_unique2.h>
 #include <fmt/format.h>
 
 #include "app/commands.h"
@@ -16,10 +17,22 @@ struct GridOptions {
   Common common;
   std::string samples, output;
   int64_t columns = 10, rows = 10;
+  bool by_class = false;  // that samples were drawn under
   report::GridStyle style;
   std::vector<int64_t> shape;
   ImageReferenceOptions reference;
 };
+
+// The first samples of each class that they were drawn under, one row a class.
+at::Tensor by_given_class(const GridOptions& o, const SampledImages& samples, Json& figures) {
+  const at::Tensor numbers = read_class_numbers(o.samples, samples.pixels.size(0) + samples.nonfinite);
+  if (!numbers.defined())
+    throw InputError("[--by-class] {0}: expected {0}.conditions.csv with a column class, got none", o.samples);
+  const auto [classes, place, counts] = at::_unique2(numbers, true, true);
+  figures["rows"] =
+      std::vector<double>(classes.const_data_ptr<double>(), classes.const_data_ptr<double>() + classes.size(0));
+  return given_class_grid(samples, place, classes.size(0), o.columns, o.style);
+}
 
 // Samples by the class of their nearest real image.
 at::Tensor by_class(const GridOptions& o, Json& figures) {
@@ -42,6 +55,7 @@ void add_grid(CLI::App& app) {
   CLI::App* c = app.add_subcommand("grid", "Draw samples of images side by side");
   c->footer(
       "Example: htfm grid s.npy -o grid.png --columns 20\n"
+      "         htfm grid s.npy -o given.png --by-class\n"
       "         htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
   c->add_option("samples", o->samples, "Samples (.npy): rows or images, floats in [-1,1] or uint8")->required();
   c->add_option("-o,--output", o->output, "File to write (.png)")->required()->check(output_file({".png"}));
@@ -54,6 +68,7 @@ void add_grid(CLI::App& app) {
   c->add_option("--shape", o->shape, "Channels, height and width of a row; square where not given")
       ->expected(3)
       ->delimiter(',');
+  c->add_flag("--by-class", o->by_class, "One row a class that the samples were drawn under (--given class=...)");
   c->add_option("--real", o->reference.real.path,
                 "Real images with labels: one column a class, by the nearest of them");
   o->reference.add(*c);
@@ -62,6 +77,8 @@ void add_grid(CLI::App& app) {
     o->common.apply(!o->reference.features.network.empty());
     if (o->reference.real.path.empty() != o->reference.features.network.empty())
       throw InputError("[--features] expected --real and --features together: they make one column a class");
+    if (o->by_class && !o->reference.features.network.empty())
+      throw InputError("[--by-class] expected no --real and --features beside it: classes are those that were given");
     Json figures{{"samples", o->samples}, {"file", o->output}};
     at::Tensor grid;
     if (!o->reference.features.network.empty()) {
@@ -69,9 +86,11 @@ void add_grid(CLI::App& app) {
     } else {
       std::optional<ImageShape> shape;
       if (!o->shape.empty()) shape = ImageShape{o->shape[0], o->shape[1], o->shape[2]};
-      const at::Tensor pixels = read_sampled_images(o->samples, shape).pixels;
-      grid =
-          report::image_grid(pixels.narrow(0, 0, std::min(pixels.size(0), o->columns * o->rows)), o->columns, o->style);
+      const SampledImages samples = read_sampled_images(o->samples, shape);
+      const at::Tensor& pixels = samples.pixels;
+      grid = o->by_class ? by_given_class(*o, samples, figures)
+                         : report::image_grid(pixels.narrow(0, 0, std::min(pixels.size(0), o->columns * o->rows)),
+                                              o->columns, o->style);
     }
     write_png(o->output, grid);
     figures["pixels"] = fmt::format("{} x {}", grid.size(2), grid.size(1));

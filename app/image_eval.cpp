@@ -10,8 +10,9 @@ namespace htfm::app {
 
 namespace {
 
-// One line a class for the eye, an object for a program.
-Json class_figures(const ImageEvaluation& evaluation, const std::vector<std::string>& names, bool json) {
+// One line a class for the eye, an object for a program. `given`: where samples were drawn by class.
+Json class_figures(const ImageEvaluation& evaluation, const std::optional<ClassScores>& given,
+                   const std::vector<std::string>& names, bool json) {
   Json out = Json::object();
   for (size_t c = 0; c < evaluation.scores.classes.size(); ++c) {
     const ClassCoverage& own = evaluation.scores.classes[c];
@@ -21,6 +22,16 @@ Json class_figures(const ImageEvaluation& evaluation, const std::vector<std::str
     else
       out[names[c]] = fmt::format("real {:>6}  fake {:>6} ({:.0f} expected)  recall {:.4f}", own.real, own.fake,
                                   expected, own.recall);
+    if (!given) continue;
+    const ClassScore& score = given->classes[c];
+    if (json)
+      out[names[c]].update({{"asked", score.fake},
+                            {"fd", score.distance},
+                            {"accuracy", score.accuracy},
+                            {"accuracy_nearest", score.nearest}});
+    else
+      out[names[c]] = fmt::format("{}  asked {:>6}  distance {:.4g}  accuracy {:.4f}", out[names[c]].get<std::string>(),
+                                  score.fake, score.distance, score.accuracy);
   }
   return out;
 }
@@ -62,10 +73,15 @@ Json eval_images(const ImageEvalOptions& o, const Common& common) {
   ImageFeatureSpec features = o.reference.features;
   ImageSet images = read_images(o.reference.real);
   const SampledImages fake = read_sampled_images(o.fake, images.shape());  // before the features, which take long
+  const at::Tensor classes = read_class_numbers(o.fake, fake.pixels.size(0) + fake.nonfinite),
+                   asked =
+                       classes.defined() && images.labels.defined() ? labels_of_classes(classes, images) : at::Tensor();
   features.device = choose_device(common.device, "unet");
   const ImageReference real = reference_with_status(std::move(images), features);
   const ImageEvaluation evaluation = evaluate_images(real, fake, o.k);
   const ImageScores& scores = evaluation.scores;
+  std::optional<ClassScores> by_class;
+  if (asked.defined()) by_class = evaluate_classes(real, evaluation.features, fake.of_kept(asked));
   Json j{{"real", o.reference.real.path},
          {"fake", o.fake},
          {"reference", real.images.origin},
@@ -94,7 +110,12 @@ Json eval_images(const ImageEvalOptions& o, const Common& common) {
   j["k"] = scores.k;
   if (!scores.classes.empty()) {
     j["class_distance"] = scores.class_distance;
-    j["classes"] = class_figures(evaluation, real.images.classes, common.json);
+    if (by_class) {
+      j["class_fd_mean"] = by_class->distance;
+      j["class_accuracy"] = by_class->accuracy;
+      j["class_accuracy_nearest"] = by_class->nearest;
+    }
+    j["classes"] = class_figures(evaluation, by_class, real.images.classes, common.json);
   }
   if (!about.is_null()) j["samples"] = about;
   return j;

@@ -56,6 +56,7 @@ struct SampleChoice {
   int64_t n = 0, nfe = 0, each = 0;
   bool resume = false;
   double time_power = 0, time_centre = NAN, time_spread = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1, guidance = -1;
+  bool exact_means = false;
   // Whether --given names a table, which has a row for each sample.
   bool given_rows() const { return !given.empty() && given.find('=') == std::string::npos; }
 };
@@ -82,6 +83,7 @@ void check_rare(const SampleChoice& o) {
 // Reads what is given, and how many samples that makes.
 void take_given(const SampleChoice& o, const Model& model, SampleOptions& options) {
   if (o.guidance >= 0) options.guidance = o.guidance;
+  options.exact_means = options.exact_means || o.exact_means;
   if (o.each > 0 && !o.given_rows()) throw InputError("[--each] expected --given with a file of rows, got none");
   options.n = o.n;
   if (o.given.empty()) return;
@@ -169,16 +171,20 @@ void add_sample(CLI::App& app) {
       "Example: htfm sample run -n 24000 --solver ab2 --nfe 20 -o s.npy\n"
       "         htfm sample run --given line=fire,region=EU -n 1e6 -o fire.csv\n"
       "         htfm sample run --given rows.csv --each 100 -o s.csv\n"
+      "         htfm sample run --given coarse.fields --each 20 -o s.npy\n"
       "         htfm sample run --beyond 0.999 -n 10000 -o s.npy --weights w.npy    (rare samples alone)\n"
       "         htfm sample run --where \"loss > 5e6\"    (only how probable that is)");
   c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
   add_count(*c, "-n,--count", o->n, "How many samples; with --given FILE as many as it has rows, times --each");
-  c->add_option("--given", o->given,
-                "Conditions: name=value,name=value, or a table with a row for each sample; what is not given is drawn "
-                "from what was seen in training");
+  c->add_option(
+      "--given", o->given,
+      "Conditions: name=value,name=value, or a table with a row for each sample, or fields (a prepared set, .npy); "
+      "what is not given is drawn from what was seen in training");
   add_count(*c, "--each", o->each, "Samples of each row of --given FILE (1)");
   c->add_option("--guidance", o->guidance, "Strength of guidance by the condition; the run's own where not given")
       ->check(between(0.0, 100.0));
+  c->add_flag("--exact-means", o->exact_means,
+              "Given a field: move samples so that their means over its blocks are the given ones exactly");
   c->add_option("-o,--output", o->output, "File to write (.npy or .csv; fields: .npy, .nc or .grib2)")
       ->check(output_file({".npy", ".csv", ".nc", ".grib2"}));
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)")->check(output_file({".npy"}));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "experiment/reproduce.h"
+#include "htfm/evaluate/images.h"
 
 namespace htfm::app {
 
@@ -19,6 +20,8 @@ struct ImageVariant {
   std::vector<ImageRun> runs;
 };
 
+constexpr int64_t kImageEpochs = 160;  ///< of 125 steps: 20,000
+
 struct ImageExperiment {
   std::string name, title, summary;
   int64_t epochs;  ///< of 125 steps
@@ -27,6 +30,23 @@ struct ImageExperiment {
 
 /// Trains, samples and scores every variant; writes NAME.html and NAME.json. InputError without --data and --features.
 Json run_image_experiment(const ReproduceOptions& options, const ImageExperiment& experiment);
+
+/// The training that all experiments on CIFAR10-LT share: the paper's settings.
+std::vector<std::string> image_settings(const ReproduceOptions& options, int64_t epochs, int64_t seed);
+
+/// Our own algorithm with a stable clock, as in the table of clocks: under the same name it is the same model.
+ImageVariant our_images(double alpha, const std::vector<ImageRun>& runs);
+
+/// The images of --data and the features of --features, which both must be there.
+void check_image_options(const ReproduceOptions& options, const std::string& experiment);
+ImageReference image_reference(const ReproduceOptions& options, at::Device device);
+
+/// Samples (n x dim) of images like those.
+SampledImages images_like(const ImageReference& real, const at::Tensor& samples);
+
+/// Frechet distance, precision, recall, class counts and recalls of samples, for a cell.
+Json image_figures(const ImageReference& real, const SampledImages& fake, const ImageScores& scores,
+                   const std::string& inception);
 
 /// Clocks at an equal budget, one long run, the baselines, and the paper's ablations of flow type, signature order,
 /// evaluations and solver.

@@ -8,8 +8,6 @@ namespace htfm::app {
 
 namespace {
 
-constexpr int64_t kEpochs = 160;  // 20,000 steps
-
 std::vector<std::string> stable(double alpha, std::vector<std::string> more) {
   more.insert(more.begin(), {"clock.family=stable", fmt::format("clock.alpha={}", alpha)});
   return more;
@@ -69,8 +67,13 @@ ImageVariant levy(const std::string& method, double alpha, const std::vector<Ima
 
 }  // namespace
 
+ImageVariant our_images(double alpha, const std::vector<ImageRun>& runs) {
+  const NamedClock clock = alpha_clock(alpha);
+  return ours(clock.name, clock.settings, runs);
+}
+
 ImageExperiment image_equal_budget(bool as_published) {
-  ImageExperiment e{"cifar10lt", "CIFAR10-LT", "The paper's clocks at an equal budget.", kEpochs, {}};
+  ImageExperiment e{"cifar10lt", "CIFAR10-LT", "The paper's clocks at an equal budget.", kImageEpochs, {}};
   for (const NamedClock& c : paper_clocks())
     e.variants.push_back(
         as_published
@@ -86,14 +89,15 @@ ImageExperiment image_long_run(bool) {
   return {"cifar10lt-long",
           "CIFAR10-LT, a long run",
           "The Frechet distance against the evaluations of five solvers.",
-          5 * kEpochs,
+          5 * kImageEpochs,
           {model}};
 }
 
 // A sampler's own steps are as many as the evaluations.
 ImageExperiment image_baselines(bool as_published) {
   const std::vector<int64_t> budgets{5, 10, 20, 50, 100, 200, 500};
-  ImageExperiment e{"baselines", "CIFAR10-LT: the baselines", "Methods with the same network and budget.", kEpochs, {}};
+  ImageExperiment e{
+      "baselines", "CIFAR10-LT: the baselines", "Methods with the same network and budget.", kImageEpochs, {}};
   for (const double alpha : {1.6, 1.7, 1.8, 1.9}) {
     e.variants.push_back(levy("dlpm", alpha, solvers({"dlpm", "dlim"}, budgets)));
     e.variants.push_back(levy("dlim", alpha, solvers({"dlim"}, budgets)));
@@ -117,7 +121,7 @@ ImageExperiment image_baselines(bool as_published) {
 
 ImageExperiment image_flow_type(bool as_published) {
   ImageExperiment e{
-      "flow-type", "CIFAR10-LT: flow types", "The straight line and schedules that see the clock.", kEpochs, {}};
+      "flow-type", "CIFAR10-LT: flow types", "The straight line and schedules that see the clock.", kImageEpochs, {}};
   const std::vector<ImageRun> runs = solvers({"euler"}, {20, 100});
   for (int m = 0; m < 3; ++m) e.variants.push_back(of_order(as_published, alpha_clock(1.7), m, runs));
   for (int m = 0; m < 3; ++m) {
@@ -131,7 +135,7 @@ ImageExperiment image_flow_type(bool as_published) {
 
 ImageExperiment image_signature_order(bool as_published) {
   ImageExperiment e{
-      "signature-order", "CIFAR10-LT: signature order", "What the network is told of the clock.", kEpochs, {}};
+      "signature-order", "CIFAR10-LT: signature order", "What the network is told of the clock.", kImageEpochs, {}};
   const std::vector<ImageRun> runs = solvers({"euler"}, {20, 100});
   for (const double alpha : {1.6, 1.7, 1.8})
     for (int m = 0; m < 4; ++m) e.variants.push_back(of_order(as_published, alpha_clock(alpha), m, runs));
@@ -141,7 +145,8 @@ ImageExperiment image_signature_order(bool as_published) {
 }
 
 ImageExperiment image_nfe(bool as_published) {
-  ImageExperiment e{"nfe", "CIFAR10-LT: network evaluations", "Quality against cost of three methods.", kEpochs, {}};
+  ImageExperiment e{
+      "nfe", "CIFAR10-LT: network evaluations", "Quality against cost of three methods.", kImageEpochs, {}};
   const std::vector<int64_t> budgets{5, 10, 20, 50, 100, 200};
   for (const double alpha : {1.6, 1.7, 1.8}) {
     e.variants.push_back(of_order(as_published, alpha_clock(alpha), 1, solvers({"euler"}, budgets)));
@@ -157,7 +162,7 @@ ImageExperiment image_solver(bool as_published) {
   return {"solver",
           "CIFAR10-LT: solvers",
           "Solvers at the evaluations really spent.",
-          kEpochs,
+          kImageEpochs,
           {of_order(as_published, alpha_clock(1.7), 1, solvers(names, {5, 10, 20, 50, 100}))}};
 }
 

@@ -58,10 +58,15 @@ Json reproduce_skew(const ReproduceOptions& options);
 /// CIFAR10-LT under six clocks and signature orders.
 Json reproduce_cifar10lt(const ReproduceOptions& options);
 Json reproduce_cifar10lt_long(const ReproduceOptions& options);
+/// CIFAR10-LT by class, with guidance.
+Json reproduce_cifar10lt_classes(const ReproduceOptions& options);
 Json reproduce_baselines(const ReproduceOptions& options);
 
 /// Weather fields under clocks and couplings.
 Json reproduce_weather(const ReproduceOptions& options);
+
+/// Weather fields given their coarse means, against interpolation and neighbours among unconditional samples.
+Json reproduce_weather_given(const ReproduceOptions& options);
 
 /// The 2D mixture under flow matching and the baselines.
 Json reproduce_panels(const ReproduceOptions& options);

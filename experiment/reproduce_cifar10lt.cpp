@@ -23,30 +23,6 @@ namespace htfm::app {
 
 namespace {
 
-// Frechet distance, precision, recall and class counts of samples (n x dim), and a picture with one column a class.
-Json score_samples(const ImageReference& real, const at::Tensor& samples, const std::string& picture,
-                   const std::string& inception) {
-  const ImageShape shape = real.images.shape();
-  const SampledImages fake = sampled_images(
-      samples.to(at::kFloat).view({samples.size(0), shape.channels, shape.height, shape.width}), "samples");
-  const ImageScores scores = evaluate_images(real, fake).scores;
-  Json j{{"fd", scores.distance.value},
-         {"fd_name", real.network->distance_name(inception)},
-         {"precision", scores.neighbours.score.precision},
-         {"recall", scores.neighbours.score.recall},
-         {"class_distance", scores.class_distance},
-         {"n_fake", scores.fake},
-         {"n_real", scores.real},
-         {"clipped_share", fake.clipped_share},
-         {"features_sha256", real.network->hash()}};
-  std::vector<int64_t> counts;
-  std::vector<double> recall;
-  for (const ClassCoverage& c : scores.classes) counts.push_back(c.fake), recall.push_back(c.recall);
-  j["class_fake"] = counts, j["class_recall"] = recall;
-  write_png(picture, class_grid(real, fake, {scores.neighbours.nearest, scores.neighbours.distance}, 10));
-  return j;
-}
-
 // A cell is a model and one way to sample it.
 Json score_cell(const std::string& name, const Cell& cell, const Model& model, const std::string& folder,
                 const ImageReference& real, const std::string& inception, at::Device device) {
@@ -54,7 +30,11 @@ Json score_cell(const std::string& name, const Cell& cell, const Model& model, c
   options.solver = cell.config.sample.solver;  // also of a method with samplers of its own
   options.device = device;
   const SampleResult s = sample(model, options);
-  Json j = score_samples(real, s.samples, fmt::format("{}/{}.png", folder, cell.name), inception);
+  const SampledImages fake = images_like(real, s.samples);
+  const ImageScores scores = evaluate_images(real, fake).scores;
+  Json j = image_figures(real, fake, scores, inception);
+  write_png(fmt::format("{}/{}.png", folder, cell.name),
+            class_grid(real, fake, {scores.neighbours.nearest, scores.neighbours.distance}, 10));
   j["model"] = name, j["solver"] = options.solver, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
   j["nfe"] = s.evaluations, j["diverged"] = s.diverged, j["sample_seconds"] = s.seconds;
   say(fmt::format("{:<18} {:>8} NFE {:>3}: {} {:.3f}, precision {:.3f}, recall {:.3f}, diverged {}", name,
@@ -84,29 +64,73 @@ report::Figure curves(const std::vector<Json>& results, bool one_seed) {
 
 }  // namespace
 
-Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
+std::vector<std::string> image_settings(const ReproduceOptions& o, int64_t epochs, int64_t seed) {
+  return {"net.kind=unet",
+          fmt::format("data.path={}", o.data),
+          "data.kind=cifar10",
+          "data.flip=true",
+          "train.batch=100",
+          "train.lr=2e-4",
+          "train.warmup=500",
+          "train.lr_decay=0.99",
+          "train.ema=0.9999",
+          "train.ema_warmup=true",
+          "train.keep=1",
+          "train.checkpoint_steps=10000",
+          "sample.solver=euler",
+          "train.log_steps=500",
+          "sample.n=12406",
+          "sample.time_grid=clock",
+          fmt::format("train.epochs={}", epochs),
+          fmt::format("seed={}", seed)};
+}
+
+void check_image_options(const ReproduceOptions& o, const std::string& experiment) {
   if (o.data.empty() || o.features.empty())
     throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}",
-                     e.name);
-  const at::Device device = choose_device(o.common.device, "unet");
+                     experiment);
   for (const std::string& path : {o.data, o.features})
     if (!std::filesystem::exists(path)) throw InputError("[reproduce] {}: no such file or folder", path);
+}
+
+ImageReference image_reference(const ReproduceOptions& o, at::Device device) {
+  return reference_with_status(read_images({.path = o.data, .kind = "cifar10"}),
+                               {.network = o.features, .device = device});
+}
+
+SampledImages images_like(const ImageReference& real, const at::Tensor& samples) {
+  const ImageShape shape = real.images.shape();
+  return sampled_images(samples.to(at::kFloat).view({samples.size(0), shape.channels, shape.height, shape.width}),
+                        "samples");
+}
+
+Json image_figures(const ImageReference& real, const SampledImages& fake, const ImageScores& scores,
+                   const std::string& inception) {
+  Json j{{"fd", scores.distance.value},
+         {"fd_name", real.network->distance_name(inception)},
+         {"precision", scores.neighbours.score.precision},
+         {"recall", scores.neighbours.score.recall},
+         {"class_distance", scores.class_distance},
+         {"n_fake", scores.fake},
+         {"n_real", scores.real},
+         {"clipped_share", fake.clipped_share},
+         {"features_sha256", real.network->hash()}};
+  std::vector<int64_t> counts;
+  std::vector<double> recall;
+  for (const ClassCoverage& c : scores.classes) counts.push_back(c.fake), recall.push_back(c.recall);
+  j["class_fake"] = counts, j["class_recall"] = recall;
+  return j;
+}
+
+Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
+  check_image_options(o, e.name);
+  const at::Device device = choose_device(o.common.device, "unet");
   std::vector<Cell> cells;
   std::map<std::string, std::string>
       model_of;  // of a cell: what is trained, whose settings know nothing of the sampling
   for (const ImageVariant& v : e.variants) {
     for (int64_t k = 0; k < o.seeds; ++k) {
-      // The paper's settings; 160 epochs are 20,000 steps.
-      std::vector<std::string> settings{"net.kind=unet",       fmt::format("data.path={}", o.data),
-                                        "data.kind=cifar10",   "data.flip=true",
-                                        "train.batch=100",     "train.lr=2e-4",
-                                        "train.warmup=500",    "train.lr_decay=0.99",
-                                        "train.ema=0.9999",    "train.ema_warmup=true",
-                                        "train.keep=1",        "train.checkpoint_steps=10000",
-                                        "sample.solver=euler", "train.log_steps=500",
-                                        "sample.n=12406",      "sample.time_grid=clock"};
-      settings.push_back(fmt::format("train.epochs={}", e.epochs));
-      settings.push_back(fmt::format("seed={}", o.common.seed + k));
+      std::vector<std::string> settings = image_settings(o, e.epochs, o.common.seed + k);
       settings.insert(settings.end(), v.settings.begin(), v.settings.end());
       settings.insert(settings.end(), o.settings.begin(), o.settings.end());
       const std::string name = fmt::format("{}-seed{}", v.name, o.common.seed + k);
@@ -125,9 +149,7 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
   std::string trained;
   const auto work = [&](const Cell& c) {
     const std::string& name = model_of.at(c.name);
-    if (!reference)
-      reference = reference_with_status(read_images({.path = o.data, .kind = "cifar10"}),
-                                        {.network = o.features, .device = device});
+    if (!reference) reference = image_reference(o, device);
     if (trained != name) {
       make_folder(o.folder + "/runs");
       model.reset();

@@ -3,7 +3,7 @@
 
 #include "app/field_eval.h"
 #include "app/progress.h"
-#include "experiment/reproduce.h"
+#include "experiment/weather_experiment.h"
 #include "htfm/base/error.h"
 #include "htfm/device/choose_device.h"
 #include "htfm/field/field_set.h"
@@ -28,23 +28,6 @@ struct WeatherVariant {
 constexpr int64_t kCalibrationFields = 2000;  // drawn to set the laws of scores right
 constexpr const char* kHeun = "-heun";        // the end of a cell's name; others are sampled by AB2
 
-// The set for cells with or without scores: the one that is given, or the same physical values seen the other way
-// (as they are, dry ones deep below the threshold), which is written into the folder.
-std::string set_for(const ReproduceOptions& o, bool scores) {
-  FieldSet set = open_field_set(o.data);
-  if (set.transform.scored() == scores) return o.data;
-  const std::string path = fmt::format("{}/{}.fields", o.folder, scores ? "scores" : "values");
-  FieldTransform t{
-      .kind = scores ? "scores" : "none", .threshold = set.transform.threshold, .plain = set.transform.plain};
-  if (scores && t.threshold) t.reach = 512;
-  if (!scores && t.threshold) t.quantum = *t.threshold, t.depth = 30 * *t.threshold;
-  if (is_field_set(path) && open_field_set(path).hash == set.hash) return path;
-  make_folder(o.folder);
-  set.transform = fit_field_transform(t, set.fields, set.held_out, set.channels, o.data, set.outside);
-  write_field_set(path, set);
-  return path;
-}
-
 std::vector<WeatherVariant> weather_variants() {
   const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma",
                     nu = "clock.nu=3";
@@ -66,30 +49,7 @@ std::vector<WeatherVariant> weather_variants() {
 
 RunConfig cell_config(const WeatherVariant& v, uint64_t seed, bool heun, const std::string& data,
                       const ReproduceOptions& o) {
-  // The paper's network and training for fields; 70 epochs of the twelve frames are 4,200 steps.
-  std::vector<std::string> settings{"net.kind=ncsnpp",
-                                    "unet.base=32",
-                                    "unet.multipliers=1,2,2,4,4",
-                                    "unet.blocks=4",
-                                    "unet.heads=4",
-                                    "unet.attention=16",
-                                    "data.kind=fields",
-                                    fmt::format("data.path={}", data),
-                                    "train.batch=128",
-                                    "train.lr=1e-4",
-                                    "train.warmup=1000",
-                                    "train.weight_decay=0",
-                                    "train.clip=5",
-                                    "train.ema=0.9999",
-                                    "train.ema_warmup=true",
-                                    "train.epochs=70",
-                                    "train.keep=1",
-                                    "train.checkpoint_steps=2000",
-                                    "train.log_steps=100",
-                                    "sample.solver=ab2",
-                                    "sample.nfe=50",
-                                    "sample.n=4000",
-                                    fmt::format("seed={}", seed)};
+  std::vector<std::string> settings = weather_settings(data, seed);
   settings.insert(settings.end(), v.settings.begin(), v.settings.end());
   settings.insert(settings.end(), o.settings.begin(), o.settings.end());
   if (heun) settings.emplace_back("sample.solver=heun");
@@ -103,11 +63,7 @@ Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) 
   Model model = train_with_status(cell.config, {.folder = o.folder + "/runs/" + run, .device = device, .resume = true});
   SampleOptions options = sample_options(cell.config);
   options.device = device, options.report = sample_status();
-  if (needs_calibration(model)) {  // by other samples than those that are scored
-    SampleOptions own = options;
-    own.n = kCalibrationFields, own.seed = options.seed + 1;
-    calibrated_sample(model, own);
-  }
+  set_laws_right(model, options);
   const std::string samples = fmt::format("{}/{}.npy", o.folder, cell.name),
                     maps = fmt::format("{}/{}.png", o.folder, cell.name);
   const ScoredFieldRun scored = score_field_run(model, options, samples, {.shown = 4});
@@ -146,13 +102,60 @@ report::Figure exceedance(const std::vector<Json>& results) {
 
 }  // namespace
 
+std::string weather_set(const ReproduceOptions& o, bool scores) {
+  FieldSet set = open_field_set(o.data);
+  if (set.transform.scored() == scores) return o.data;
+  const std::string path = fmt::format("{}/{}.fields", o.folder, scores ? "scores" : "values");
+  FieldTransform t{
+      .kind = scores ? "scores" : "none", .threshold = set.transform.threshold, .plain = set.transform.plain};
+  if (scores && t.threshold) t.reach = 512;
+  if (!scores && t.threshold) t.quantum = *t.threshold, t.depth = 30 * *t.threshold;
+  if (is_field_set(path) && open_field_set(path).hash == set.hash) return path;
+  make_folder(o.folder);
+  set.transform = fit_field_transform(t, set.fields, set.held_out, set.channels, o.data, set.outside);
+  write_field_set(path, set);
+  return path;
+}
+
+std::vector<std::string> weather_settings(const std::string& data, uint64_t seed) {
+  return {"net.kind=ncsnpp",
+          "unet.base=32",
+          "unet.multipliers=1,2,2,4,4",
+          "unet.blocks=4",
+          "unet.heads=4",
+          "unet.attention=16",
+          "data.kind=fields",
+          fmt::format("data.path={}", data),
+          "train.batch=128",
+          "train.lr=1e-4",
+          "train.warmup=1000",
+          "train.weight_decay=0",
+          "train.clip=5",
+          "train.ema=0.9999",
+          "train.ema_warmup=true",
+          "train.epochs=70",
+          "train.keep=1",
+          "train.checkpoint_steps=2000",
+          "train.log_steps=100",
+          "sample.solver=ab2",
+          "sample.nfe=50",
+          "sample.n=4000",
+          fmt::format("seed={}", seed)};
+}
+
+void set_laws_right(Model& model, SampleOptions options) {
+  if (!needs_calibration(model)) return;
+  options.n = kCalibrationFields, options.seed += 1;
+  calibrated_sample(model, options);
+}
+
 Json reproduce_weather(const ReproduceOptions& o) {
   if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   std::vector<Cell> cells;
   for (const WeatherVariant& v : weather_variants()) {
     if (!o.wants(v.name)) continue;
-    const std::string data = set_for(o, v.scores);
+    const std::string data = weather_set(o, v.scores);
     for (int64_t k = 0; k < o.seeds; ++k)
       for (const bool heun : {false, true}) {
         const auto seed = static_cast<uint64_t>(o.common.seed + k);

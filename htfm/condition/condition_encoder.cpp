@@ -18,12 +18,14 @@ namespace htfm {
 
 namespace {
 
-constexpr const char *kSeen = "condition.seen", *kCounts = "condition.counts", *kLaw = "condition.law.";
+constexpr const char *kSeen = "condition.seen", *kCounts = "condition.counts", *kLaw = "condition.law.",
+                     *kField = "condition.field";
 constexpr int kScores = 65;             // quantiles that are kept of a number
 constexpr double kFarScore = 3.2;       // the outermost of them
-constexpr int64_t kMostSeen = 1 << 16;  // rows of conditions that are kept
-constexpr size_t kNearest = 200;        // of those, the nearest to numbers that are given
-constexpr double kMostEntry = 4;        // of a category among many
+constexpr int64_t kMostSeen = 1 << 16;  // rows of conditions that are kept, and values of fields
+constexpr int64_t kMostFieldValues = 1 << 20;
+constexpr size_t kNearest = 200;  // of those, the nearest to numbers that are given
+constexpr double kMostEntry = 4;  // of a category among many
 
 double score_at(int k) { return kFarScore * (2.0 * k / (kScores - 1) - 1); }
 
@@ -60,6 +62,12 @@ double ConditionEncoder::Law::standard(double x) const {
 ConditionEncoder ConditionEncoder::fit(const ConditionTable& table, bool may_be_absent, Key key) {
   ConditionEncoder out;
   out.columns_ = table.columns, out.may_be_absent_ = may_be_absent;
+  if (table.field.there()) {
+    out.field_ = FieldEncoding::fit(table.field, table.values);
+    out.set_sizes();
+    out.keep_rows(table.values, key);
+    return out;
+  }
   const int64_t n = table.values.size(0), width = out.width();
   const double* v = table.values.const_data_ptr<double>();
   const ScoreLaw normal = ScoreLaw::named("normal");
@@ -86,7 +94,7 @@ ConditionEncoder ConditionEncoder::fit(const ConditionTable& table, bool may_be_
 }
 
 void ConditionEncoder::set_sizes() {
-  size_ = may_be_absent_ ? 1 : 0;
+  size_ = (may_be_absent_ ? 1 : 0) + field_.told().size();
   for (const ConditionColumn& c : columns_) size_ += c.is_category() ? static_cast<int64_t>(c.categories.size()) : 2;
 }
 
@@ -106,9 +114,10 @@ void ConditionEncoder::keep_rows(const at::Tensor& values, Key key) {
     }
     kept.push_back(i), counts_.push_back(1);
   }
-  if (static_cast<int64_t>(kept.size()) > kMostSeen) {
+  const int64_t most = field_.there() ? std::max<int64_t>(1, kMostFieldValues / width) : kMostSeen;
+  if (static_cast<int64_t>(kept.size()) > most) {
     fill_permutation(key, n, order.data());
-    kept.assign(order.begin(), order.begin() + kMostSeen);
+    kept.assign(order.begin(), order.begin() + most);
     counts_.assign(kept.size(), 1.0);
   }
   seen_ =
@@ -118,6 +127,10 @@ void ConditionEncoder::keep_rows(const at::Tensor& values, Key key) {
 at::Tensor ConditionEncoder::encode(const at::Tensor& values) const {
   const int64_t n = values.size(0), width = this->width();
   at::Tensor out = at::zeros({n, size_}, at::kFloat);
+  if (field_.there()) {
+    out.narrow(1, size_ - field_.told().size(), field_.told().size()).copy_(field_.encode(values));
+    return out;
+  }
   const double* v = values.const_data_ptr<double>();
   float* to = out.mutable_data_ptr<float>();
   for (int64_t i = 0; i < n; ++i, to += size_) {
@@ -146,7 +159,7 @@ at::Tensor ConditionEncoder::absent(int64_t rows) const {
         "[sample.guidance] expected a run that was trained to go without its condition now and then "
         "(condition.drop = 0.1), got one that was not");
   at::Tensor out = at::zeros({rows, size_}, at::kFloat);
-  out.select(1, size_ - 1).fill_(1);
+  out.select(1, absent_entry()).fill_(1);
   return out;
 }
 
@@ -155,7 +168,7 @@ void ConditionEncoder::leave_out(at::Tensor& encoded, double share, Key key) con
   for (int64_t i = 0; i < encoded.size(0); ++i, row += size_) {
     if (!(key.uniform(static_cast<uint64_t>(i)) < share)) continue;
     std::fill_n(row, size_, 0.0F);
-    row[size_ - 1] = 1;
+    row[absent_entry()] = 1;
   }
 }
 
@@ -208,6 +221,7 @@ std::vector<int64_t> ConditionEncoder::matching(const double* given) const {
   const double* v = seen_.const_data_ptr<double>();
   std::vector<int64_t> left(static_cast<size_t>(n));
   std::iota(left.begin(), left.end(), int64_t{0});
+  if (field_.there()) return left;  // it is given as a whole, or not at all
   bool near = false;
   for (int64_t k = 0; k < width; ++k) {
     if (std::isnan(given[k])) continue;
@@ -270,6 +284,7 @@ std::vector<std::string> ConditionEncoder::warnings(const at::Tensor& values) co
   const int64_t n = values.size(0), width = this->width();
   const double* v = values.const_data_ptr<double>();
   std::vector<std::string> out;
+  if (field_.there()) return field_.warnings(values);
   for (int64_t k = 0; k < width; ++k) {
     if (columns_[k].is_category()) continue;
     const double least = laws_[k].quantile.front(), most = laws_[k].quantile.back(), beyond = (most - least) / 10;
@@ -305,6 +320,7 @@ std::vector<std::string> ConditionEncoder::warnings(const at::Tensor& values) co
 }
 
 std::string ConditionEncoder::describe() const {
+  if (field_.there()) return field_.describe();
   std::string out;
   for (int64_t k = 0; k < width(); ++k) {
     const ConditionColumn& c = columns_[static_cast<size_t>(k)];
@@ -324,6 +340,10 @@ void ConditionEncoder::save_state(std::map<std::string, at::Tensor>& out) const 
     return t;
   };
   out[kSeen] = seen_, out[kCounts] = tensor(counts_);
+  if (field_.there()) {
+    out[kField] = tensor(field_.numbers());
+    return;
+  }
   for (int64_t k = 0; k < width(); ++k)
     if (!columns_[k].is_category()) out[kLaw + std::to_string(k)] = tensor(laws_[k].quantile);
 }
@@ -332,6 +352,10 @@ ConditionEncoder ConditionEncoder::load_state(std::vector<ConditionColumn> colum
                                               const std::map<std::string, at::Tensor>& in, const std::string& path) {
   ConditionEncoder out;
   out.columns_ = std::move(columns), out.may_be_absent_ = may_be_absent;
+  if (const auto found = in.find(kField); found != in.end() && out.columns_.empty()) {
+    const at::Tensor numbers = found->second.to(at::kDouble).contiguous();
+    out.field_ = FieldEncoding::from_numbers({numbers.const_data_ptr<double>(), static_cast<size_t>(numbers.numel())});
+  }
   const auto find = [&](const std::string& name, int64_t rows, int64_t width) -> const at::Tensor& {
     const auto found = in.find(name);
     const bool good =
@@ -346,7 +370,9 @@ ConditionEncoder ConditionEncoder::load_state(std::vector<ConditionColumn> colum
   out.seen_ = find(kSeen, rows, out.width()).contiguous();
   const at::Tensor& counts = find(kCounts, rows, 1);
   out.counts_.assign(counts.const_data_ptr<double>(), counts.const_data_ptr<double>() + rows);
-  for (int64_t k = 0; k < out.width(); ++k) {
+  if (out.field_.there() && !out.seen_.isfinite().all().item<bool>())
+    throw InputError("[checkpoint] {}: expected finite fields in '{}', got others", path, kSeen);
+  for (int64_t k = 0; k < static_cast<int64_t>(out.columns_.size()); ++k) {
     out.laws_.emplace_back();
     const int64_t count = static_cast<int64_t>(out.columns_[k].categories.size());
     for (int64_t i = 0; i < rows; ++i)

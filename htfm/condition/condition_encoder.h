@@ -1,5 +1,6 @@
 // Conditions as a network is told them, further entries of its path feature: a category as one entry each, a number as
-// its normal score and its standardised value; and the law of the conditions that were seen in training.
+// its normal score and its standardised value, a field as FieldEncoding has it; and the law of the conditions that were
+// seen in training.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "htfm/base/api.h"
 #include "htfm/base/random.h"
 #include "htfm/condition/condition_table.h"
+#include "htfm/condition/field_encoding.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -21,10 +23,12 @@ class ConditionEncoder {
   /// not finite. The key draws which rows are kept of more than can be.
   static ConditionEncoder fit(const ConditionTable& table, bool may_be_absent, Key key);
 
-  bool there() const { return !columns_.empty(); }
-  const std::vector<ConditionColumn>& columns() const { return columns_; }
-  int64_t width() const { return static_cast<int64_t>(columns_.size()); }  ///< values of a row of conditions
-  int64_t size() const { return size_; }                                   ///< entries that the network sees
+  bool there() const { return !columns_.empty() || field_.there(); }
+  const std::vector<ConditionColumn>& columns() const { return columns_; }  ///< none where a field is given
+  const FieldEncoding& field() const { return field_; }
+  /// Values of a row of conditions.
+  int64_t width() const { return field_.there() ? field_.field().size() : static_cast<int64_t>(columns_.size()); }
+  int64_t size() const { return size_; }  ///< entries that the network sees; a field's are the last
 
   /// What the network is told of conditions (n x width, float64): n x size, float32.
   at::Tensor encode(const at::Tensor& values) const;
@@ -69,11 +73,14 @@ class ConditionEncoder {
     double standard(double x) const;
   };
   void set_sizes();
+  // The entry that says that nothing is given.
+  int64_t absent_entry() const { return field_.there() ? 0 : size_ - 1; }
   void keep_rows(const at::Tensor& values, Key key);
   std::vector<int64_t> matching(const double* given) const;
 
   std::vector<ConditionColumn> columns_;
   std::vector<Law> laws_;  // of numbers; empty of categories
+  FieldEncoding field_;
   bool may_be_absent_ = false;
   int64_t size_ = 0;
   at::Tensor seen_;

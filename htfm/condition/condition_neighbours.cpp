@@ -48,6 +48,7 @@ class LeafMaker {
 }  // namespace
 
 ConditionNeighbours find_neighbours(const ConditionTable& table) {
+  if (table.field.there()) return find_neighbours({{{"mean"}}, table.values.mean(1, true)});
   const ConditionGroups groups = ConditionGroups::fit(table);
   ConditionNeighbours out{.group = groups.of(table.values), .leaf = {}, .groups = groups.count(), .leaves = 0};
   out.leaf.resize(out.group.size());

@@ -16,7 +16,7 @@ struct ConditionNeighbours {
 };
 
 /// Groups as ConditionGroups has them; a group is halved at the median of one number after the other, as long as both
-/// halves have some hundred rows.
+/// halves have some hundred rows. Fields are near each other by their means.
 ConditionNeighbours find_neighbours(const ConditionTable& table);
 
 }  // namespace htfm

@@ -16,9 +16,10 @@ struct ConditionSpec {
   std::string categories = {};  ///< those of them that are categories though they are numbers
   std::string numbers = {};     ///< those that are numbers though they are few whole ones
   bool label = false;           ///< the classes of images
+  std::string field = {};       ///< a coarse grid, "16x16", on which rows are given by their means; or a set of fields
   double drop = 0;              ///< share of the rows of a training step that are not told their condition
 
-  bool there() const { return label || !columns.empty(); }
+  bool there() const { return label || !columns.empty() || !field.empty(); }
 };
 
 /// One thing that is given: a category, or a number.
@@ -32,12 +33,22 @@ struct ConditionColumn {
   bool operator==(const ConditionColumn&) const = default;
 };
 
+/// Sizes of a field that is given in the place of columns.
+struct ConditionField {
+  int64_t channels = 0, height = 0, width = 0;
+
+  int64_t size() const { return channels * height * width; }
+  bool there() const { return channels > 0; }
+  bool operator==(const ConditionField&) const = default;
+};
+
 /// The conditions of rows.
 struct ConditionTable {
   std::vector<ConditionColumn> columns = {};
-  at::Tensor values = {};  ///< rows x columns, float64: the code of the category, or the number
+  at::Tensor values = {};  ///< rows x columns, float64: the code of the category, or the number; of a field its values
+  ConditionField field = {};
 
-  bool there() const { return !columns.empty(); }
+  bool there() const { return !columns.empty() || field.there(); }
 };
 
 /// Conditions of rows as those take them who use them.

@@ -7,7 +7,10 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/split.h"
+#include "htfm/field/block_means.h"
+#include "htfm/field/field_set.h"
 #include "htfm/io/hash.h"
+#include "htfm/io/npy.h"
 #include "htfm/io/table.h"
 
 namespace htfm {
@@ -17,8 +20,8 @@ namespace {
 void check_there(const ConditionEncoder& encoder) {
   if (!encoder.there())
     throw InputError(
-        "[--given] expected a run that was trained with conditions (condition.columns, condition.label), "
-        "got one without");
+        "[--given] expected a run that was trained with conditions (condition.columns, condition.label, "
+        "condition.field), got one without");
 }
 
 }  // namespace
@@ -46,6 +49,9 @@ std::string GivenConditions::hash() const {
 
 GivenConditions parse_given(const ConditionEncoder& encoder, const std::string& text) {
   check_there(encoder);
+  if (encoder.field().there())
+    throw InputError("[--given] expected a file of fields, since the run is given {}, got '{}'", encoder.describe(),
+                     text);
   GivenConditions out{at::full({1, encoder.width()}, std::nan(""), at::kDouble)};
   double* to = out.rows.mutable_data_ptr<double>();
   std::vector<std::string> pairs;
@@ -91,7 +97,27 @@ GivenConditions read_given(const ConditionEncoder& encoder, const std::string& p
   return out;
 }
 
+GivenConditions read_given_fields(const ConditionEncoder& encoder, const std::string& path) {
+  check_there(encoder);
+  const ConditionField& own = encoder.field().field();
+  if (!own.there()) throw InputError("[--given] {}: expected conditions, {}, got fields", path, encoder.describe());
+  at::Tensor fields = is_field_set(path) ? open_field_set(path).fields : read_npy(path);
+  if (fields.dim() == 3 && own.channels == 1) fields = fields.unsqueeze(1);
+  const bool fits = fields.dim() == 4 && fields.size(0) > 0 && fields.size(1) == own.channels &&
+                    fields.size(2) >= own.height && fields.size(2) % own.height == 0 && fields.size(3) >= own.width &&
+                    fields.size(3) % own.width == 0;
+  if (!fits)
+    throw InputError("[--given] {}: expected fields of {} x {} x {}, or of a grid whose blocks these are, got {}", path,
+                     own.channels, own.height, own.width, c10::str(fields.sizes()));
+  GivenConditions out{block_means(fields, own.height, own.width).view({fields.size(0), -1})};
+  if (!out.rows.isfinite().all().item<bool>())
+    throw InputError("[--given] {}: expected finite values, got others", path);
+  return out;
+}
+
 GivenConditions find_given(const ConditionEncoder& encoder, const std::string& text_or_path) {
+  if (encoder.field().there() && text_or_path.find('=') == std::string::npos)
+    return read_given_fields(encoder, text_or_path);
   return text_or_path.find('=') != std::string::npos ? parse_given(encoder, text_or_path)
                                                      : read_given(encoder, text_or_path);
 }

@@ -26,7 +26,10 @@ GivenConditions parse_given(const ConditionEncoder& encoder, const std::string& 
 /// From a table with a column for each condition, or an .npy array of them in their order: a row each. A cell without a
 /// value is not given.
 GivenConditions read_given(const ConditionEncoder& encoder, const std::string& path);
-/// From either: a text with a '=' or a file.
+/// From a prepared set of fields, or an .npy array n x c x h x w of them in their own units: a row each. Fields of a
+/// finer grid are given by their means over its blocks.
+GivenConditions read_given_fields(const ConditionEncoder& encoder, const std::string& path);
+/// From any of these: a text with a '=' or a file.
 GivenConditions find_given(const ConditionEncoder& encoder, const std::string& text_or_path);
 
 }  // namespace htfm

@@ -9,6 +9,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/split.h"
+#include "htfm/data/condition_field.h"
 #include "htfm/io/csv.h"
 
 namespace htfm {
@@ -72,8 +73,12 @@ void take_classes(Dataset& data) {
 
 Dataset with_conditions(Dataset data, const ConditionSpec& spec) {
   if (!spec.there() || data.conditions.there()) return data;
-  if (spec.label && !spec.columns.empty())
-    throw InputError("[condition] expected condition.columns or condition.label, got both");
+  if (spec.label + !spec.columns.empty() + !spec.field.empty() > 1)
+    throw InputError("[condition] expected one of condition.columns, condition.label and condition.field, got several");
+  if (!spec.field.empty()) {
+    data.conditions = given_fields(data, spec.field);
+    return data;
+  }
   if (spec.label) return take_classes(data), data;
   if (data.image)
     throw InputError("[condition.columns] {}: expected a table, got images (condition.label takes their classes)",

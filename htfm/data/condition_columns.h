@@ -7,7 +7,8 @@
 
 namespace htfm HTFM_PUBLIC {
 
-/// The data set with its conditions apart: columns that are given leave the rows, classes of images are taken up as
+/// The data set with its conditions apart: columns that are given leave the rows, fields are those of given_fields(),
+/// classes of images are taken up as
 /// "class". As it is where nothing is given, or where it has its conditions already. A column of numbers is a category
 /// where the specification says so, or where it has few different values, all whole. InputError for columns that are
 /// not there, and for images without classes.

@@ -350,7 +350,7 @@ std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key ke
     out.rows = data.rows.index_select(0, index);
     if (data.labels.defined()) out.labels = data.labels.index_select(0, index);
     if (data.conditions.there())
-      out.conditions = {data.conditions.columns, data.conditions.values.index_select(0, index)};
+      out.conditions = {data.conditions.columns, data.conditions.values.index_select(0, index), data.conditions.field};
     out.hash = rows_hash(out.rows);
     out.origin = fmt::format("{}, {} of them {}", data.origin, count, what);
     return out;

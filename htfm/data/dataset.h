@@ -29,8 +29,10 @@ struct Dataset {
   std::vector<std::string> notes = {};       ///< what was left out on reading, a sentence each
   std::optional<ImageShape> image = {};      ///< of a row, where rows are images
   std::optional<FieldTransform> field =
-      {};                  ///< how rows became what they are, where they are prepared fields; samples go back by it
-  at::Tensor labels = {};  ///< n whole numbers (int64), where the rows have classes
+      {};                   ///< how rows became what they are, where they are prepared fields; samples go back by it
+  std::string fields = {};  ///< the prepared set that rows are fields of, in its order; empty: none
+  bool held_out = false;    ///< of that set: those that are held out
+  at::Tensor labels = {};   ///< n whole numbers (int64), where the rows have classes
   std::vector<std::string> classes = {};  ///< their names
   ConditionTable conditions = {};         ///< what is given beside the rows (with_conditions); empty: nothing
 };

@@ -77,6 +77,7 @@ Dataset field_dataset(const std::string& path, bool held_out) {
   rows.finish(out);
   out.image = ImageShape{set.fields.size(1), set.fields.size(2), set.fields.size(3)};
   out.field = set.transform;
+  out.fields = path, out.held_out = held_out;
   out.origin =
       fmt::format("{}, {} fields {} ({})", path, n, held_out ? "held out" : "to train on", set.transform.text());
   return out;

@@ -10,6 +10,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/data/table_transform.h"
+#include "htfm/tail/student_margin.h"
 
 namespace htfm {
 
@@ -99,7 +100,13 @@ void TableTransform::fit_margins(const at::Tensor& rows, Key key, const Conditio
       const auto width = static_cast<int64_t>(given.columns.size());
       for (size_t i = 0; i < v.size(); ++i) v[i] = trend.remove(v[i], conditions + static_cast<int64_t>(i) * width);
     }
-    if (!v.empty()) laws_[g].margins[static_cast<size_t>(k)] = fit_margin(k, std::move(v));
+    if (v.empty()) return;
+    Margin& margin = laws_[g].margins[static_cast<size_t>(k)];
+    margin = fit_margin(k, v);
+    // Few rows of a group tell little of its tail: where both are heavy and a Student-t law fits, all rows tell.
+    constexpr double kHeavy = 0.05;
+    if (!conditional_ || std::min(margin.below().shape, margin.above().shape) < kHeavy) return;
+    if (std::optional<Margin> student = student_margin(v)) margin = std::move(*student);
   });
   // Where a group has no value of a column, that of all rows stands for it.
   for (size_t g = 1; g < laws_.size(); ++g)

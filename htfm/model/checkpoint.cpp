@@ -138,7 +138,7 @@ Model load_model(const Checkpoint& file) {
   Model m;
   m.config_ = parse_saved_config(metadata(file, "config"), file.path);
   std::vector<ConditionColumn> given;
-  bool may_be_absent = false;
+  bool may_be_absent = false, has_condition = false;
   try {
     const nlohmann::json& record = file.record;
     m.step = record.at("step");
@@ -167,6 +167,7 @@ Model load_model(const Checkpoint& file) {
     }
     if (record.contains("field")) m.field_ = record.at("field").get<FieldTransform>();
     if (record.contains("condition")) {
+      has_condition = true;
       const nlohmann::json& condition = record.at("condition");
       may_be_absent = condition.at("may_be_absent");
       for (const nlohmann::json& column : condition.at("columns"))
@@ -190,7 +191,7 @@ Model load_model(const Checkpoint& file) {
   if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", file.path, m.dim_);
   // What is made by these numbers must not be larger than what is there.
   m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
-  if (!given.empty())
+  if (has_condition)
     m.condition_ = ConditionEncoder::load_state(std::move(given), may_be_absent, file.content.tensors, file.path);
   if (m.condition_.there() != m.config_.condition.there() || m.transform_.given_width() > m.condition_.width())
     throw InputError("[checkpoint] {}: expected the conditions of its configuration, got others", file.path);

@@ -77,6 +77,7 @@ struct SampleConfig {
   double rtol = 1e-5, atol = 1e-5;
   double eta = 1, eta_from = 0;  ///< stochastic
   double guidance = 0;           ///< how far beyond the conditional velocity, away from the unconditional one
+  bool exact_means = false;      ///< of samples that are given a field
   int64_t n = 24000;
 };
 

@@ -70,6 +70,8 @@ void check_config(RunConfig& c) {
     throw InputError(
         "[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
         c.train.validation);
+  if (!c.condition.field.empty() && c.data.flip)
+    throw InputError("[data.flip] expected false with condition.field, which would have to be mirrored too, got true");
   // Throws where method, clock, feature, schedule or coupling are wrong.
   c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
   c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding,

@@ -76,6 +76,8 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
       "those of them that are categories, though numbers; others are where they have few values, all whole");
   add("condition.numbers", c.condition.numbers, "those of them that are numbers, though few whole ones");
   add("condition.label", c.condition.label, "the classes of images are given");
+  add("condition.field", c.condition.field,
+      "a field is given: a coarse grid such as 16x16, on which rows are given by their means, or a prepared set");
   add("condition.drop", c.condition.drop, 0, 0.9,
       "share of the rows of a step that are not told their condition, so that the network also serves without it");
   add("clock.family", c.clock.family, join_names(clock_families()) + "; fitted and auto come from the data");
@@ -263,6 +265,8 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
   add("sample.guidance", c.sample.guidance, 0, 100,
       "strength w of v_0 + (1 + w)(v_c - v_0), v_c being the velocity given the condition and v_0 that without; needs "
       "condition.drop, and takes two evaluations");
+  add("sample.exact_means", c.sample.exact_means,
+      "condition.field: samples are moved so that their means over its blocks are the given ones");
   add("sample.n", c.sample.n, 1, many, "samples drawn for scores and reports");
 }
 

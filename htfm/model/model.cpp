@@ -63,9 +63,9 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen, P
         data.origin);
   if (data.conditions.there())
     condition_ = ConditionEncoder::fit(data.conditions, config.condition.drop > 0, key.child("condition"));
-  transform_ =
-      TableTransform::fit(config.data.normalise, data.rows, data.columns, data.constraints, key.child("spread"),
-                          config.data.whiten, config.data.tail_index, config.data.scores, data.conditions);
+  transform_ = TableTransform::fit(config.data.normalise, data.rows, data.columns, data.constraints,
+                                   key.child("spread"), config.data.whiten, config.data.tail_index, config.data.scores,
+                                   data.conditions.field.there() ? ConditionTable() : data.conditions);
   if (transform_.dim() < 1)
     throw InputError("[data] {}: expected a column that varies, got only constant ones", data.origin);
   TrainingData set = training_data(data);
@@ -118,6 +118,8 @@ void Model::build(DataScale scale) {
   }
   NetworkContext context{.dim = dim_, .feature = method_->feature().size() + condition_.size(), .config = config_.net};
   if (image_ && image_->size() == dim_) context.image = {image_->channels, image_->height, image_->width};
+  if (const FieldEncoding& given = condition_.field(); given.there())
+    context.given = {given.told().channels, given.told().height, given.told().width};
   network_ = make_network(std::move(context));
 }
 

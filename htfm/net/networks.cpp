@@ -16,6 +16,9 @@ std::unique_ptr<Network> make_own_unet(const NetworkContext& c) {
   UNetOptions options = c.config.unet;
   options.channels = c.image->channels, options.height = c.image->height, options.width = c.image->width;
   options.feature = c.feature;
+  if (c.given)
+    options.given_channels = c.given->channels, options.given_height = c.given->height,
+    options.given_width = c.given->width;
   return make_unet(options);
 }
 

@@ -36,6 +36,7 @@ struct NetworkContext {
   int64_t dim = 0;                         ///< values of a row: inputs and outputs
   int64_t feature = 0;                     ///< size of the path feature; 0: there is none
   std::optional<NetworkImage> image = {};  ///< where rows are images, dim = channels height width
+  std::optional<NetworkImage> given = {};  ///< sizes of a field that the feature's last entries are
   NetConfig config = {};                   ///< all that the config says, with net.width, net.blocks, ... in config.mlp
   PartOptions options = {};                ///< the network's own
 };

@@ -13,10 +13,14 @@ namespace htfm HTFM_PUBLIC {
 
 struct UNetOptions {
   int64_t channels = 3, height = 32, width = 32;  ///< of the images
-  int64_t feature = 0;                            ///< size of the path feature; 0 leaves the path module out
-  int64_t base = 128;                             ///< channels at full size
-  std::vector<int64_t> multipliers{1, 2, 2, 2};   ///< of the channels, size by size
-  int64_t blocks = 2;                             ///< residual blocks a size
+  int64_t feature = 0;  ///< size of the feature; without the field that is given it goes through the path module, which
+                        ///< is left out where nothing remains
+  int64_t given_channels = 0, given_height = 0, given_width = 0;  ///< of a field that is given (the feature's last
+                                                                  ///< entries): further channels of the image, at every
+                                                                  ///< point the value of the coarse one it lies in
+  int64_t base = 128;                                             ///< channels at full size
+  std::vector<int64_t> multipliers{1, 2, 2, 2};                   ///< of the channels, size by size
+  int64_t blocks = 2;                                             ///< residual blocks a size
   int64_t heads = 4;
   std::vector<int64_t> attention{16};  ///< heights at which blocks are followed by attention
   int64_t groups = 32;                 ///< of the norms, at the most
@@ -26,6 +30,10 @@ struct UNetOptions {
   bool progressive = false;    ///< the image at every size, filtered and convolved, is added on the way down
   int64_t path_embedding = 128;
   bool film = false;  ///< also modulate the middle blocks by the path embedding alone
+
+  int64_t given_size() const { return given_channels * given_height * given_width; }
+  int64_t path_feature() const { return feature - given_size(); }
+  int64_t input_channels() const { return channels + given_channels; }
 };
 
 /// A 3x3 convolution's place in the flat buffer, or a product over channels (kernel 1).
@@ -71,7 +79,7 @@ struct UNetStage {
 /// Structure and parameters.
 struct UNetLayers {
   UNetLayers(const UNetOptions& options, ParameterLayout& layout);
-  int64_t embedding() const { return 4 * options.base + (options.feature > 0 ? options.path_embedding : 0); }
+  int64_t embedding() const { return 4 * options.base + (options.path_feature() > 0 ? options.path_embedding : 0); }
 
   UNetOptions options;
   ConvLayer input, output;

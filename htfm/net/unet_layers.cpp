@@ -13,6 +13,10 @@ constexpr int64_t kColumnRoom = 8;  // columns of a few padded channels
 const UNetOptions& checked(const UNetOptions& o) {
   if (o.channels < 1 || o.height < 1 || o.width < 1) throw InputError("[net] expected images of at least one pixel");
   if (o.feature < 0) throw InputError("[net] expected a feature size of at least 0, got {}", o.feature);
+  if (o.given_channels > 0 && (o.given_height < 1 || o.given_width < 1 || o.height % o.given_height != 0 ||
+                               o.width % o.given_width != 0 || o.path_feature() < 0))
+    throw InputError("[condition.field] expected a grid whose sizes divide {} x {}, got {} x {}", o.height, o.width,
+                     o.given_height, o.given_width);
   if (o.multipliers.empty() || o.multipliers.size() > 8 ||
       std::ranges::any_of(o.multipliers, [](int64_t m) { return m < 1 || m > 64; }))
     throw InputError("[unet.multipliers] expected 1 to 8 positive numbers, got {} of them", o.multipliers.size());
@@ -31,7 +35,7 @@ const UNetOptions& checked(const UNetOptions& o) {
   if (o.path_embedding < 1) throw InputError("[net.path_embedding] expected at least 1, got {}", o.path_embedding);
   if (o.progressive && !o.filtered)
     throw InputError("[unet.progressive] expected filtered changes of size for the progressive input");
-  if (o.film && o.feature == 0) throw InputError("[net.film] expected a clock with a path feature, got none");
+  if (o.film && o.path_feature() == 0) throw InputError("[net.film] expected a clock with a path feature, got none");
   return o;
 }
 
@@ -101,15 +105,15 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
   const int64_t embedded = 4 * o.base, sizes = static_cast<int64_t>(o.multipliers.size());
   time1 = Linear::add(layout, "time.1", o.base, embedded, false);
   time2 = Linear::add(layout, "time.2", embedded, embedded, false);
-  if (o.feature > 0) {
-    path1 = Linear::add(layout, "path.1", o.feature, o.path_embedding, false);
+  if (o.path_feature() > 0) {
+    path1 = Linear::add(layout, "path.1", o.path_feature(), o.path_embedding, false);
     path2 = Linear::add(layout, "path.2", o.path_embedding, o.path_embedding, false);
   }
   const auto attends = [&](int64_t height) { return std::ranges::find(o.attention, height) != o.attention.end(); };
-  input = add_conv(layout, "input", o.channels, o.base, 3, 1, false);
+  input = add_conv(layout, "input", o.input_channels(), o.base, 3, 1, false);
   input.column = add_columns(input.bias, o.base, 0);
   std::vector<int64_t> skips{o.base};
-  int64_t c = o.base, height = o.height, width = o.width, pyramid = o.channels;
+  int64_t c = o.base, height = o.height, width = o.width, pyramid = o.input_channels();
   for (int64_t size = 0; size < sizes; ++size) {
     const int64_t out = o.base * o.multipliers[size];
     for (int64_t k = 0; k < o.blocks; ++k) {

@@ -64,8 +64,8 @@ NormLayer UNetPass::norm_layer(const NormPlace& n, bool silu, int64_t modulation
 at::Tensor UNetPass::embed_path(const at::Tensor& feature) {
   const UNetOptions& o = layers_.options;
   EmbeddingTape& e = embedding_;
-  e.feature = feature;
-  e.path_pre = linear(feature, parameter(layers_.path1.weight, {o.path_embedding, o.feature}),
+  e.feature = feature.narrow(1, 0, o.path_feature());
+  e.path_pre = linear(e.feature, parameter(layers_.path1.weight, {o.path_embedding, o.path_feature()}),
                       parameter(layers_.path1.bias, {o.path_embedding}));
   e.path_hidden = at::silu(e.path_pre);
   return linear(e.path_hidden, parameter(layers_.path2.weight, {o.path_embedding, o.path_embedding}),
@@ -73,7 +73,29 @@ at::Tensor UNetPass::embed_path(const at::Tensor& feature) {
 }
 
 void UNetPass::set_feature(const at::Tensor& feature) {
-  if (layers_.options.feature > 0) path_ = embed_path(feature);
+  if (layers_.options.path_feature() > 0) path_ = embed_path(feature);
+  if (layers_.options.given_channels > 0) given_ = given_field(feature);
+}
+
+// The field that is given, at the image's size: n x h x w x channels, where a coarse point is a block of equal ones.
+at::Tensor UNetPass::given_field(const at::Tensor& feature) const {
+  const UNetOptions& o = layers_.options;
+  const int64_t n = feature.size(0), h = o.given_height, w = o.given_width;
+  return feature.narrow(1, o.path_feature(), o.given_size())
+      .reshape({n, o.given_channels, h, 1, w, 1})
+      .expand({n, o.given_channels, h, o.height / h, w, o.width / w})
+      .reshape({n, o.given_channels, o.height, o.width})
+      .permute({0, 2, 3, 1});
+}
+
+at::Tensor UNetPass::with_given(const at::Tensor& x, const at::Tensor& field) const {
+  const UNetOptions& o = layers_.options;
+  if (!field.defined()) throw InputError("[unet] expected features with the field that is given, got none");
+  at::Tensor out = ops_.empty({x.size(0), o.height, o.width, ops_.padded(o.input_channels())});
+  if (out.size(3) > o.input_channels()) out.zero_();
+  out.narrow(3, 0, o.channels).copy_(x.narrow(3, 0, o.channels));
+  out.narrow(3, o.channels, o.given_channels).copy_(field);
+  return out;
 }
 
 void UNetPass::embed(const at::Tensor& t, const at::Tensor& feature) {
@@ -88,7 +110,7 @@ void UNetPass::embed(const at::Tensor& t, const at::Tensor& feature) {
   e.time_hidden = at::silu(e.time_pre);
   at::Tensor time =
       linear(e.time_hidden, parameter(layers_.time2.weight, {wide, wide}), parameter(layers_.time2.bias, {wide}));
-  if (o.feature > 0) {
+  if (o.path_feature() > 0) {
     e.path = feature.defined() ? embed_path(feature) : path_;
     if (!e.path.defined()) throw InputError("[unet] expected features of size n x {}, got none", o.feature);
     e.joined = at::cat({time, e.path}, 1);
@@ -161,8 +183,10 @@ InputGradients UNetPass::add_image_backward(const UNetStage& stage, const at::Te
   return out;
 }
 
-at::Tensor UNetPass::forward(const at::Tensor& x, const at::Tensor& t, const at::Tensor& feature) {
-  const int64_t n = x.size(0);
+at::Tensor UNetPass::forward(const at::Tensor& state, const at::Tensor& t, const at::Tensor& feature) {
+  const int64_t n = state.size(0);
+  const at::Tensor x =
+      layers_.options.given_channels > 0 ? with_given(state, feature.defined() ? given_field(feature) : given_) : state;
   embed(t, feature);
   // The outputs of the way down are written where the way up will join them.
   std::vector<at::Tensor> joined(layers_.up.size()), slots(layers_.down.size() + 1);
@@ -289,7 +313,7 @@ void UNetPass::embed_backward() {
   backward(layers_.time2.weight, layers_.time2.bias, time, e.time_hidden);
   const at::Tensor hidden = at::silu_backward(at::mm(time, parameter(layers_.time2.weight, {wide, wide})), e.time_pre);
   backward(layers_.time1.weight, layers_.time1.bias, hidden, e.waves);
-  if (o.feature == 0) return;
+  if (o.path_feature() == 0) return;
   const at::Tensor path = joined.narrow(1, wide, o.path_embedding);
   backward(layers_.path2.weight, layers_.path2.bias, path, e.path_hidden);
   const at::Tensor pre = at::silu_backward(

@@ -72,6 +72,8 @@ class UNetPass {
   NormLayer norm_layer(const NormPlace& n, bool silu, int64_t modulation = -1) const;
   void embed(const at::Tensor& t, const at::Tensor& feature);
   at::Tensor embed_path(const at::Tensor& feature);
+  at::Tensor given_field(const at::Tensor& feature) const;
+  at::Tensor with_given(const at::Tensor& x, const at::Tensor& field) const;
   PendingSum block(const ResidualLayer& layer, const PendingSum& in, const at::Tensor& x, BlockTape& tape);
   PendingSum attention(const AttentionLayer& layer, const PendingSum& in, AttentionTape& tape);
   /// Gradients of the block's input: first part (the way so far), second part (the joined one).
@@ -93,7 +95,7 @@ class UNetPass {
   UNetWeights weights_;
   std::map<int64_t, at::Tensor> spread_;  // weights of convolutions at twice the size, made when first needed
   bool keep_;
-  at::Tensor modulation_, modulation_gradient_, path_;
+  at::Tensor modulation_, modulation_gradient_, path_, given_;
   EmbeddingTape embedding_;
   at::Tensor input_, last_x_, last_a_;
   NormStatistics last_statistics_;

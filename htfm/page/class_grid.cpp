@@ -13,4 +13,15 @@ at::Tensor class_grid(const ImageReference& real, const SampledImages& samples, 
   return report::image_grid(samples.pixels, report::class_columns(own, nearest.distance, classes, rows), style);
 }
 
+at::Tensor given_class_grid(const SampledImages& samples, const at::Tensor& asked, int64_t classes, int64_t columns,
+                            const report::GridStyle& style) {
+  const at::Tensor own = samples.of_kept(asked);
+  const int64_t* label = own.const_data_ptr<int64_t>();
+  std::vector<std::vector<int64_t>> cells(static_cast<size_t>(classes));
+  for (int64_t i = 0; i < own.size(0); ++i)
+    if (std::vector<int64_t>& row = cells.at(label[i]); static_cast<int64_t>(row.size()) < columns) row.push_back(i);
+  for (std::vector<int64_t>& row : cells) row.resize(static_cast<size_t>(columns), -1);
+  return report::image_grid(samples.pixels, cells, style);
+}
+
 }  // namespace htfm

@@ -1,4 +1,4 @@
-// Samples of images, one column a class.
+// Samples of images, one column or one row a class.
 #pragma once
 
 #include "htfm/base/api.h"
@@ -11,5 +11,10 @@ namespace htfm HTFM_PUBLIC {
 /// scores), nearest first. InputError where the real images have no labels.
 at::Tensor class_grid(const ImageReference& real, const SampledImages& samples, const Nearest& nearest, int64_t rows,
                       const report::GridStyle& style = {});
+
+/// The first `columns` samples of each class as they come, one row a class; `asked`: the class of each sample that was
+/// drawn, those that were left out included.
+at::Tensor given_class_grid(const SampledImages& samples, const at::Tensor& asked, int64_t classes, int64_t columns,
+                            const report::GridStyle& style = {});
 
 }  // namespace htfm

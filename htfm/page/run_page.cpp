@@ -210,7 +210,7 @@ std::string run_page(const RunPageText& text, const std::vector<ScoredRun>& runs
   add_run_scores(page, runs, reference);
   if (far) add_far_quantile_table(page, *far);
   for (const ScoredRun& r : runs)
-    if (r.sampled.conditions.defined() && reference.data.conditions.there())
+    if (r.sampled.conditions.defined() && !reference.data.conditions.columns.empty())
       add_given_section(page, r.model.condition().describe(),
                         quantiles_given(reference.data.conditions.columns, reference.data.names,
                                         {reference.data.rows, reference.data.conditions.values},

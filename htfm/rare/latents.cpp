@@ -52,7 +52,7 @@ ModelSampler::ModelSampler(const Model& model, SampleOptions options) : model_(m
         "[rare events] expected every condition to be given, the same for all samples (--given {}), got others: what "
         "is "
         "drawn by chance must be the clock and the source alone",
-        model.condition().columns().front().name + "=...");
+        model.condition().columns().empty() ? "FILE" : model.condition().columns().front().name + "=...");
   options_.as_drawn = false, options_.report = {};
 }
 

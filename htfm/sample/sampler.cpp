@@ -9,6 +9,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
 #include "htfm/base/single_thread_guard.h"
+#include "htfm/field/block_means.h"
 #include "htfm/sample/call_states.h"
 #include "htfm/sample/cpu_states.h"
 #include "htfm/sample/cuda_states.h"
@@ -253,6 +254,7 @@ SampleOptions sample_options(const RunConfig& c) {
   o.solve.eta = c.sample.eta;
   o.solve.eta_from = c.sample.eta_from;
   o.guidance = c.sample.guidance;
+  o.exact_means = c.sample.exact_means;
   o.time_grid = time_grid_by_name(c.sample.time_grid != "auto" ? c.sample.time_grid : images ? "clock" : "angle");
   return o;
 }
@@ -339,6 +341,8 @@ SampleResult draw(const Method& method, int64_t dim, const SampleOptions& option
 }
 
 void check_condition(const Model& model, const SampleOptions& options) {
+  if (options.exact_means && !model.condition().field().there())
+    throw InputError("[sample.exact_means] expected a model that is given a field (condition.field), got another");
   if (model.condition().there()) {
     if (options.guidance > 0) model.condition().absent(0);  // InputError where it was never left out
     if (options.condition.each < 1)
@@ -388,6 +392,18 @@ at::Tensor in_units_of_data(const Model& model, const SampleOptions& options, co
   return out;
 }
 
+// Values that cannot be negative are those of channels where dry ones are 0.
+void match_given_means(const Model& model, SampleResult& drawn) {
+  const ImageShape& shape = *model.image();
+  const ConditionField& given = model.condition().field().field();
+  std::vector<bool> positive;
+  for (int64_t c = 0; c < shape.channels; ++c)
+    positive.push_back(model.field() && model.field()->threshold && !model.field()->is_plain(c));
+  drawn.samples = drawn.samples.contiguous();
+  at::Tensor fields = drawn.samples.view({-1, shape.channels, shape.height, shape.width});
+  match_block_means(fields, drawn.conditions.view({-1, given.channels, given.height, given.width}), positive);
+}
+
 }  // namespace
 
 SampleResult sample(const Model& model, const SampleOptions& options) {
@@ -404,7 +420,10 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
         return options.device.is_cpu() ? run_on_cpu(job, model, weights) : run_on_cuda(job, model, weights);
       },
       model.condition());
-  if (!options.as_drawn) result.samples = in_units_of_data(model, options, result);
+  if (!options.as_drawn) {
+    result.samples = in_units_of_data(model, options, result);
+    if (options.exact_means) match_given_means(model, result);
+  }
   result.seconds = seconds_since(started);
   return result;
 }

@@ -42,6 +42,8 @@ struct SampleOptions {
   GivenConditions condition = {};  ///< of a model with conditions; what is not given is drawn from those of training
   double guidance = 0;             ///< w of v_0 + (1 + w)(v_c - v_0): an evaluation with and one without the
                                    ///< condition, of which solve.nfe counts one
+  bool exact_means =
+      false;              ///< given a field: samples are moved so that their means over its blocks are the given ones
   bool as_drawn = false;  ///< rows as the model draws them, n x dim(), without the way back to the data's units
   bool averaged = true;   ///< EMA weights, or the raw ones
   /// Called from time to time, by one thread at a time; what it throws ends the drawing.

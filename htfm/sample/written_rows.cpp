@@ -38,7 +38,7 @@ std::vector<TableColumn> written_columns(const Model& model) {
 }
 
 void write_conditions_beside(const std::string& path, const Model& model, const SampleOptions& options) {
-  if (!model.condition().there() || !model.image()) return;
+  if (model.condition().columns().empty() || !model.image()) return;
   std::vector<std::string> names;
   for (const ConditionColumn& c : model.condition().columns()) names.push_back(c.name);
   write_csv(path + ".conditions.csv", model.condition().as_numbers(sample_conditions(model, options)), names);
@@ -46,7 +46,8 @@ void write_conditions_beside(const std::string& path, const Model& model, const 
 
 std::string given_text(const SampleOptions& options) {
   const std::string hash = options.condition.hash();
-  return hash.empty() && options.guidance == 0 ? "" : fmt::format(" given {} {}", hash, options.guidance);
+  if (hash.empty() && options.guidance == 0 && !options.exact_means) return "";
+  return fmt::format(" given {} {}{}", hash, options.guidance, options.exact_means ? " exact" : "");
 }
 
 }  // namespace htfm

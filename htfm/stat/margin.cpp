@@ -115,6 +115,37 @@ Margin Margin::fit(std::span<const double> sorted, const MarginOptions& o) {
   return out;
 }
 
+Margin Margin::with_law(std::span<const double> sorted, double shape,
+                        const std::function<double(double p, bool above)>& quantile) {
+  constexpr double kBody = 0.05, kFar = 5e-4, kStep = 1.1;  // a side's share; where the Pareto law begins; of knots
+  constexpr double kMet = 0.01;                             // share of the Pareto law at which it meets the law itself
+  const size_t n = sorted.size(), k = static_cast<size_t>(kBody * static_cast<double>(n));
+  Margin body, out;
+  body.add_knots(sorted, k, n - 1 - k);
+  for (const bool above : {false, true}) {
+    MarginTail& tail = above ? out.above_ : out.below_;
+    const double from = quantile(kFar, above), met = std::abs(quantile(kMet * kFar, above) - from);
+    tail = {kFar, from, 1, shape, static_cast<int64_t>(kFar * static_cast<double>(n))};
+    tail.scale = met / tail.excess(kMet * kFar);
+  }
+  // From the outermost knot of a side inwards, as long as both levels and values grow towards the body.
+  const auto side = [&](bool above) {
+    std::vector<std::pair<double, double>> knots;
+    const double end = above ? 1 - body.level_.back() : body.level_.front(),
+                 value = above ? body.value_.back() : body.value_.front();
+    for (double p = kFar; p < end; p *= kStep)
+      if (const double x = quantile(p, above); above ? x > value : x < value) knots.emplace_back(above ? 1 - p : p, x);
+    return knots;
+  };
+  const auto below = side(false), above = side(true);
+  for (const auto& [level, value] : below) out.level_.push_back(level), out.value_.push_back(value);
+  out.level_.insert(out.level_.end(), body.level_.begin(), body.level_.end());
+  out.value_.insert(out.value_.end(), body.value_.begin(), body.value_.end());
+  for (auto knot = above.rbegin(); knot != above.rend(); ++knot)
+    out.level_.push_back(knot->first), out.value_.push_back(knot->second);
+  return out;
+}
+
 // Order statistics between the thresholds, all or evenly, and both ends of every run of equal values. Towards a fine
 // end the distance of knots is a share of what is left.
 void Margin::add_knots(std::span<const double> sorted, size_t first, size_t last, bool fine_end) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,12 @@ class Margin {
   /// both sides share one shape unless the data tell the two apart: that takes a third of the error out of far
   /// quantiles of symmetric laws (doc/joint-extremes.md).
   static Margin fit(std::span<const double> sorted, const MarginOptions& options = {});
+
+  /// Of ascending values whose sides are known to have a law: order statistics in the body, then quantile(p, above),
+  /// the value beyond which the share p lies on a side, and very far out a generalised Pareto law of the shape that
+  /// goes on from there.
+  static Margin with_law(std::span<const double> sorted, double shape,
+                         const std::function<double(double p, bool above)>& quantile);
 
   /// Whether it was not fitted.
   bool empty() const { return value_.empty(); }

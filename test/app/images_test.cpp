@@ -80,6 +80,29 @@ TEST_F(Images, EvalScoresSamplesAndKeepsTheReference) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
 }
 
+TEST_F(Images, ClassesThatWereGivenAreScoredAndDrawnInRows) {
+  std::string classes = "class\n";
+  for (int64_t i = 0; i < kCount; ++i) classes += i % 3 == 0 && i > 29 ? "1\n" : std::to_string(i % 3) + "\n";
+  place_.write("s.npy.conditions.csv", classes);
+  const Outcome r = place_.run("eval --real a.bin --fake s.npy --json --features " + network("patches.pt"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json j = json::parse(r.out), automobile = j.at("classes").at("automobile");
+  EXPECT_EQ(automobile.at("asked"), 30) << "ten airplanes were asked to be automobiles";
+  EXPECT_NEAR(automobile.at("accuracy").get<double>(), 2.0 / 3, 1e-12);
+  EXPECT_EQ(j.at("classes").at("bird").at("accuracy"), 1.0);
+  EXPECT_NEAR(j.at("class_accuracy").get<double>(), (1 + 2.0 / 3 + 1) / 3, 1e-12);
+  const Outcome text = place_.run("eval --real a.bin --fake s.npy --features " + network("patches.pt"));
+  EXPECT_NE(text.out.find("asked     30"), std::string::npos) << text.out;
+  const Outcome grid = place_.run("grid s.npy -o g.png --by-class --columns 7");
+  ASSERT_EQ(grid.code, 0) << grid.err;
+  const at::Tensor picture = read_png(place_ / "g.png");
+  EXPECT_EQ(picture.sizes(), at::IntArrayRef({3, 2 + 3 * 34, 2 + 7 * 34}));
+  place_.write("s.npy.conditions.csv", "class\n1\n");
+  expect_refusal("grid s.npy -o g.png --by-class", "expected the classes of 60 samples, got 1");
+  std::filesystem::remove(place_ / "s.npy.conditions.csv");
+  expect_refusal("grid s.npy -o g.png --by-class", "s.npy.conditions.csv");
+}
+
 TEST_F(Images, EvalCountsWhatDivergedAndWhatWasClipped) {
   samples_.mutable_data_ptr<float>()[5 * 3072 + 7] = std::numeric_limits<float>::infinity();
   samples_.mutable_data_ptr<float>()[6 * 3072] = 3;

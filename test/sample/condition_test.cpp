@@ -1,4 +1,5 @@
 // Models with conditions, from the data set to samples.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/data/condition_columns.h"
+#include "htfm/field/block_means.h"
 #include "htfm/io/csv.h"
 #include "htfm/io/file.h"
 #include "htfm/sample/sample_file.h"
@@ -182,6 +184,56 @@ TEST(Conditions, ClassesOfImages) {
   EXPECT_EQ(beside.names, std::vector<std::string>{"class"});
   EXPECT_EQ(beside.values.min().item<double>(), 1);
   EXPECT_THROW(with_conditions(test::conditional_data(Key(1), 10), config.condition), InputError);
+}
+
+// Images of 8 x 8 given their means on 2 x 2.
+TEST(Conditions, FieldsOfACoarserGrid) {
+  const test::TemporaryFolder folder;
+  constexpr int64_t kImages = 96;
+  Dataset data{.rows = at::empty({kImages, 64}, at::kFloat), .hash = "blocks", .origin = "blocks"};
+  data.image = ImageShape{1, 8, 8};
+  for (int64_t i = 0; i < kImages; ++i)
+    for (int64_t k = 0; k < 64; ++k) {
+      const auto block = static_cast<uint64_t>(4 * i + k / 32 * 2 + k % 8 / 4);
+      data.rows.mutable_data_ptr<float>()[64 * i + k] =
+          static_cast<float>(2 * Key(1).uniform(block) - 1 + 0.1 * Key(2).uniform(static_cast<uint64_t>(64 * i + k)));
+    }
+  for (const char* kind : {"unet", "ncsnpp"}) {
+    const RunConfig config =
+        parse_config("", "test",
+                     {"condition.field=2x2", "condition.drop=0.1", std::string("net.kind=") + kind, "unet.base=8",
+                      "unet.groups=4", "unet.multipliers=1,2", "unet.blocks=1", "unet.attention=4", "unet.heads=2",
+                      "train.batch=32", "train.epochs=60", "train.lr=3e-3", "train.ema=0.95", "sample.nfe=8"});
+    const Model model = train(config, data);
+    EXPECT_NE(model.condition().describe().find("a field of 2 x 2"), std::string::npos);
+    SampleOptions options = sample_options(config);
+    options.n = 24;
+    options.condition.rows = at::empty({24, 4}, at::kDouble);
+    for (int64_t i = 0; i < 96; ++i)
+      options.condition.rows.mutable_data_ptr<double>()[i] = 1.6 * Key(5).uniform(static_cast<uint64_t>(i)) - 0.8;
+    const auto means = [](const at::Tensor& samples) {
+      return block_means(samples.view({-1, 1, 8, 8}), 2, 2).view({-1, 4});
+    };
+    const at::Tensor own = means(sample(model, options).samples), given = options.condition.rows;
+    // Without what is given the squares of the differences would have the mean 1/3 + 0.64/3.
+    EXPECT_LT((own - given).square().mean().item<double>(), 0.08) << kind;
+    options.exact_means = true;
+    EXPECT_LT((means(sample(model, options).samples) - given).abs().max().item<double>(), 1e-9) << kind;
+    options.exact_means = false;
+    // A checkpoint keeps it all, and guidance has a network without the condition to lean on.
+    model.save(folder / "m.safetensors");
+    const Model again = Model::load(folder / "m.safetensors");
+    EXPECT_TRUE(means(sample(again, options).samples).equal(own));
+    options.guidance = 1;
+    EXPECT_EQ(sample(again, options).evaluations, 16);
+    // Nothing given: drawn from those of training.
+    options.condition = {}, options.guidance = 0;
+    EXPECT_EQ(sample(model, options).conditions.size(1), 4);
+  }
+  EXPECT_THROW(parse_config("", "test", {"condition.field=2x2", "data.flip=true"}), InputError);
+  EXPECT_THROW(with_conditions(data, {.field = "3x2"}), InputError);
+  EXPECT_THROW(with_conditions(data, {.field = "nowhere"}), InputError);
+  EXPECT_THROW(with_conditions(test::conditional_data(Key(1), 10), {.field = "2x2"}), InputError);
 }
 
 // Categories by name, and a discrete column whose law depends on what is given.

@@ -3,6 +3,7 @@
 #include "test/device.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -167,6 +168,7 @@ TEST_P(DeviceMethodTest, TrainsAndSamplesLikeTheCpu) {
   data.rows = at::empty({20, 3 * 16 * 16}, at::kFloat);  // the last batch of an epoch is smaller
   fill_normal(Key(2), 0, data.rows.numel(), data.rows.mutable_data_ptr<float>());
   data.image = ImageShape{3, 16, 16}, data.hash = "x", data.origin = "noise";
+  data.labels = at::arange(20).remainder(3), data.classes = {"a", "b", "c"};
   std::vector<Model> models;
   std::vector<std::vector<double>> losses, validations;
   for (const at::Device where : {at::Device(at::kCPU), at::Device(at::kCUDA, 0)}) {
@@ -221,6 +223,13 @@ INSTANTIATE_TEST_SUITE_P(
         MethodCase{"flow_ot", {"coupling.kind=ot"}, "euler"}, MethodCase{"flow_tail", {"data.tail=pareto"}, "euler"},
         MethodCase{"flow_learned", {"path.schedule=near-linear", "path.learn=true"}, "euler"},
         MethodCase{"flow_validated", {"train.validation=0.2", "train.validate_steps=2"}, "euler"},
+        MethodCase{"flow_given_field", {"condition.field=4x4", "condition.drop=0.2", "data.flip=false"}, "ab2"},
+        MethodCase{"flow_guided",
+                   {"condition.field=4x4", "condition.drop=0.2", "data.flip=false", "sample.guidance=1"},
+                   "ab2"},
+        MethodCase{"ncsnpp_given_field", {"net.kind=ncsnpp", "condition.field=16x16", "data.flip=false"}, "euler"},
+        MethodCase{"flow_class", {"condition.label=true", "condition.drop=0.2", "sample.guidance=2"}, "ab2"},
+        MethodCase{"dlpm_class", {"condition.label=true", "method=dlpm"}, "dlpm"},
         MethodCase{"flow_plain", {"train.graph=false"}, "midpoint"}, MethodCase{"dlpm", {"method=dlpm"}, "dlpm"},
         MethodCase{"dlpm_clamped", {"method=dlpm", "baseline.clamp_a=20", "baseline.clamp_eps=2"}, "dlpm"},
         MethodCase{

@@ -1,0 +1,22 @@
+// What the experiments on weather fields share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/reproduce.h"
+#include "htfm/sample/sampler.h"
+
+namespace htfm::app {
+
+/// The set for cells with or without scores: the one that is given, or the same physical values seen the other way (as
+/// they are, dry ones deep below the threshold), which is written into the folder.
+std::string weather_set(const ReproduceOptions& options, bool scores);
+
+/// The paper's network and training for fields; 70 epochs of the twelve frames are 4,200 steps.
+std::vector<std::string> weather_settings(const std::string& data, uint64_t seed);
+
+/// Where values are scores: sets their laws right by samples of the model, other ones than `options` would draw.
+void set_laws_right(Model& model, SampleOptions options);
+
+}  // namespace htfm::app
