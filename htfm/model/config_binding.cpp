@@ -150,7 +150,7 @@ void ConfigBindings::add(std::string name, std::optional<double>& v, double lowe
     if (s == "auto")
       v.reset();
     else
-      set(parse_number<double>(name, s, "auto or a number"));
+      set(setting_number<double>(name, s, "auto or a number"));
   };
   list.push_back({{name, "number or auto", v ? fmt::format("{}", *v) : toml_string("auto"), std::move(meaning)},
                   [name, set, set_text](const toml::node& n) {
