@@ -77,12 +77,12 @@ sampling() {
   local one=() two=() a b
   two_dimensions --set train.epochs=2
   for _ in 1 2 3; do
-    one+=("$("$htfm" sample "$work/one" -n 1e6 -o "$work/one.npy" --threads 1 --comm none --json 2>/dev/null | seconds_of)")
-    two+=("$(mpi 2 sample "$work/one" -n 1e6 -o "$work/two.npy" --threads 1 --json 2>/dev/null | seconds_of)")
+    one+=("$("$htfm" sample "$work/one" -n 2e6 -o "$work/one.npy" --threads 1 --comm none --json 2>/dev/null | seconds_of)")
+    two+=("$(mpi 2 sample "$work/one" -n 2e6 -o "$work/two.npy" --threads 1 --json 2>/dev/null | seconds_of)")
     cmp "$work/one.npy" "$work/two.npy" || fail "samples differ"
   done
   a=$(middle "${one[@]}") b=$(middle "${two[@]}")
-  echo "sampling 1,000,000: 1 process $a s, 2 processes $b s: $(ratio "$a" "$b") times (bar 1.9)"
+  echo "sampling 2,000,000: 1 process $a s, 2 processes $b s: $(ratio "$a" "$b") times (bar 1.9)"
 }
 
 sums() {
