@@ -82,7 +82,8 @@ std::string manual(const CLI::App& app) {
     out += fmt::format(".SS htfm {}\n{}\n", roff(command->get_name()), roff(command->get_description()));
     for (const CLI::Option* option : command->get_options()) {
       if (option->get_group().empty()) continue;
-      out += fmt::format(".TP\n.B {}\n{}\n", roff(option->get_name(true)), roff(option->get_description()));
+      const std::string name = option->get_positional() ? option->get_name(true) : option->get_name(false, true);
+      out += fmt::format(".TP\n.B {}\n{}\n", roff(name), roff(option->get_description()));
     }
     if (!command->get_footer().empty()) out += fmt::format(".PP\n.nf\n{}\n.fi\n", roff(command->get_footer()));
   }

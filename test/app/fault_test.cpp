@@ -166,6 +166,7 @@ TEST_P(Stopped, ATrainingGoesOnWithTheSameBits) {
   const std::string long_one = "train c.toml --set train.checkpoint_steps=1000000 --set train.epochs=";
   const pid_t child = ::fork();
   if (child == 0) {
+    ::signal(GetParam(), SIG_DFL);  // a shell that starts jobs in the background has them ignore Ctrl-C
     const int null = ::open("/dev/null", O_WRONLY), err = ::open((w / "err").c_str(), O_WRONLY | O_CREAT, 0644);
     ::dup2(null, 1), ::dup2(err, 2);
     ::execl(program().c_str(), "htfm", "train", (w / "c.toml").c_str(), "--set", "train.checkpoint_steps=1000000",

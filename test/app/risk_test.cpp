@@ -25,7 +25,7 @@ TEST(RiskCommand, MeasuresColumnsAndAPortfolio) {
   make_run(w);
   EXPECT_NE(slurp(w / "run/report.html").find(">Risk<"), std::string::npos) << "a section of the report";
   w.write("w.csv", "column,weight\na,0.5\nb,-1\n");
-  const Outcome text = w.run("risk run --portfolio w.csv --losses low,b=high -n 5000 --rounds 10 -o risk");
+  const Outcome text = w.run("risk run --portfolio w.csv --losses low,b=high -n 20000 --rounds 20 -o risk");
   ASSERT_EQ(text.code, 0) << text.err;
   for (const char* part : {"a (low)", "portfolio (low)", "value at risk", "expected shortfall", "P(both beyond)",
                            "training rows drawn with replacement", "risk/scenarios_portfolio.csv"})
@@ -34,7 +34,7 @@ TEST(RiskCommand, MeasuresColumnsAndAPortfolio) {
        {"measures.csv", "joint.csv", "stress.csv", "scenarios_portfolio.csv", "risk.html", "risk.json"})
     EXPECT_TRUE(std::filesystem::exists(w / ("risk/" + std::string(file)))) << file;
   const auto j =
-      nlohmann::json::parse(w.run("risk run --portfolio w.csv --losses low,b=high -n 5000 --rounds 10 --json").out);
+      nlohmann::json::parse(w.run("risk run --portfolio w.csv --losses low,b=high -n 20000 --rounds 20 --json").out);
   EXPECT_EQ(j["uncertainty"], "tail fit");
   EXPECT_EQ(j["training_rows"], 800);
   EXPECT_EQ(j["losses"]["b"]["side"], "high");
@@ -67,10 +67,10 @@ TEST(RiskCommandSlow, SaysWhatIsMissing) {
   refused("run --refits 1", "at least 2");
   refused("nothing", "expected a run folder");
   std::filesystem::rename(w / "t.csv", w / "moved.csv");
-  const Outcome gone = w.run("risk run -n 2000 --rounds 5");
+  const Outcome gone = w.run("risk run -n 2000 --rounds 20");
   EXPECT_EQ(gone.code, 0) << gone.err;
   EXPECT_NE(gone.out.find("rows of the model drawn with replacement"), std::string::npos) << gone.out;
-  const Outcome moved = w.run("risk run -n 2000 --rounds 5 --data moved.csv");
+  const Outcome moved = w.run("risk run -n 2000 --rounds 20 --data moved.csv");
   EXPECT_NE(moved.out.find("training rows drawn with replacement"), std::string::npos) << moved.out << moved.err;
   refused("run --data w.csv", "");
 }
