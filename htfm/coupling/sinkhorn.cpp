@@ -7,6 +7,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/coupling/assignment.h"
+#include "htfm/coupling/assignment_kernels.h"
 #include "htfm/coupling/sinkhorn_kernels.h"
 
 namespace htfm {
@@ -208,6 +209,19 @@ std::vector<int64_t> every(int64_t step, int64_t n) {
   return out;
 }
 
+// All costs between points, a row for each of the data. Prices are not unique: those of the matrix as it stands, not of
+// the points in another order, are what trained models were made with.
+std::vector<double> costs_among(const std::vector<double>& source, const std::vector<double>& data, int64_t dim,
+                                double p) {
+  const auto n = static_cast<int64_t>(data.size()) / dim;
+  std::vector<double> columns(source.size()), out(as_size(n * n));
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t d = 0; d < dim; ++d) columns[as_size(d * n + j)] = source[as_size(j * dim + d)];
+  for (int64_t i = 0; i < n; ++i)
+    kernels<AssignmentKernels>().cost_row(n, dim, data.data() + i * dim, columns.data(), p, out.data() + i * n);
+  return out;
+}
+
 std::vector<double> pick(const std::vector<float>& x, const std::vector<int64_t>& rows, int64_t dim) {
   std::vector<double> out;
   for (const int64_t i : rows) out.insert(out.end(), x.begin() + i * dim, x.begin() + (i + 1) * dim);
@@ -237,7 +251,8 @@ std::vector<int64_t> sinkhorn_coupling(Key key, int64_t n, const double* x0, con
   constexpr int64_t kFew = 1024;
   const std::vector<int64_t> some = every((n + kFew - 1) / kFew, n);
   const auto few = static_cast<int64_t>(some.size());
-  const Assignment exact = assign_points(few, pick(source, some, dim).data(), pick(data, some, dim).data(), dim, p);
+  const Assignment exact =
+      assign_costs(few, costs_among(pick(source, some, dim), pick(data, some, dim), dim, p).data());
   Plan start(data, some, source, every(1, n), dim, p);
   start.epsilon = epsilon;
   start.f.assign(exact.row_price.begin(), exact.row_price.end());

@@ -37,7 +37,9 @@ class PlaceTable {
   }
   int64_t cell_of(double value) const {
     const uint64_t bits = ordered_bits(value);
-    return bits < low_ ? 0 : std::min(static_cast<int64_t>((bits - low_) >> shift_) + 1, cells_ - 1);
+    if (bits < low_) return 0;
+    const uint64_t inner = (bits - low_) >> shift_;  // may be beyond what int64_t holds
+    return inner + 1 < static_cast<uint64_t>(cells_) ? static_cast<int64_t>(inner) + 1 : cells_ - 1;
   }
 
   uint64_t low_ = 0;  // the leading bits at which the second cell begins
