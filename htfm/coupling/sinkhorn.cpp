@@ -209,8 +209,8 @@ std::vector<int64_t> every(int64_t step, int64_t n) {
   return out;
 }
 
-// All costs between points, a row for each of the data. Prices are not unique: those of the matrix as it stands, not of
-// the points in another order, are what trained models were made with.
+// All costs between points, a row for each of the data. Prices are not unique, and neither are pairs of equal cost:
+// those of the matrix as it stands depend on the order of rows alone, not on where points lie.
 std::vector<double> costs_among(const std::vector<double>& source, const std::vector<double>& data, int64_t dim,
                                 double p) {
   const auto n = static_cast<int64_t>(data.size()) / dim;
@@ -290,7 +290,8 @@ std::vector<int64_t> sinkhorn_coupling(Key key, int64_t n, const double* x0, con
   }
   const auto assign_among = [&](const std::vector<int64_t>& some_rows, const std::vector<int64_t>& some_columns) {
     const std::vector<double> a = pick(source, some_columns, dim), b = pick(data, some_rows, dim);
-    const std::vector<int64_t> best = assign(static_cast<int64_t>(some_rows.size()), a.data(), b.data(), dim, p);
+    const std::vector<int64_t> best =
+        assign_costs(static_cast<int64_t>(some_rows.size()), costs_among(a, b, dim, p).data()).column;
     for (size_t i = 0; i < some_rows.size(); ++i) partner[as_size(some_rows[i])] = some_columns[as_size(best[i])];
   };
   assign_among(rows, columns);

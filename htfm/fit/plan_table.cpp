@@ -107,7 +107,7 @@ void plan_clock(TablePlan& plan, RunConfig& own, const at::Tensor& seen, const s
   const auto nu = plan.clock.spec.parameters.find("nu");
   const double index = skewed ? 0 : nu == plan.clock.spec.parameters.end() ? kLightIndex : nu->second;
   own.clock.family = plan.clock.spec.family, own.clock.parameters = plan.clock.spec.parameters;
-  own.coupling.kind = "pool", own.coupling_noise = 0, own.scale = "clock";
+  own.coupling.kind = "pool", own.scale = "clock";
   own.data.tail = "pareto", own.data.tail_index = index;
   if (skewed) own.source_law = skewed->law, own.source = skewed->mean;
 }
@@ -123,7 +123,7 @@ void plan_scores(TablePlan& plan, RunConfig& own) {
   if (together) {
     plan.clock.spec.family = "gamma", plan.clock.spec.parameters["shape"] = 1;
     own.clock.family = "gamma", own.clock.parameters["shape"] = 1;
-    own.coupling.kind = "pool", own.coupling_noise = 0, own.scale = "clock";
+    own.coupling.kind = "pool", own.scale = "clock";
   }
   plan.clock.explanation = fmt::format(
       "{} Every column has a law of its own, with tails of its own on each side, and the flow learns how "

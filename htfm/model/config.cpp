@@ -145,7 +145,7 @@ namespace {
 RunConfig parse(const std::string& text, const std::string& origin, const std::vector<std::string>& settings,
                 bool saved) {
   RunConfig c;
-  if (saved) c.time = "path", c.train.times = "uniform", c.coupling_noise = 0;  // of a run from before these keys
+  if (saved) c.time = "path", c.train.times = "uniform";  // of a run from before these keys
   ConfigBindings keys(c);
   const toml::table table = parse_toml(text, origin);
   if (saved) check_registered(table, origin);

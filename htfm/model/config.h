@@ -95,7 +95,7 @@ struct RunConfig {
   std::string feature_squash = "auto";  ///< on, off, or auto, where a coupling makes the largest clocks matter
   std::string feature_area = "auto";  ///< join the area: on, off, or auto, where a coupling makes the data depend on it
   CouplingSpec coupling;
-  std::optional<double> coupling_noise;  ///< coupling.noise; none: where rows of points or tables are ranked
+  std::optional<double> coupling_noise = 0;  ///< coupling.noise; none: what is best for points and tables
   SourceMeanSpec source;
   SourceCovarianceSpec covariance;
   std::string source_law;  ///< a named skewed source, which has its own clock; empty: none

@@ -33,7 +33,7 @@ class CheckPages(unittest.TestCase):
         for text, message in [
             (GOOD + "\n[gone](gone.md)\n", "doc/index.md:19: link to gone.md: there is no such file"),
             (GOOD + "\n[gone](other.md#gone)\n", "has no such heading"),
-            (GOOD + "\n[out](../../x)\n", "there is no such file"),
+            (GOOD + "\n[out](../../no-such-file)\n", "there is no such file"),
             (GOOD + "\nThis paragraph\nis wrapped.\n", "doc/index.md:20: a paragraph is one line"),
             (GOOD + "\n- an item\n  that is wrapped\n", "doc/index.md:20: a paragraph is one line"),
             (GOOD.replace("|---|---|\n", "|---|---|\n\n"), "doc/index.md:11: a table without a line"),

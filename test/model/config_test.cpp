@@ -76,20 +76,22 @@ TEST(Config, TimesByDefaultAreTheClocksForImagesAlone) {
   EXPECT_FALSE(parse_saved_config("[net]\nkind = \"unet\"\n", "old").uses_clock_time());
 }
 
-TEST(Config, LevelsOfPointsAndTablesAreNoisyByDefault) {
+TEST(Config, NoiseBetweenLevelsIsForPointsAndTables) {
   const auto noise = [](std::vector<std::string> settings) {
     return parse_config("", "test", settings).flow().coupling.noise;
   };
   EXPECT_EQ(noise({}), 0);
   EXPECT_EQ(noise({"coupling.kind=ot"}), 0);
-  EXPECT_GT(noise({"coupling.kind=pool"}), 0);
-  EXPECT_EQ(noise({"coupling.kind=pool", "net.kind=unet"}), 0);
+  EXPECT_EQ(noise({"coupling.kind=pool"}), 0);
+  EXPECT_GT(noise({"coupling.kind=pool", "coupling.noise=auto"}), 0);
+  EXPECT_EQ(noise({"coupling.kind=pool", "coupling.noise=auto", "net.kind=unet"}), 0);
   EXPECT_EQ(noise({"coupling.kind=pool", "coupling.noise=0.25"}), 0.25);
-  EXPECT_EQ(noise({"coupling.kind=pool", "coupling.noise=0.25", "coupling.noise=auto"}), noise({"coupling.kind=pool"}));
+  EXPECT_EQ(noise({"coupling.kind=pool", "coupling.noise=0.25", "coupling.noise=auto"}),
+            noise({"coupling.kind=pool", "coupling.noise=auto"}));
   EXPECT_TRUE(contains(message("[coupling]\nnoise = \"much\"\n"), "expected auto or a number, got 'much'"));
   EXPECT_TRUE(contains(message("[coupling]\nnoise = -1\n"), "expected auto or a number from 0 to 10, got -1"));
   // A run keeps what it has, and one from before the key has none.
-  const RunConfig pooled = parse_config("", "test", {"coupling.kind=pool"});
+  const RunConfig pooled = parse_config("", "test", {"coupling.kind=pool", "coupling.noise=auto"});
   EXPECT_EQ(parse_saved_config(format_config(pooled), "saved").flow().coupling.noise, pooled.flow().coupling.noise);
   EXPECT_EQ(parse_saved_config("[coupling]\nkind = \"pool\"\n", "old").flow().coupling.noise, 0);
 }
