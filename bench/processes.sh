@@ -143,7 +143,7 @@ T
 
 kills() {
   need_mpi
-  HTFM_KILL_ALL=1 "$modules/app_test" --gtest_filter='KilledRank.*'
+  HTFM_KILL_ALL=1 "$modules/app_test" --gtest_filter='KilledRank*'
 }
 
 # Images of slanted stripes: FILE, how many, of which side; bytes, three channels.

@@ -53,7 +53,7 @@ constexpr SolverRow kSolvers[] = {
     {"euler", {20.80, 17.92, 16.31}},
     {"heun", {18.55, 17.44, 15.87}},
     {"midpoint", {17.82, 16.51, 15.81}},
-    {"ab2", {18.02, 16.47, 15.82}},
+    {"ab2-paper", {18.02, 16.47, 15.82}},
 };
 
 std::optional<double> at_order(std::span<const OrderRow> rows, const std::string& model, const std::string& solver,

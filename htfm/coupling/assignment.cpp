@@ -193,13 +193,14 @@ Assignment assign_costs(int64_t n, const double* cost) {
 }
 
 Assignment assign_points(int64_t n, const double* x0, const double* x1, int64_t dim, double p) {
-  if (!(p >= 1 && p <= 2)) throw InputError("[assign] expected a power p in [1, 2], got {}", p);
+  if (!(p >= 1 && p <= kLargestPower))
+    throw InputError("[assign] expected a power p in [1, {}], got {}", kLargestPower, p);
   if (n < 0 || dim < 1) throw InputError("[assign] expected points of at least one dimension, got {} x {}", n, dim);
-  constexpr double kLargest = 1e150;  // its square is finite
+  const double largest = std::pow(10.0, 300 / std::max(2.0, p));  // squares and costs are finite
   for (int64_t k = 0; k < n * dim; ++k)
     for (const double x : {x0[k], x1[k]})
-      if (!(std::abs(x) < kLargest))
-        throw InputError("[assign] expected finite points below {}, got {} in row {}", kLargest, x, k / dim);
+      if (!(std::abs(x) < largest))
+        throw InputError("[assign] expected finite points below {:.3g}, got {} in row {}", largest, x, k / dim);
   const std::vector<int64_t> rows = nearby(n, x1, dim), sources = nearby(n, x0, dim);
   std::vector<double> columns(at(n * dim));
   for (int64_t j = 0; j < n; ++j)

@@ -237,6 +237,7 @@ std::vector<double> pick(const std::vector<float>& x, const std::vector<int64_t>
 // its potentials settle slowly: the dearest pairs are assigned anew.
 std::vector<int64_t> sinkhorn_coupling(Key key, int64_t n, const double* x0, const double* x1, int64_t dim, double p,
                                        const SinkhornOptions& options) {
+  // In float32 the costs of heavy tails to a higher power leave no digits for the bulk.
   if (!(p >= 1 && p <= 2)) throw InputError("[sinkhorn] expected a power p in [1, 2], got {}", p);
   if (n < 0 || dim < 1) throw InputError("[sinkhorn] expected points of at least one dimension, got {} x {}", n, dim);
   if (!(options.epsilon > 0)) throw InputError("[sinkhorn] expected a positive epsilon, got {}", options.epsilon);

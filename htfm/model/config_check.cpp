@@ -62,6 +62,14 @@ void check_config(RunConfig& c) {
   one_of("data.tail", c.data.tail, {"empirical", "pareto"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});
   one_of("precondition.time", c.time, {"auto", "path", "clock"});
+  if (c.coupling.ot_entropy > 0 && c.coupling.ot_power > 2)
+    throw InputError(
+        "[coupling.ot_power] expected at most 2 with coupling.ot_entropy, which is computed in float32; got {}",
+        c.coupling.ot_power);
+  one_of("net.path_map", c.net.path_map, {"two-layer", "linear"});
+  one_of("net.modulation", c.net.modulation, {"scale-shift", "shift"});
+  one_of("unet.attention_up", c.net.attention_up, {"each", "last"});
+  one_of("unet.pyramid", c.net.pyramid, {"filtered", "strided"});
   one_of("feature.area", c.feature_area, {"auto", "on", "off"});
   one_of("feature.squash", c.feature_squash, {"auto", "on", "off"});
   one_of("feature.saturate", c.feature_saturate, {"auto", "on", "off"});
@@ -76,6 +84,10 @@ void check_config(RunConfig& c) {
   c.net.mlp.feature = c.make_method(c.provisional_clock())->feature().size();
   c.net.unet.feature = c.net.mlp.feature, c.net.unet.path_embedding = c.net.mlp.path_embedding,
   c.net.unet.film = c.net.mlp.film;
+  c.net.mlp.linear_path = c.net.unet.linear_path = c.net.path_map == "linear";
+  c.net.mlp.shift_only = c.net.unet.shift_only = c.net.modulation == "shift";
+  c.net.unet.attend_once_up = c.net.attention_up == "last";
+  c.net.unet.strided_pyramid = c.net.pyramid == "strided";
   if (c.net.kind == "ncsnpp")
     c.net.unet.filtered = c.net.unet.rescale = true, c.net.unet.group_channels = 4,
     c.net.unet.progressive = c.net.progressive;

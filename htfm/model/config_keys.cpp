@@ -2,6 +2,7 @@
 #include <limits>
 #include <set>
 
+#include "htfm/coupling/assignment.h"
 #include "htfm/data/synthetic.h"
 #include "htfm/model/config_binding.h"
 
@@ -144,7 +145,8 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
       "with a number as noise: its deviation is noise exp(-fade e) at e = -log(1 - level); 0: the same at every level");
   add("coupling.pool", c.coupling.pool, 1024, 1 << 26, "pool: draws of the source that are ranked together");
   add("coupling.group", c.coupling.group, 2, 1 << 16, "ot-given-clock: sources that share a clock");
-  add("coupling.ot_power", c.coupling.ot_power, 1, 2, "ot: the cost is the distance of x_0 and x_1 to this power");
+  add("coupling.ot_power", c.coupling.ot_power, 1, kLargestPower,
+      "ot: the cost is the distance of x_0 and x_1 to this power; up to 2 with coupling.ot_entropy");
   add("coupling.ot_entropy", c.coupling.ot_entropy, 0, 1e6,
       "ot: entropic regularisation in units of the median cost; 0: exact");
   add_own_options("coupling", couplings(), c.coupling.options);
@@ -196,6 +198,10 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
   add("net.time_embedding", c.net.mlp.time_embedding, 1, 4096, "size of the time embedding");
   add("net.path_embedding", c.net.mlp.path_embedding, 1, 4096, "size of the path embedding");
   add("net.film", c.net.mlp.film, "also modulate the middle block by the path embedding");
+  add("net.path_map", c.net.path_map,
+      "two-layer or linear: how the path feature becomes its embedding (mlp, unet, ncsnpp)");
+  add("net.modulation", c.net.modulation,
+      "scale-shift or shift: what time and path embeddings do to a residual block (mlp, unet, ncsnpp)");
   add_own_options("net", networks(), c.net.options);
   add("unet.base", c.net.unet.base, 8, 4096, "U-Net: channels at full size");
   add("unet.multipliers", c.net.multipliers, "U-Net: of the channels, size by size; each size is half the one before");
@@ -205,7 +211,12 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
       "U-Net: image heights at which blocks are followed by attention, comma-separated");
   add("unet.groups", c.net.unet.groups, 1, 4096,
       "U-Net: groups of each norm; NCSN++: at the most, and of at least 4 channels");
+  add("unet.attention_up", c.net.attention_up,
+      "U-Net: attention on the way up after each block of its size, or after the last one");
   add("unet.progressive", c.net.progressive, "NCSN++: the image is fed in again at every size");
+  add("unet.pyramid", c.net.pyramid,
+      "NCSN++: that image is filtered to half its size and convolved, or strided: filtered at its size and convolved "
+      "with stride 2");
   add("train.optimiser", c.train.optimiser,
       "adamw, or muon: weight matrices move along their momentum with equal singular values, all else by adamw");
   add("train.muon_rate", c.train.muon_rate, 0, 100, "muon: root mean square of a matrix's update, in learning rates");

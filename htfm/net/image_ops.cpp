@@ -28,11 +28,14 @@ at::Tensor like_image(const at::Tensor& product, const at::Tensor& x) {
 at::Tensor planes(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
 at::Tensor pixels_last(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous(); }
 
+int64_t padding(const at::Tensor& weight) { return (weight.size(1) - 1) / 2; }
+
 ConvGradients gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
                         bool transposed, bool need_x) {
+  const int64_t border = transposed ? 1 : padding(weight);
   const auto [dx, dw, db] =
-      at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {1, 1}, {1, 1},
-                               transposed, {0, 0}, 1, {need_x, true, false});
+      at::convolution_backward(planes(dy), planes(x), planes(weight), c10::nullopt, {stride, stride}, {border, border},
+                               {1, 1}, transposed, {0, 0}, 1, {need_x, true, false});
   return {need_x ? pixels_last(dx) : at::Tensor(), pixels_last(dw)};
 }
 
@@ -46,6 +49,27 @@ at::Tensor tap_matrix() {
     for (int column = 0; column < 9; ++column)
       p[row * 9 + column] = stands_for(row / 4, column / 3) && stands_for(row % 4, column % 3) ? 1.0f : 0.0f;
   return m;
+}
+
+// Pixel o of the convolution sees pixel 2 o + a + p - 2 of the image through tap a of the kernel and tap p of the
+// filter. Here for both directions: 6 x 6 rows, 3 x 3 columns.
+at::Tensor filter_tap_matrix() {
+  constexpr std::array<float, 4> kFilter{0.125f, 0.375f, 0.375f, 0.125f};
+  at::Tensor m = at::zeros({36, 9}, at::kFloat);
+  float* p = m.mutable_data_ptr<float>();
+  const auto weight = [&](int wide, int tap) {
+    const int k = wide - tap;
+    return k >= 0 && k < 4 ? kFilter[static_cast<size_t>(k)] : 0.0f;
+  };
+  for (int row = 0; row < 36; ++row)
+    for (int column = 0; column < 9; ++column)
+      p[row * 9 + column] = weight(row / 6, column / 3) * weight(row % 6, column % 3);
+  return m;
+}
+
+// w: a x taps x taps x b, with other taps: a x more x more x b.
+at::Tensor with_taps(const at::Tensor& matrix, const at::Tensor& w, int64_t more) {
+  return at::matmul(matrix, w.view({w.size(0), -1, w.size(3)})).view({w.size(0), more, more, w.size(3)});
 }
 
 // w: a x taps x taps x b. The matrix times the taps, and the two kinds of channels exchanged: b x more x more x a.
@@ -103,8 +127,9 @@ at::Tensor ImageOps::plain_attention_backward(const at::Tensor& dy, const at::Te
 }
 
 at::Tensor ImageOps::conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const {
+  const int64_t border = padding(weight);
   return pixels_last(
-      at::convolution(planes(x), planes(weight), {}, {stride, stride}, {1, 1}, {1, 1}, false, {0, 0}, 1));
+      at::convolution(planes(x), planes(weight), {}, {stride, stride}, {border, border}, {1, 1}, false, {0, 0}, 1));
 }
 
 ConvGradients ImageOps::conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
@@ -124,6 +149,17 @@ ConvGradients ImageOps::conv_up_backward(const at::Tensor& dy, const at::Tensor&
 const at::Tensor& ImageOps::taps() const {
   if (!taps_.defined()) taps_ = tap_matrix().to(at::TensorOptions().dtype(type()).device(device()));
   return taps_;
+}
+
+const at::Tensor& ImageOps::filter_taps() const {
+  if (!filter_taps_.defined())
+    filter_taps_ = filter_tap_matrix().to(at::TensorOptions().dtype(type()).device(device()));
+  return filter_taps_;
+}
+
+at::Tensor ImageOps::spread_filter(const at::Tensor& weight) const { return with_taps(filter_taps(), weight, 6); }
+at::Tensor ImageOps::gather_filter(const at::Tensor& spread_gradient) const {
+  return with_taps(filter_taps().t(), spread_gradient, 3);
 }
 
 at::Tensor ImageOps::spread(const at::Tensor& weight) const { return change_taps(taps(), weight, 4); }

@@ -77,7 +77,8 @@ class ImageOps {
   at::Tensor empty(at::IntArrayRef shape) const;
   at::Tensor zeros_float(at::IntArrayRef shape) const;
 
-  /// 3x3 convolution without bias; dense input. The gradient with respect to x is left out where `need_x` is false.
+  /// 3x3 (or 6x6) convolution without bias, padded by a pixel (by two); dense input. The gradient with respect to x is
+  /// left out where `need_x` is false.
   at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const;
   ConvGradients conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
                               bool need_x) const;
@@ -89,6 +90,10 @@ class ImageOps {
   ConvGradients conv_up_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& spread_weight) const;
   at::Tensor spread(const at::Tensor& weight) const;
   at::Tensor gather(const at::Tensor& spread_gradient) const;
+  /// 3x3 convolution with stride 2 of the image after the filter (1, 3, 3, 1) at its own size, as one 6x6 kernel for
+  /// `conv` with stride 2; and that kernel's gradient back to the 3x3 one.
+  at::Tensor spread_filter(const at::Tensor& weight) const;
+  at::Tensor gather_filter(const at::Tensor& spread_gradient) const;
 
   /// Norm of a sum: channels 0..c_y of the input are y + biases + residual, and are stored in x where it is defined
   /// (then it may have more channels, which are read). Without y the input is x.
@@ -135,7 +140,8 @@ class ImageOps {
 
  private:
   const at::Tensor& taps() const;
-  mutable at::Tensor taps_;  // of `spread`, in the operations' type; made when first needed
+  const at::Tensor& filter_taps() const;
+  mutable at::Tensor taps_, filter_taps_;  // of `spread` and `spread_filter`, in the operations' type; made when needed
 };
 
 /// Float32 on the CPU: the reference.

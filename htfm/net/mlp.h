@@ -16,7 +16,9 @@ struct MlpOptions {
   int64_t groups = 8;  ///< of the group norms
   int64_t time_embedding = 32;
   int64_t path_embedding = 128;
-  bool film = false;  ///< also modulate the middle block by the path embedding
+  bool film = false;         ///< also modulate the middle block by the path embedding
+  bool linear_path = false;  ///< the path feature's embedding is linear in it; otherwise two layers with a SiLU between
+  bool shift_only = false;   ///< blocks are shifted by (time, path), not scaled
 };
 
 /// Builds the network; InputError where the sizes do not fit.

@@ -56,9 +56,11 @@ MlpEvaluator::MlpEvaluator(const MlpLayers& layers, const float* parameters, int
     k_.silu_forward(o.path_embedding, path, t.embedding);
     for (int64_t b = 0; b < o.blocks; ++b) {
       const Linear& m = layers_.blocks[b].modulation;
-      float* share = cutter.tile(m.out);
-      k_.gemm(m.out, kTile, o.path_embedding, p_ + m.weight + o.time_embedding, m.in, 1, t.embedding, kTile, share,
-              kTile, p_ + m.bias, nullptr);
+      float* share = cutter.tile(2 * o.width);
+      const int64_t unscaled = layers_.unscaled() * kTile;
+      std::fill_n(share, unscaled, 0.0f);
+      k_.gemm(m.out, kTile, o.path_embedding, p_ + m.weight + o.time_embedding, m.in, 1, t.embedding, kTile,
+              share + unscaled, kTile, p_ + m.bias, nullptr);
       modulation_[tile * o.blocks + b] = share;
     }
     if (o.film) {
@@ -85,8 +87,10 @@ void MlpEvaluator::operator()(const float* x, const float* t, float* out) {
     for (int64_t b = 0; b < o.blocks; ++b) {
       const Linear& m = layers_.blocks[b].modulation;
       const float* share = modulation_[tile * o.blocks + b];
+      const int64_t unscaled = layers_.unscaled() * kTile;
       k_.gemm(m.out, kTile, o.time_embedding, p_ + m.weight, m.in, 1, tiles.embedding, kTile,
-              tiles.blocks[b].modulation, kTile, share ? nullptr : p_ + m.bias, share);
+              tiles.blocks[b].modulation + unscaled, kTile, share ? nullptr : p_ + m.bias,
+              share ? share + unscaled : nullptr);
     }
     run(tile, x, current_.data(), nullptr, out);
   }
@@ -106,7 +110,8 @@ void MlpEvaluator::time_constants(double t) {
     const Linear& m = layers_.blocks[b].modulation;
     k_.gemm(m.out, kColumns, o.time_embedding, p_ + m.weight, m.in, 1, tiles.embedding, kTile, columns_.data(),
             kColumns, o.feature ? nullptr : p_ + m.bias, nullptr);
-    for (int64_t i = 0; i < m.out; ++i) constants_[b * m.out + i] = columns_[i * kColumns];
+    const int64_t first = b * 2 * o.width + layers_.unscaled();
+    for (int64_t i = 0; i < m.out; ++i) constants_[first + i] = columns_[i * kColumns];
   }
 }
 

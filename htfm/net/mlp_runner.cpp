@@ -27,7 +27,7 @@ MlpLayers::MlpLayers(const MlpOptions& o, ParameterLayout& layout) : options(o) 
   time2 = Linear::add(layout, "time.1", o.time_embedding, o.time_embedding, false);
   if (o.feature) {
     path1 = Linear::add(layout, "path.0", o.feature, o.path_embedding, false);
-    path2 = Linear::add(layout, "path.1", o.path_embedding, o.path_embedding, false);
+    if (!o.linear_path) path2 = Linear::add(layout, "path.1", o.path_embedding, o.path_embedding, false);
   }
   for (int64_t b = 0; b < o.blocks; ++b) {
     const std::string name = fmt::format("block.{}.", b);
@@ -36,7 +36,7 @@ MlpLayers::MlpLayers(const MlpOptions& o, ParameterLayout& layout) : options(o) 
     block.linear1 = Linear::add(layout, name + "linear1", o.width, o.width);
     block.norm2 = add_norm(layout, name + "norm2", o.width);
     block.linear2 = Linear::add(layout, name + "linear2", o.width, o.width);
-    block.modulation = Linear::add(layout, name + "modulation", embedding(), 2 * o.width);
+    block.modulation = Linear::add(layout, name + "modulation", embedding(), 2 * o.width - unscaled());
     blocks.push_back(block);
   }
   if (o.film) film = Linear::add(layout, "film", o.path_embedding, 2 * o.width, true, true);
@@ -82,7 +82,10 @@ MlpRunner::MlpRunner(const MlpLayers& layers, const float* parameters)
       scratch_(scratch_size(layers)),
       cutter_(scratch_.data()),
       t_(layers, cutter_) {
-  for (const MlpTiles::Block& block : t_.blocks) modulation_.push_back(block.modulation);
+  for (const MlpTiles::Block& block : t_.blocks) {
+    std::fill_n(block.modulation, layers.unscaled() * kTile, 0.0f);
+    modulation_.push_back(block.modulation);
+  }
 }
 
 void MlpRunner::load(const NetworkInput& in, int64_t first, int64_t rows) {
@@ -98,7 +101,8 @@ void MlpRunner::forward() {
   embed_time();
   if (o.feature) embed_path(path);
   k_.silu_forward(layers_.embedding(), t_.embedding_pre, t_.embedding);
-  for (int64_t b = 0; b < o.blocks; ++b) linear(layers_.blocks[b].modulation, t_.embedding, t_.blocks[b].modulation);
+  for (int64_t b = 0; b < o.blocks; ++b)
+    linear(layers_.blocks[b].modulation, t_.embedding, t_.blocks[b].modulation + layers_.unscaled() * kTile);
   if (o.film) linear(layers_.film, path, t_.film);
   trunk(modulation_.data(), nullptr);
 }
@@ -110,6 +114,10 @@ void MlpRunner::embed_time() {
 }
 
 void MlpRunner::embed_path(float* out) {
+  if (layers_.options.linear_path) {
+    linear(layers_.path1, t_.feature, out);
+    return;
+  }
   linear(layers_.path1, t_.feature, t_.path_pre);
   k_.silu_forward(layers_.options.path_embedding, t_.path_pre, t_.path_hidden);
   linear(layers_.path2, t_.path_hidden, out);
@@ -154,8 +162,8 @@ double MlpRunner::backward(const SampleLoss& loss, int64_t first, int64_t rows, 
     linear_backward(block.linear1, t.a1, gradient_inner, t_.gradient_a, false, g);
     k_.norm_backward(norm(block.norm1, t.x, nullptr, nullptr, t.statistics1), t_.gradient_a, t_.gradient_h,
                      t_.gradient_h, g + block.norm1.gamma, g + block.norm1.beta, nullptr);
-    linear_backward(block.modulation, t_.embedding, embedding_rows, t_.gradient_modulation, t_.gradient_embedding,
-                    b + 1 < o.blocks, g);
+    linear_backward(block.modulation, t_.embedding, embedding_rows, t_.gradient_modulation + layers_.unscaled() * kTile,
+                    t_.gradient_embedding, b + 1 < o.blocks, g);
   }
   linear_backward(layers_.input, t_.x, t_.gradient_h, nullptr, false, g);
 
@@ -166,7 +174,9 @@ double MlpRunner::backward(const SampleLoss& loss, int64_t first, int64_t rows, 
   linear_backward(layers_.time2, t_.time_hidden, t_.gradient_embedding_pre, t_.gradient_hidden, false, g);
   k_.silu_backward(o.time_embedding, t_.time_pre, t_.gradient_hidden, t_.gradient_hidden);
   linear_backward(layers_.time1, t_.t, t_.gradient_hidden, nullptr, false, g);
-  if (o.feature) {
+  if (o.feature && o.linear_path) {
+    linear_backward(layers_.path1, t_.feature, path_gradient, nullptr, false, g);
+  } else if (o.feature) {
     linear_backward(layers_.path2, t_.path_hidden, path_gradient, t_.gradient_hidden, false, g);
     k_.silu_backward(o.path_embedding, t_.path_pre, t_.gradient_hidden, t_.gradient_hidden);
     linear_backward(layers_.path1, t_.feature, t_.gradient_hidden, nullptr, false, g);

@@ -19,6 +19,8 @@ struct MlpLayers {
   MlpLayers(const MlpOptions& options, ParameterLayout& layout);
   int64_t embedding() const { return options.time_embedding + (options.feature ? options.path_embedding : 0); }
   bool film_after(int64_t block) const { return options.film && block == options.blocks / 2; }
+  /// Of a block's (scale, shift), which norms take: how many rows come first that no layer makes and that stay zero.
+  int64_t unscaled() const { return options.shift_only ? options.width : 0; }
 
   MlpOptions options;
   Linear input, output, time1, time2, path1, path2, film;

@@ -21,8 +21,9 @@ at::Tensor norm(const at::Tensor& p, const MlpLayers::Norm& own, const MlpOption
   return at::group_norm(x, o.groups, p.narrow(0, own.gamma, o.width), p.narrow(0, own.beta, o.width), kNormEpsilon);
 }
 
-// x (1 + scale) + shift, both in one row of twice the width.
+// x (1 + scale) + shift, both in one row of twice the width; x + shift where the row has no more than that.
 at::Tensor modulated(const at::Tensor& x, const at::Tensor& modulation, int64_t width) {
+  if (modulation.size(1) == width) return x + modulation;
   return x * (modulation.narrow(1, 0, width) + 1) + modulation.narrow(1, width, width);
 }
 
@@ -33,7 +34,8 @@ at::Tensor mlp_by_torch(const MlpLayers& layers, const at::Tensor& p, const Netw
   at::Tensor embedding = linear(p, layers.time2, at::silu(linear(p, layers.time1, in.t.reshape({-1, 1}))));
   at::Tensor path;
   if (o.feature > 0) {
-    path = linear(p, layers.path2, at::silu(linear(p, layers.path1, in.feature)));
+    path = linear(p, layers.path1, in.feature);
+    if (!o.linear_path) path = linear(p, layers.path2, at::silu(path));
     embedding = at::cat({embedding, path}, 1);
   }
   embedding = at::silu(embedding);

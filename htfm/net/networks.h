@@ -19,11 +19,13 @@ struct NetConfig {
   std::string kind = "mlp";  ///< its name in networks()
   MlpOptions mlp;
   UNetOptions unet;
-  std::string multipliers = "1,2,2,2", attention = "16";  ///< of the U-Net, as text
-  bool progressive = true;                                ///< of NCSN++
-  std::string path;                                       ///< torchscript: the file
-  std::string sha256;                                     ///< of that file, where a checkpoint says it; empty: any
-  PartOptions options = {};                               ///< of registered networks
+  std::string multipliers = "1,2,2,2", attention = "16";           ///< of the U-Net, as text
+  bool progressive = true;                                         ///< of NCSN++
+  std::string path_map = "two-layer", modulation = "scale-shift";  ///< of the MLP and the U-Net
+  std::string attention_up = "each", pyramid = "filtered";         ///< of the U-Net and of NCSN++
+  std::string path;                                                ///< torchscript: the file
+  std::string sha256;        ///< of that file, where a checkpoint says it; empty: any
+  PartOptions options = {};  ///< of registered networks
 };
 
 /// Sizes of an image.

@@ -17,6 +17,11 @@ int64_t ParameterLayout::add(std::string name, std::vector<int64_t> shape, bool 
   return offset;
 }
 
+void ParameterLayout::stack(int64_t offset) {
+  const auto p = std::ranges::find(list_, offset, &ParameterInfo::offset);
+  if (p != list_.end()) p->stacked = true;
+}
+
 int64_t ParameterLayout::count() const {
   int64_t n = 0;
   for (const auto& p : list_) n += p.size;

@@ -21,12 +21,15 @@ struct ParameterInfo {
   bool decay = false;
   double bound = 0;  ///< uniform in (-bound, bound)
   double centre = 0;
+  bool stacked = false;  ///< a matrix of several layers, one below the other
 };
 
 class ParameterLayout {
  public:
   /// Adds a parameter and returns its offset; every parameter starts on a 64-byte boundary.
   int64_t add(std::string name, std::vector<int64_t> shape, bool decay, double bound, double centre = 0);
+  /// Says that the parameter at this offset is a stack of several layers' matrices.
+  void stack(int64_t offset);
   const std::vector<ParameterInfo>& list() const { return list_; }
   int64_t size() const { return size_; }  ///< floats in the buffer, gaps included
   int64_t count() const;                  ///< parameters, gaps not included

@@ -29,7 +29,12 @@ struct UNetOptions {
   bool rescale = false;        ///< sums of block and shortcut times sqrt(1/2)
   bool progressive = false;    ///< the image at every size, filtered and convolved, is added on the way down
   int64_t path_embedding = 128;
-  bool film = false;  ///< also modulate the middle blocks by the path embedding alone
+  bool film = false;             ///< also modulate the middle blocks by the path embedding alone
+  bool linear_path = false;      ///< the path feature's embedding is linear in it; otherwise two layers with a SiLU
+  bool shift_only = false;       ///< blocks are shifted by (time, path), not scaled
+  bool attend_once_up = false;   ///< way up: attention after the last block of a size alone, not after each
+  bool strided_pyramid = false;  ///< progressive input: filtered at its size, then convolved with stride 2; otherwise
+                                 ///< filtered to half the size, then convolved
 
   int64_t given_size() const { return given_channels * given_height * given_width; }
   int64_t path_feature() const { return feature - given_size(); }
@@ -56,7 +61,7 @@ enum class Resample { none, down, up };
 struct ResidualLayer {
   NormPlace norm1, norm2;
   ConvLayer conv1, conv2, shortcut;    ///< shortcut.out = 0: identity
-  int64_t modulation = 0;              ///< its first column of the modulation matrix
+  int64_t modulation = 0;              ///< its first column of (scale, shift)
   Resample resample = Resample::none;  ///< between norm and first convolution, and before the shortcut
   int64_t input_channels() const { return norm1.channels; }
   int64_t channels() const { return conv2.out; }
@@ -84,7 +89,9 @@ struct UNetLayers {
   UNetOptions options;
   ConvLayer input, output;
   Linear time1, time2, path1, path2, film;
-  int64_t modulation_weight = 0, modulation_bias = 0, modulation_size = 0;  ///< all blocks' in one matrix
+  int64_t modulation_weight = 0, modulation_bias = 0;  ///< all blocks' in one matrix
+  int64_t modulation_size = 0;                         ///< columns of (scale, shift), block by block
+  int64_t modulation_rows() const { return options.shift_only ? modulation_size / 2 : modulation_size; }
   std::vector<UNetStage> down, up;
   ResidualLayer middle1, middle2;
   AttentionLayer middle_attention;

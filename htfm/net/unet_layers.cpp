@@ -107,7 +107,7 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
   time2 = Linear::add(layout, "time.2", embedded, embedded, false);
   if (o.path_feature() > 0) {
     path1 = Linear::add(layout, "path.1", o.path_feature(), o.path_embedding, false);
-    path2 = Linear::add(layout, "path.2", o.path_embedding, o.path_embedding, false);
+    if (!o.linear_path) path2 = Linear::add(layout, "path.2", o.path_embedding, o.path_embedding, false);
   }
   const auto attends = [&](int64_t height) { return std::ranges::find(o.attention, height) != o.attention.end(); };
   input = add_conv(layout, "input", o.input_channels(), o.base, 3, 1, false);
@@ -131,8 +131,9 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
       if (o.filtered) stage.block = add_block(layout, name, c, c, Resample::down);
       if (!o.filtered || o.progressive) {
         stage.progressive = o.filtered;
-        stage.resize = o.filtered ? add_conv(layout, fmt::format("down.{}.image", size), pyramid, c, 3, 1, false)
-                                  : add_conv(layout, name, c, c, 3, 2, false);
+        const int64_t stride = o.filtered && !o.strided_pyramid ? 1 : 2;
+        stage.resize = o.filtered ? add_conv(layout, fmt::format("down.{}.image", size), pyramid, c, 3, stride, false)
+                                  : add_conv(layout, name, c, c, 3, stride, false);
         stage.resize.column = add_columns(stage.resize.bias, c, 0);
         pyramid = c;
       }
@@ -151,7 +152,8 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
       const std::string name = fmt::format("up.{}.{}", size, k);
       UNetStage stage{.height = height, .width = width, .skip = --skip};
       stage.block = add_block(layout, name, c + skips[skip], out);
-      if ((stage.attends = attends(height))) stage.attention = add_attention(layout, name + ".attention", out);
+      stage.attends = attends(height) && (k == o.blocks || !o.attend_once_up);
+      if (stage.attends) stage.attention = add_attention(layout, name + ".attention", out);
       up.push_back(stage);
       c = out;
     }
@@ -173,9 +175,10 @@ UNetLayers::UNetLayers(const UNetOptions& o, ParameterLayout& layout) : options(
   output = add_conv(layout, "output", c, o.channels, 3, 1, true);
   output.column = add_columns(output.bias, o.channels, kColumnRoom);
   const double bound = 1 / std::sqrt(static_cast<double>(embedding()));
-  modulation_weight = layout.add("modulation.weight", {modulation_size, embedding()}, false, bound);
-  modulation_bias = layout.add("modulation.bias", {modulation_size}, false, bound);
-  if (o.film) film = Linear::add(layout, "film", o.path_embedding, 4 * middle1.channels(), false, true);
+  modulation_weight = layout.add("modulation.weight", {modulation_rows(), embedding()}, true, bound);
+  layout.stack(modulation_weight);
+  modulation_bias = layout.add("modulation.bias", {modulation_rows()}, false, bound);
+  if (o.film) film = Linear::add(layout, "film", o.path_embedding, 4 * middle1.channels(), true, true);
 }
 
 }  // namespace htfm

@@ -53,6 +53,12 @@ at::Tensor UNetPass::spread_weight(const ConvLayer& c) {
   return w;
 }
 
+at::Tensor UNetPass::filtered_weight(const ConvLayer& c) {
+  at::Tensor& w = spread_[c.weight];
+  if (!w.defined()) w = ops_.spread_filter(weight(c));
+  return w;
+}
+
 at::Tensor UNetPass::bias(const ConvLayer& c) const { return parameter(c.bias, {c.out}); }
 
 NormLayer UNetPass::norm_layer(const NormPlace& n, bool silu, int64_t modulation) const {
@@ -65,8 +71,10 @@ at::Tensor UNetPass::embed_path(const at::Tensor& feature) {
   const UNetOptions& o = layers_.options;
   EmbeddingTape& e = embedding_;
   e.feature = feature.narrow(1, 0, o.path_feature());
-  e.path_pre = linear(e.feature, parameter(layers_.path1.weight, {o.path_embedding, o.path_feature()}),
-                      parameter(layers_.path1.bias, {o.path_embedding}));
+  const at::Tensor first = linear(e.feature, parameter(layers_.path1.weight, {o.path_embedding, o.path_feature()}),
+                                  parameter(layers_.path1.bias, {o.path_embedding}));
+  if (o.linear_path) return first;
+  e.path_pre = first;
   e.path_hidden = at::silu(e.path_pre);
   return linear(e.path_hidden, parameter(layers_.path2.weight, {o.path_embedding, o.path_embedding}),
                 parameter(layers_.path2.bias, {o.path_embedding}));
@@ -118,15 +126,45 @@ void UNetPass::embed(const at::Tensor& t, const at::Tensor& feature) {
     e.joined = time;
   }
   e.active = at::silu(e.joined);
-  const int64_t size = layers_.modulation_size, embedding = layers_.embedding();
-  modulation_ = linear(e.active, parameter(layers_.modulation_weight, {size, embedding}),
-                       parameter(layers_.modulation_bias, {size}));
+  const int64_t rows = layers_.modulation_rows(), embedding = layers_.embedding();
+  modulation_ = linear(e.active, parameter(layers_.modulation_weight, {rows, embedding}),
+                       parameter(layers_.modulation_bias, {rows}));
+  if (o.shift_only) modulation_ = with_zero_scales(modulation_);
   if (o.film) {
     const Linear& f = layers_.film;
     modulation_.narrow(1, layers_.middle1.modulation, f.out)
         .add_(linear(e.active.narrow(1, wide, o.path_embedding), parameter(f.weight, {f.out, f.in}),
                      parameter(f.bias, {f.out})));
   }
+}
+
+void UNetPass::for_each_block(const std::function<void(const ResidualLayer&)>& visit) const {
+  const auto of_stages = [&](const std::vector<UNetStage>& stages) {
+    for (const UNetStage& s : stages)
+      if (s.kind == UNetStage::Kind::block) visit(s.block);
+  };
+  of_stages(layers_.down);
+  visit(layers_.middle1);
+  visit(layers_.middle2);
+  of_stages(layers_.up);
+}
+
+at::Tensor UNetPass::with_zero_scales(const at::Tensor& shifts) const {
+  const at::Tensor out = ops_.zeros_float({shifts.size(0), layers_.modulation_size});
+  for_each_block([&](const ResidualLayer& b) {
+    const int64_t channels = b.channels();
+    out.narrow(1, b.modulation + channels, channels).copy_(shifts.narrow(1, b.modulation / 2, channels));
+  });
+  return out;
+}
+
+at::Tensor UNetPass::shifts_of(const at::Tensor& modulation) const {
+  const at::Tensor out = ops_.zeros_float({modulation.size(0), layers_.modulation_rows()});
+  for_each_block([&](const ResidualLayer& b) {
+    const int64_t channels = b.channels();
+    out.narrow(1, b.modulation / 2, channels).copy_(modulation.narrow(1, b.modulation + channels, channels));
+  });
+  return out;
 }
 
 float UNetPass::sum_scale() const { return layers_.options.rescale ? std::sqrt(0.5f) : 1.0f; }
@@ -164,10 +202,11 @@ PendingSum UNetPass::attention(const AttentionLayer& layer, const PendingSum& in
 }
 
 PendingSum UNetPass::add_image(const UNetStage& stage, const PendingSum& h, const at::Tensor& image, StageTape& tape) {
-  const at::Tensor small = ops_.fir_down(image);
+  const bool strided = layers_.options.strided_pyramid;
+  const at::Tensor in = strided ? image.contiguous() : ops_.fir_down(image);
   tape.column = h.column, tape.scale = h.scale;
-  if (keep_) tape.resize_input = small;
-  return {ops_.conv(small, weight(stage.resize), 1),
+  if (keep_) tape.resize_input = in;
+  return {strided ? ops_.conv(in, filtered_weight(stage.resize), 2) : ops_.conv(in, weight(stage.resize), 1),
           {bias(stage.resize)},
           ops_.add_up(h, {}),
           stage.resize.column,
@@ -177,8 +216,15 @@ PendingSum UNetPass::add_image(const UNetStage& stage, const PendingSum& h, cons
 InputGradients UNetPass::add_image_backward(const UNetStage& stage, const at::Tensor& g, bool need_image,
                                             const StageTape& tape) {
   InputGradients out;
-  out.second = conv_backward(stage.resize, g, tape.resize_input, need_image);
-  if (need_image) out.second = ops_.fir_up(out.second, 0.25f);
+  if (layers_.options.strided_pyramid) {
+    const ConvLayer& c = stage.resize;
+    const auto [dx, dw] = ops_.conv_backward(g, tape.resize_input, filtered_weight(c), 2, need_image);
+    put_weight(c, ops_.gather_filter(dw));
+    out.second = dx;
+  } else {
+    out.second = conv_backward(stage.resize, g, tape.resize_input, need_image);
+    if (need_image) out.second = ops_.fir_up(out.second, 0.25f);
+  }
   out.first = ops_.add_backward(g, {}, gradient_.sums, tape.column, tape.scale);
   return out;
 }
@@ -247,8 +293,12 @@ at::Tensor UNetPass::forward(const at::Tensor& state, const at::Tensor& t, const
 
 at::Tensor UNetPass::conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x, bool need_x) {
   const auto [dx, dw] = ops_.conv_backward(g, x, weight(c), c.stride, need_x);
-  put(c.weight, dw.narrow(0, 0, c.out).narrow(3, 0, c.in).contiguous());
+  put_weight(c, dw);
   return dx;
+}
+
+void UNetPass::put_weight(const ConvLayer& c, const at::Tensor& padded_gradient) {
+  put(c.weight, padded_gradient.narrow(0, 0, c.out).narrow(3, 0, c.in).contiguous());
 }
 
 void UNetPass::product_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x) {
@@ -295,17 +345,17 @@ at::Tensor UNetPass::attention_backward(const AttentionLayer& layer, const at::T
 void UNetPass::embed_backward() {
   const UNetOptions& o = layers_.options;
   const EmbeddingTape& e = embedding_;
-  const int64_t wide = 4 * o.base, size = layers_.modulation_size;
+  const int64_t wide = 4 * o.base, rows = layers_.modulation_rows();
   const auto backward = [&](int64_t weight_at, int64_t bias_at, const at::Tensor& g, const at::Tensor& x) {
     put(weight_at, at::mm(g.t(), x));
     put(bias_at, g.sum(0));
   };
-  const at::Tensor& g = modulation_gradient_;
+  const at::Tensor g = o.shift_only ? shifts_of(modulation_gradient_) : modulation_gradient_;
   backward(layers_.modulation_weight, layers_.modulation_bias, g, e.active);
-  at::Tensor active = at::mm(g, parameter(layers_.modulation_weight, {size, layers_.embedding()}));
+  at::Tensor active = at::mm(g, parameter(layers_.modulation_weight, {rows, layers_.embedding()}));
   if (o.film) {
     const Linear& f = layers_.film;
-    const at::Tensor own = g.narrow(1, layers_.middle1.modulation, f.out);
+    const at::Tensor own = modulation_gradient_.narrow(1, layers_.middle1.modulation, f.out);
     backward(f.weight, f.bias, own, e.active.narrow(1, wide, o.path_embedding));
     active.narrow(1, wide, o.path_embedding).add_(at::mm(own, parameter(f.weight, {f.out, f.in})));
   }
@@ -315,6 +365,10 @@ void UNetPass::embed_backward() {
   backward(layers_.time1.weight, layers_.time1.bias, hidden, e.waves);
   if (o.path_feature() == 0) return;
   const at::Tensor path = joined.narrow(1, wide, o.path_embedding);
+  if (o.linear_path) {
+    backward(layers_.path1.weight, layers_.path1.bias, path, e.feature);
+    return;
+  }
   backward(layers_.path2.weight, layers_.path2.bias, path, e.path_hidden);
   const at::Tensor pre = at::silu_backward(
       at::mm(path, parameter(layers_.path2.weight, {o.path_embedding, o.path_embedding})), e.path_pre);

@@ -68,10 +68,16 @@ class UNetPass {
   at::Tensor parameter(int64_t offset, at::IntArrayRef shape) const;
   at::Tensor weight(const ConvLayer& c) const;
   at::Tensor spread_weight(const ConvLayer& c);
+  /// Of a convolution with stride 2 after the filter (1, 3, 3, 1): both as one kernel.
+  at::Tensor filtered_weight(const ConvLayer& c);
   at::Tensor bias(const ConvLayer& c) const;
   NormLayer norm_layer(const NormPlace& n, bool silu, int64_t modulation = -1) const;
   void embed(const at::Tensor& t, const at::Tensor& feature);
   at::Tensor embed_path(const at::Tensor& feature);
+  /// Blocks that are shifted only: their shifts to (scale, shift) with scales of zero, and a gradient's shifts.
+  at::Tensor with_zero_scales(const at::Tensor& shifts) const;
+  at::Tensor shifts_of(const at::Tensor& modulation) const;
+  void for_each_block(const std::function<void(const ResidualLayer&)>& visit) const;
   at::Tensor given_field(const at::Tensor& feature) const;
   at::Tensor with_given(const at::Tensor& x, const at::Tensor& field) const;
   PendingSum block(const ResidualLayer& layer, const PendingSum& in, const at::Tensor& x, BlockTape& tape);
@@ -85,6 +91,7 @@ class UNetPass {
   InputGradients add_image_backward(const UNetStage& stage, const at::Tensor& g, bool need_image,
                                     const StageTape& tape);
   at::Tensor conv_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x, bool need_x = true);
+  void put_weight(const ConvLayer& c, const at::Tensor& padded_gradient);
   float sum_scale() const;
   void product_backward(const ConvLayer& c, const at::Tensor& g, const at::Tensor& x);
   void embed_backward();
@@ -93,7 +100,7 @@ class UNetPass {
   const UNetLayers& layers_;
   const ImageOps& ops_;
   UNetWeights weights_;
-  std::map<int64_t, at::Tensor> spread_;  // weights of convolutions at twice the size, made when first needed
+  std::map<int64_t, at::Tensor> spread_;  // wide kernels that stand for a convolution and a change of size
   bool keep_;
   at::Tensor modulation_, modulation_gradient_, path_, given_;
   EmbeddingTape embedding_;

@@ -28,8 +28,6 @@ struct SolverOptions {
   double odds = 0;      ///< stochastic: tan(angle) = odds w / (1-w), the ratios of the grid above; 0: angle = w pi/2
   Key noise = Key(0);   ///< stochastic: of what it draws, rows first.. of it
   int64_t first = 0;
-  bool paper_count =
-      false;  ///< AB2 with two evaluations charged a step, as the paper counts, where its solver table is reproduced
 };
 
 /// The point w of the grid for u in [0, 1]: power, centre and spread.

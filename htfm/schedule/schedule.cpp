@@ -43,7 +43,8 @@ class VarianceExploding final : public Schedule {
   double log_ratio_, range_;
 };
 
-// alpha = 1 - sigma, beta = sigma = (1-t)^gamma.
+// alpha = 1 - sigma, beta = sigma = (1-t)^gamma. Below gamma = 1 the velocity grows without bound towards t = 1, and up
+// to 1/2 so fast that the loss at uniform times is infinite.
 class Polynomial final : public Schedule {
  public:
   explicit Polynomial(double gamma) : gamma_(gamma) {}
@@ -72,7 +73,8 @@ Registry<ScheduleInfo>& schedule_registry() {
        [](const ScheduleSpec& s) {
          // Below 1 the velocity is infinite at t = 1, where solvers evaluate it.
          if (!(s.gamma >= 1 && s.gamma <= 16))
-           throw InputError("[path.gamma] expected a power in [1, 16], got {}", s.gamma);
+           throw InputError("[path.gamma] expected a power in [1, 16], below which the velocity has no end, got {}",
+                            s.gamma);
          return std::make_unique<Polynomial>(s.gamma);
        }},
       {"ve-signature", "alpha and beta of the line bent by the clock's shape R (path.lambda_alpha, path.lambda_beta)",

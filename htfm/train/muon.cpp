@@ -21,7 +21,7 @@ constexpr double kLinear = 3.4445, kCubic = -4.7750, kQuintic = 2.0315;
 std::vector<MatrixGroup> matrix_groups(const ParameterLayout& layout) {
   std::vector<MatrixGroup> groups;
   for (const ParameterInfo& p : layout.list()) {
-    if (!p.decay || p.shape.size() < 2) continue;
+    if (!p.decay || p.stacked || p.shape.size() < 2) continue;
     const int64_t rows = p.shape[0], columns = p.size / rows;
     if (std::min(rows, columns) < kSmallest) continue;
     auto group = std::find_if(groups.begin(), groups.end(),

@@ -18,19 +18,22 @@ CASES = {
     "feature": dict(batch=150, dim=2, feature=2, width=64, blocks=4, groups=8, time_embedding=32, path_embedding=128, film=0),
     "plain": dict(batch=150, dim=2, feature=0, width=64, blocks=4, groups=8, time_embedding=32, path_embedding=128, film=0),
     "film": dict(batch=150, dim=2, feature=3, width=32, blocks=4, groups=4, time_embedding=32, path_embedding=64, film=1),
+    "shift": dict(batch=40, dim=2, feature=2, width=16, blocks=2, groups=4, time_embedding=8, path_embedding=16, film=1, linear_path=1,
+                  shift_only=1),
     "odd": dict(batch=77, dim=5, feature=1, width=48, blocks=3, groups=6, time_embedding=10, path_embedding=36, film=0),
 }
 
 
 class Block(nn.Module):
-    def __init__(self, width, groups, embedding):
+    def __init__(self, width, groups, embedding, shift_only):
         super().__init__()
         self.norm1, self.linear1 = nn.GroupNorm(groups, width), nn.Linear(width, width)
         self.norm2, self.linear2 = nn.GroupNorm(groups, width), nn.Linear(width, width)
-        self.modulation = nn.Linear(embedding, 2 * width)
+        self.shift_only, self.modulation = shift_only, nn.Linear(embedding, width if shift_only else 2 * width)
 
     def forward(self, x, embedding):
-        scale, shift = self.modulation(embedding).chunk(2, dim=1)
+        m = self.modulation(embedding)
+        scale, shift = (0, m) if self.shift_only else m.chunk(2, dim=1)
         h = self.linear1(F.silu(self.norm1(x)))
         return x + self.linear2(F.silu((1 + scale) * self.norm2(h) + shift))
 
@@ -38,14 +41,16 @@ class Block(nn.Module):
 class Mlp(nn.Module):
     """Parameter names are those of htfm/net/mlp.cpp."""
 
-    def __init__(self, dim, feature, width, blocks, groups, time_embedding, path_embedding, film):
+    def __init__(self, dim, feature, width, blocks, groups, time_embedding, path_embedding, film, linear_path=0, shift_only=0):
         super().__init__()
         self.input = nn.Linear(dim, width)
         self.time = nn.ModuleList([nn.Linear(1, time_embedding), nn.Linear(time_embedding, time_embedding)])
         if feature:
-            self.path = nn.ModuleList([nn.Linear(feature, path_embedding), nn.Linear(path_embedding, path_embedding)])
+            self.path = nn.ModuleList([nn.Linear(feature, path_embedding)])
+            if not linear_path:
+                self.path.append(nn.Linear(path_embedding, path_embedding))
         embedding = time_embedding + (path_embedding if feature else 0)
-        self.block = nn.ModuleList(Block(width, groups, embedding) for _ in range(blocks))
+        self.block = nn.ModuleList(Block(width, groups, embedding, shift_only) for _ in range(blocks))
         if film:
             self.film = nn.Linear(path_embedding, 2 * width)
         self.output = nn.Linear(width, dim)
@@ -53,7 +58,9 @@ class Mlp(nn.Module):
     def forward(self, x, t, feature):
         embedding = self.time[1](F.silu(self.time[0](t[:, None])))
         if feature.shape[1]:
-            path = self.path[1](F.silu(self.path[0](feature)))
+            path = self.path[0](feature)
+            if len(self.path) > 1:
+                path = self.path[1](F.silu(path))
             embedding = torch.cat([embedding, path], dim=1)
         embedding = F.silu(embedding)
         h = self.input(x)
@@ -66,7 +73,7 @@ class Mlp(nn.Module):
 
 
 def make(name, case, folder):
-    generator = torch.Generator().manual_seed(2024 + sorted(CASES).index(name))
+    generator = torch.Generator().manual_seed(2024 + ["feature", "film", "odd", "plain", "shift"].index(name))
 
     def normal(*shape):
         return torch.randn(*shape, generator=generator)

@@ -23,6 +23,9 @@ CASES = {
                  attention=0, groups=2, path_embedding=6, film=1),
     "ncsnpp": dict(batch=3, channels=1, height=16, width=16, feature=2, base=8, levels=3, mult0=1, mult1=2, mult2=3, blocks=1, heads=2,
                    attention=8, groups=4, path_embedding=6, film=0, group_channels=4, filtered=1, rescale=1, progressive=1),
+    "released": dict(batch=2, channels=1, height=16, width=8, feature=2, base=8, levels=3, mult0=1, mult1=2, mult2=1, blocks=2, heads=2,
+                     attention=8, groups=4, path_embedding=6, film=0, group_channels=4, filtered=1, rescale=1, progressive=1,
+                     linear_path=1, shift_only=1, attend_once_up=1, strided_pyramid=1),
 }
 
 
@@ -42,6 +45,13 @@ def fir(x, up):
     if up:
         return F.conv_transpose2d(x, k, stride=2, padding=1, groups=x.shape[1])
     return F.conv2d(x, k, stride=2, padding=1, groups=x.shape[1])
+
+
+def filter_and_stride(x, convolution):
+    """The filter at the image's own size, and a convolution with stride 2: outputs see whole filtered pixels beyond the border."""
+    k = torch.tensor([1.0, 3.0, 3.0, 1.0], dtype=x.dtype, device=x.device) / 8
+    x = F.conv2d(F.pad(x, (2, 2, 2, 2)), torch.outer(k, k).expand(x.shape[1], 1, 4, 4), groups=x.shape[1])
+    return F.conv2d(x, convolution.weight, convolution.bias, stride=2)
 
 
 class Res(nn.Module):
@@ -83,7 +93,9 @@ class UNet(nn.Module):
         wide, e = 4 * base, 4 * base + (c["path_embedding"] if c["feature"] else 0)
         self.time = nn.ModuleDict({"1": nn.Linear(base, wide), "2": nn.Linear(wide, wide)})
         if c["feature"]:
-            self.path = nn.ModuleDict({"1": nn.Linear(c["feature"], c["path_embedding"]), "2": nn.Linear(c["path_embedding"], c["path_embedding"])})
+            self.path = nn.ModuleDict({"1": nn.Linear(c["feature"], c["path_embedding"])})
+            if not c.get("linear_path", 0):
+                self.path["2"] = nn.Linear(c["path_embedding"], c["path_embedding"])
         self.input, self.stages, self.order, self.mods = nn.Conv2d(c["channels"], base, 3, 1, 1), nn.ModuleDict(), [], {}
         total, r, ch, skips = 0, c["height"], base, [base]
 
@@ -93,7 +105,7 @@ class UNet(nn.Module):
             nonlocal total
             self.stages[name] = Res(i, o, c, resample)
             self.mods[name] = (total, o)
-            total += 2 * o
+            total += o if c.get("shift_only", 0) else 2 * o
             if attends:
                 self.stages[name + "_attention"] = Attention(o, c)
 
@@ -122,7 +134,7 @@ class UNet(nn.Module):
         self.order.append(("middle", "middle"))
         for level in reversed(range(len(mult))):
             for k in range(c["blocks"] + 1):
-                block(f"up_{level}_{k}", ch + skips.pop(), base * mult[level], r == c["attention"])
+                block(f"up_{level}_{k}", ch + skips.pop(), base * mult[level], r == c["attention"] and (k == c["blocks"] or not c.get("attend_once_up", 0)))
                 self.order.append(("up", f"up_{level}_{k}"))
                 ch = base * mult[level]
             if level:
@@ -142,7 +154,9 @@ class UNet(nn.Module):
         angle = 1000 * t[:, None] * torch.exp(-math.log(10000) * torch.arange(half, dtype=t.dtype, device=t.device) / half)
         e = self.time["2"](F.silu(self.time["1"](torch.cat([angle.sin(), angle.cos()], 1))))
         if c["feature"]:
-            path = self.path["2"](F.silu(self.path["1"](feature)))
+            path = self.path["1"](feature)
+            if not c.get("linear_path", 0):
+                path = self.path["2"](F.silu(path))
             e = torch.cat([e, path], 1)
         m = self.modulation(F.silu(e))
         if c["film"]:
@@ -150,7 +164,10 @@ class UNet(nn.Module):
 
         def block(name, h):
             at, o = self.mods[name]
-            h = self.stages[name](h, m[:, at:at + o], m[:, at + o:at + 2 * o])
+            if c.get("shift_only", 0):
+                h = self.stages[name](h, torch.zeros_like(m[:, at:at + o]), m[:, at:at + o])
+            else:
+                h = self.stages[name](h, m[:, at:at + o], m[:, at + o:at + 2 * o])
             return self.stages[name + "_attention"](h) if name + "_attention" in self.stages else h
 
         h = self.input(x)
@@ -159,7 +176,9 @@ class UNet(nn.Module):
             if kind == "down":
                 h = block(name, h)
                 if name.replace("resize", "image") != name and name.replace("resize", "image") in self.stages:
-                    h = image = math.sqrt(0.5 if c["rescale"] else 1.0) * (h + self.stages[name.replace("resize", "image")](fir(image, False)))
+                    convolution = self.stages[name.replace("resize", "image")]
+                    image = filter_and_stride(image, convolution) if c.get("strided_pyramid", 0) else convolution(fir(image, False))
+                    h = image = math.sqrt(0.5 if c["rescale"] else 1.0) * (h + image)
                 skips.append(h)
             elif kind == "half":
                 h = self.stages[name](h)
@@ -193,7 +212,7 @@ def scatter(n, k):
 
 
 def make(name, case, folder):
-    generator = torch.Generator().manual_seed(7 + ["feature", "film", "plain", "ncsnpp"].index(name))
+    generator = torch.Generator().manual_seed(7 + ["feature", "film", "plain", "ncsnpp", "released"].index(name))
     net = UNet(case).double()
     arrays = []
     names = sorted(net.named_parameters(), key=lambda p: ours(p[0]))

@@ -27,6 +27,7 @@ class Golden : public GoldenFile {
     o.dim = size("dim"), o.feature = size("feature"), o.width = size("width"), o.blocks = size("blocks");
     o.groups = size("groups"), o.time_embedding = size("time_embedding"), o.path_embedding = size("path_embedding");
     o.film = size("film") != 0;
+    if (has("linear_path")) o.linear_path = size("linear_path") != 0, o.shift_only = size("shift_only") != 0;
     return o;
   }
   NetworkInput input() const {
@@ -125,7 +126,7 @@ TEST_P(AgainstPyTorch, OutputLossAndEveryGradient) {
     near(gradient.data() + p.offset, golden["gradient." + p.name], p.name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mlp, AgainstPyTorch, testing::Values("feature", "plain", "film", "odd"),
+INSTANTIATE_TEST_SUITE_P(Mlp, AgainstPyTorch, testing::Values("feature", "plain", "film", "shift", "odd"),
                          [](const auto& p) { return p.param; });
 
 // The instruction set is chosen once a process, so the lower ones run in processes of their own.

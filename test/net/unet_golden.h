@@ -19,6 +19,9 @@ class UNetGolden : public GoldenFile {
     if (has("filtered"))
       o.group_channels = size("group_channels"), o.filtered = size("filtered") != 0, o.rescale = size("rescale") != 0,
       o.progressive = size("progressive") != 0;
+    if (has("linear_path"))
+      o.linear_path = size("linear_path") != 0, o.shift_only = size("shift_only") != 0,
+      o.attend_once_up = size("attend_once_up") != 0, o.strided_pyramid = size("strided_pyramid") != 0;
     o.multipliers.clear();
     for (int64_t k = 0; k < size("levels"); ++k) o.multipliers.push_back(size("mult" + std::to_string(k)));
     return o;

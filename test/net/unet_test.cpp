@@ -48,7 +48,7 @@ TEST_P(UNetGoldenTest, EvaluatorEqualsForward) {
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], out.const_data_ptr<float>()[i]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, UNetGoldenTest, testing::Values("feature", "plain", "film", "ncsnpp"));
+INSTANTIATE_TEST_SUITE_P(Cases, UNetGoldenTest, testing::Values("feature", "plain", "film", "ncsnpp", "released"));
 
 // The filter of NCSN++ against scipy's upfirdn, and its adjoints by inner products.
 TEST(Fir, EqualsScipy) {
@@ -114,6 +114,32 @@ TEST(UNet, HasThePapersFieldNetwork) {
   EXPECT_EQ(attends, 4);  // at 16 x 16
   EXPECT_EQ(net->unet()->last_norm.groups, 8);
   std::printf("%lld parameters\n", static_cast<long long>(net->layout().count()));
+}
+
+TEST(UNet, DecaysTheSameLayersAsTheMlp) {
+  UNetOptions o;
+  o.feature = 2, o.film = true;
+  const auto net = make_unet(o);
+  for (const ParameterInfo& p : net->layout().list()) {
+    const bool embedding = p.name.starts_with("time") || p.name.starts_with("path");
+    const bool norm = p.name.find("norm") != std::string::npos;
+    EXPECT_EQ(p.decay, p.name.ends_with(".weight") && !embedding && !norm) << p.name;
+    EXPECT_EQ(p.stacked, p.name == "modulation.weight") << p.name;
+  }
+}
+
+TEST(UNet, AttendsAfterTheLastBlockOfASizeOnTheWayUp) {
+  UNetOptions o;
+  o.attend_once_up = true;
+  const auto net = make_unet(o);
+  for (const UNetStage& s : net->unet()->down) EXPECT_EQ(s.attends, s.kind == UNetStage::Kind::block && s.height == 16);
+  int64_t attends = 0, blocks = 0;
+  for (const UNetStage& s : net->unet()->up) {
+    if (s.kind != UNetStage::Kind::block || s.height != 16) continue;
+    ++blocks, attends += s.attends;
+    EXPECT_EQ(s.attends, blocks == 3);
+  }
+  EXPECT_EQ(attends, 1);
 }
 
 TEST(UNet, HasThePapersSize) {

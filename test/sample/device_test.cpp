@@ -80,7 +80,7 @@ TEST_P(DeviceGoldenTest, EqualsPyTorch) {
     EXPECT_LT(relative_error(golden["gradient." + p.name], r.gradient.data() + p.offset), 2e-4) << p.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, DeviceGoldenTest, testing::Values("feature", "plain", "film", "ncsnpp"));
+INSTANTIATE_TEST_SUITE_P(Cases, DeviceGoldenTest, testing::Values("feature", "plain", "film", "ncsnpp", "released"));
 
 UNetOptions image_network() {
   UNetOptions o;

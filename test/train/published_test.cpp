@@ -125,6 +125,8 @@ TEST(Published, FilesSayWhatThePaperPrints) {
                                       {"unet.blocks", "4"},
                                       {"unet.heads", "4"},
                                       {"unet.attention", "\"16\""},
+                                      {"unet.attention_up", "\"last\""},
+                                      {"unet.pyramid", "\"strided\""},
                                       {"train.lr", "0.0001"},
                                       {"train.warmup", "1000"},
                                       {"train.lr_decay", "1.0"},
