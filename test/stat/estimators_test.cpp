@@ -44,6 +44,30 @@ TEST(GpdFit, IsWhereTheLikelihoodIsLargest) {
     }
 }
 
+// Of very many excesses the sums are taken by blocks of near ones: the likelihood is that of all of them, also where
+// values are equal, have a gap or end at a cap.
+TEST(GpdFit, OfVeryManyIsTheSame) {
+  const int64_t n = 60000, k = 50000;
+  for (const double shape : {-0.4, 0.0, 0.4, 1.5})
+    for (const char* kind : {"smooth", "rounded", "gap", "capped"}) {
+      std::vector<double> x = sorted_gpd(n, shape, Key(3));
+      const double middle = x[static_cast<size_t>(n / 2)], high = x[static_cast<size_t>(n - n / 20)];
+      for (double& v : x) {
+        if (kind[0] == 'r') v = std::round(v / middle * 50) * middle / 50;
+        if (kind[0] == 'g' && v > middle) v += 3 * middle;
+        if (kind[0] == 'c') v = std::min(v, high);
+      }
+      const GpdFit fit = fit_gpd(x, k);
+      const double exact = log_likelihood(x, k, fit.shape, fit.scale), tolerance = 1e-4;  // of the sum of 50,000
+      EXPECT_NEAR(fit.log_likelihood, exact, tolerance) << shape << " " << kind;
+      for (const double g : {-0.01, -0.001, 0.0, 0.001, 0.01})
+        for (const double s : {-0.01, -0.001, 0.0, 0.001, 0.01})
+          EXPECT_LE(log_likelihood(x, k, std::max(fit.shape + g, kSmallestShape), fit.scale * std::exp(s)),
+                    exact + tolerance)
+              << shape << " " << kind << " " << g << " " << s;
+    }
+}
+
 TEST(GpdFit, FollowsScaleAndShift) {
   std::vector<double> x = sorted_gpd(2000, 0.4, Key(2));
   const GpdFit fit = fit_gpd(x, 300);
