@@ -28,6 +28,7 @@ def test_pairs_on_the_device_are_those_of_the_host(coupling):
 def test_samples_on_the_device_are_those_of_the_host():
     x = torch.randn(500, 2, generator=torch.Generator().manual_seed(0))
     matcher = htfm.FlowMatcher(x, htfm.clocks.stable(1.7))
+    matcher.sample(x[:100])  # the feature's statistics
     net = torch.nn.Linear(2, 2)
     velocity = lambda t, state, feature: net(state)  # noqa: E731
     host = htfm.solve(velocity, matcher, n=50, nfe=10, seed=1)
