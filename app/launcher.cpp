@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <climits>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,11 @@ int main(int argc, char** argv) {
     std::puts(HTFM_VERSION);
     return std::fflush(stdout) == 0 ? 0 : 1;
   }
+  // SLURM's notice may come before the program can act on it: until then it waits.
+  sigset_t notice;
+  ::sigemptyset(&notice);
+  ::sigaddset(&notice, SIGUSR1);
+  ::sigprocmask(SIG_BLOCK, &notice, nullptr);
   char self[PATH_MAX];
   const ssize_t n = ::readlink("/proc/self/exe", self, sizeof self - 1);
   const std::string own(self, n > 0 ? static_cast<size_t>(n) : 0),

@@ -41,6 +41,10 @@ StopSignals::StopSignals() {
   set(SIGINT, note);
   set(SIGTERM, note);
   set(SIGUSR1, note);
+  sigset_t notice;  // the launcher has held it back
+  ::sigemptyset(&notice);
+  ::sigaddset(&notice, SIGUSR1);
+  ::pthread_sigmask(SIG_UNBLOCK, &notice, nullptr);
 }
 
 StopSignals::~StopSignals() {

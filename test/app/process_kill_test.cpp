@@ -119,6 +119,20 @@ TEST_P(StoppedRank, WritesACheckpointAndAsksToBeStartedAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, StoppedRank, testing::Values(SIGTERM, SIGUSR1));
 
+// A notice that comes while the program starts waits until it can be heard.
+TEST(StoppedRun, HearsANoticeFromBeforeItsStart) {
+  const Workplace w;
+  w.write("endless.toml", kEndless + "epochs = 100000000\n");
+  const Outcome o = w.run("train endless.toml -o run",
+                          "env SLURM_JOB_ID=1 python3 -c 'import os, signal, sys\n"
+                          "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
+                          "os.kill(os.getpid(), signal.SIGUSR1)\n"
+                          "os.execv(sys.argv[1], sys.argv[1:])'");
+  EXPECT_EQ(o.code, 75) << o.err;
+  EXPECT_NE(o.err.find("htfm: stopped after step "), std::string::npos) << o.err;
+  EXPECT_GT(last_step(w / "run"), 0);
+}
+
 TEST(KilledRankSlow, OfASamplingLosesNoPart) {
   NEED_MPI();
   const Workplace w;
