@@ -206,7 +206,7 @@ void write_exact_means(const std::string& samples, const at::Tensor& given, cons
 
 Json scored_samples(const std::string& data, const std::string& samples, const std::string& name,
                     const ReproduceOptions& o) {
-  const FieldEvaluation scored = evaluate_fields(data, samples, {.shown = 4});
+  const FieldEvaluation scored = evaluate_fields(data, samples, {.shown = 8});
   write_png(fmt::format("{}/{}.png", o.folder, name), field_example_maps(scored));
   return field_figures(data, samples, scored, true);
 }
