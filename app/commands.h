@@ -11,6 +11,7 @@ void add_source(CLI::App& app);
 void add_signature(CLI::App& app);
 void add_data(CLI::App& app);
 void add_prepare(CLI::App& app);
+void add_coarsen(CLI::App& app);
 void add_export(CLI::App& app);
 void add_train(CLI::App& app);
 void add_calibrate(CLI::App& app);

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
     add_signature(app);
     add_data(app);
     add_prepare(app);
+    add_coarsen(app);
     add_export(app);
     add_train(app);
     add_sweep(app);

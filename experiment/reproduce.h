@@ -68,6 +68,10 @@ Json reproduce_weather(const ReproduceOptions& options);
 /// Weather fields given their coarse means, against interpolation and neighbours among unconditional samples.
 Json reproduce_weather_given(const ReproduceOptions& options);
 
+/// Weather fields by a model of their coarse means and one of the fields given these. A setting that begins with
+/// "coarse." is that of the coarse model, any other that of the fine one.
+Json reproduce_weather_cascade(const ReproduceOptions& options);
+
 /// The 2D mixture under flow matching and the baselines.
 Json reproduce_panels(const ReproduceOptions& options);
 

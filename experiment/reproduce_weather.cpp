@@ -12,7 +12,6 @@
 #include "htfm/io/png.h"
 #include "htfm/page/field_page.h"
 #include "htfm/report/field_map.h"
-#include "htfm/report/figures.h"
 #include "htfm/report/page.h"
 
 namespace htfm::app {
@@ -25,8 +24,7 @@ struct WeatherVariant {
   bool scores = false;  // on a set whose values are scores
 };
 
-constexpr int64_t kCalibrationFields = 2000;  // drawn to set the laws of scores right
-constexpr const char* kHeun = "-heun";        // the end of a cell's name; others are sampled by AB2
+constexpr const char* kHeun = "-heun";  // the end of a cell's name; others are sampled by AB2
 
 std::vector<WeatherVariant> weather_variants() {
   const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma",
@@ -78,28 +76,6 @@ Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) 
   return j;
 }
 
-report::Figure exceedance(const std::vector<Json>& results) {
-  std::vector<report::Series> series;
-  const auto add = [&](const Json& r, const std::string& name, const char* side) {
-    report::Series s{.name = name};
-    for (size_t k = 0; k < r["exceedance"]["x"].size(); ++k) {
-      const Json& y = r["exceedance"][side][k];
-      if (!y.is_number() || y.get<double>() <= 0) continue;
-      s.x.push_back(r["exceedance"]["x"][k].get<double>()), s.y.push_back(y.get<double>());
-    }
-    series.push_back(std::move(s));
-  };
-  add(results.front(), "held out", "real");
-  series.front().color = report::Color::neutral;
-  for (const Json& r : results) add(r, r["cell"].get<std::string>(), "fake");
-  report::ChartOptions chart;
-  chart.label = "Share of values of at least x";
-  chart.x = {.label = "value", .scale = report::Scale::log},
-  chart.y = {.label = "P(X ≥ x)", .scale = report::Scale::log};
-  chart.markers = false;
-  return report::line_chart(series, chart);
-}
-
 }  // namespace
 
 std::string weather_set(const ReproduceOptions& o, bool scores) {
@@ -108,7 +84,7 @@ std::string weather_set(const ReproduceOptions& o, bool scores) {
   const std::string path = fmt::format("{}/{}.fields", o.folder, scores ? "scores" : "values");
   FieldTransform t{
       .kind = scores ? "scores" : "none", .threshold = set.transform.threshold, .plain = set.transform.plain};
-  if (scores && t.threshold) t.reach = 512;
+  if (scores && t.threshold) t.reach = 16, t.depth = 1;
   if (!scores && t.threshold) t.quantum = *t.threshold, t.depth = 30 * *t.threshold;
   if (is_field_set(path) && open_field_set(path).hash == set.hash) return path;
   make_folder(o.folder);
@@ -143,9 +119,9 @@ std::vector<std::string> weather_settings(const std::string& data, uint64_t seed
           fmt::format("seed={}", seed)};
 }
 
-void set_laws_right(Model& model, SampleOptions options) {
+void set_laws_right(Model& model, SampleOptions options, int64_t fields) {
   if (!needs_calibration(model)) return;
-  options.n = kCalibrationFields, options.seed += 1;
+  options.n = fields, options.seed += 1;
   calibrated_sample(model, options);
 }
 
@@ -170,48 +146,11 @@ Json reproduce_weather(const ReproduceOptions& o) {
   train["cell"] = "training part", train["diverged"] = 0;
   results.push_back(train);
 
-  const std::vector<std::pair<const char*, const char*>> shown{{"KR", "kr"},
-                                                               {"SR", "sr"},
-                                                               {"tail KS", "tail_ks"},
-                                                               {"own cut", "tail_ks_own"},
-                                                               {"share beyond", "tail_share"},
-                                                               {"spectrum", "spectrum_distance"},
-                                                               {"wet", "wet_fake"},
-                                                               {"1 in 10", "return_level_10_fake"},
-                                                               {"1 in 100", "return_level_100_fake"},
-                                                               {"1 in 1000", "return_level_1000_fake"}};
-  report::Table table;
-  table.caption = fmt::format("Against the held-out part of {}; KS beyond the 99.9 % quantile.", o.data);
-  table.columns = {{"model"}};
-  std::string head = "| model |", line = "|---|";
-  for (const auto& [title, key] : shown) {
-    table.columns.push_back({title});
-    head += fmt::format(" {} |", title), line += "---|";
-  }
-  fmt::print("{}\n{}\n", head, line);
-  const auto add_row = [&](const Json& r, const std::string& name, bool real) {
-    std::vector<report::Cell> row{name};
-    std::string text = fmt::format("| {} |", name);
-    for (const auto& [title, key] : shown) {
-      std::string own = key;
-      const bool has_real = own.ends_with("_fake");
-      if (real && has_real) own = own.substr(0, own.size() - 4) + "real";
-      std::string value;
-      if ((!real || has_real) && r.contains(own) && r[own].is_number()) {
-        value = fmt::format("{:.3g}", r[own].get<double>());
-        if (r.contains(own + "_low") && r[own + "_low"].is_number())
-          value += fmt::format(" ({:.3g} to {:.3g})", r[own + "_low"].get<double>(), r[own + "_high"].get<double>());
-      }
-      row.emplace_back(value), text += fmt::format(" {} |", value);
-    }
-    table.add(std::move(row));
-    fmt::print("{}\n", text);
-  };
-  for (const Json& r : results) add_row(r, r["cell"].get<std::string>(), false);
-  add_row(results.front(), "held out", true);
+  const report::Table table =
+      weather_table(results, fmt::format("Against the held-out part of {}; KS beyond the 99.9 % quantile.", o.data));
 
   report::Page page("Weather fields", "Clocks and couplings at an equal budget.");
-  const report::Figure curves = exceedance(results);
+  const report::Figure curves = weather_exceedance(results);
   page.section("Scores").table(table).figure(curves,
                                              "How often a value is at least x. A power law is a straight line.");
   auto& maps = page.section("Maps");

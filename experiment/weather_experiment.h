@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "experiment/reproduce.h"
+#include "htfm/report/figures.h"
 #include "htfm/sample/sampler.h"
 
 namespace htfm::app {
@@ -16,7 +17,16 @@ std::string weather_set(const ReproduceOptions& options, bool scores);
 /// The paper's network and training for fields; 70 epochs of the twelve frames are 4,200 steps.
 std::vector<std::string> weather_settings(const std::string& data, uint64_t seed);
 
+constexpr int64_t kCalibrationFields = 2000;  ///< drawn to set the laws of scores right
+
 /// Where values are scores: sets their laws right by samples of the model, other ones than `options` would draw.
-void set_laws_right(Model& model, SampleOptions options);
+void set_laws_right(Model& model, SampleOptions options, int64_t fields = kCalibrationFields);
+
+/// Prints the scores of cells (field_figures) with their intervals, the held-out part's own last, and gives them as a
+/// table of a page.
+report::Table weather_table(const std::vector<Json>& results, const std::string& caption);
+
+/// How often values of the held-out part, and of each cell, are at least x.
+report::Figure weather_exceedance(const std::vector<Json>& results);
 
 }  // namespace htfm::app

@@ -25,6 +25,30 @@ Moments moments_of(int64_t n, const Value& value) {
   return {mean, deviation > 0 ? deviation : 1};
 }
 
+constexpr double kManyAlike = 0.25;  // share of values that are the least one: rain, most of which is 0
+constexpr double kSmallest = 0.05;   // share of the others that lie below the unit
+
+// Where values are bent, and in which unit: small values are to be told apart there.
+struct Bending {
+  double centre = 0, unit = 1;
+};
+
+template <class Value>
+Bending bending_of(int64_t n, const Value& value, double least, double mean) {
+  std::vector<double> above;
+  for (int64_t i = 0; i < n; ++i)
+    if (value(i) > least) above.push_back(value(i) - least);
+  const auto alike = static_cast<double>(n - static_cast<int64_t>(above.size()));
+  if (!above.empty() && alike >= kManyAlike * static_cast<double>(n)) {
+    const auto place = above.begin() + static_cast<int64_t>(kSmallest * static_cast<double>(above.size()));
+    std::nth_element(above.begin(), place, above.end());
+    return {least, *place};
+  }
+  // The typical distance from the mean, which few large values do not move as they move the deviation.
+  const double distance = moments_of(n, [&](int64_t i) { return std::abs(value(i) - mean); }).mean;
+  return {mean, distance > 0 ? distance / 2 : 1};
+}
+
 }  // namespace
 
 FieldEncoding FieldEncoding::fit(const ConditionField& field, const at::Tensor& values) {
@@ -43,10 +67,9 @@ FieldEncoding FieldEncoding::fit(const ConditionField& field, const at::Tensor& 
     }
     const Moments plain = moments_of(n, value);
     own.mean = plain.mean, own.deviation = plain.deviation;
-    // The typical distance from the mean, which few large values do not move as they move the deviation.
-    const double distance = moments_of(n, [&](int64_t i) { return std::abs(value(i) - own.mean); }).mean;
-    own.unit = distance > 0 ? distance / 2 : 1;
-    const Moments bent = moments_of(n, [&](int64_t i) { return std::asinh((value(i) - own.mean) / own.unit); });
+    const Bending bending = bending_of(n, value, own.least, own.mean);
+    own.centre = bending.centre, own.unit = bending.unit;
+    const Moments bent = moments_of(n, [&](int64_t i) { return std::asinh((value(i) - own.centre) / own.unit); });
     own.bent_mean = bent.mean, own.bent_deviation = bent.deviation;
     out.channels_.push_back(own);
   }
@@ -62,9 +85,9 @@ at::Tensor FieldEncoding::encode(const at::Tensor& values) const {
     for (const Channel& c : channels_) {
       for (int64_t k = 0; k < points; ++k) {
         if (!std::isfinite(v[k])) throw Error("[condition] field {}: expected finite values, got {}", i + 1, v[k]);
-        const double from_mean = v[k] - c.mean;
-        to[k] = static_cast<float>(from_mean / c.deviation);
-        to[points + k] = static_cast<float>((std::asinh(from_mean / c.unit) - c.bent_mean) / c.bent_deviation);
+        to[k] = static_cast<float>((v[k] - c.mean) / c.deviation);
+        const double bent = std::asinh((v[k] - c.centre) / c.unit);
+        to[points + k] = static_cast<float>((bent - c.bent_mean) / c.bent_deviation);
       }
       v += points, to += 2 * points;
     }
@@ -104,7 +127,7 @@ std::vector<double> FieldEncoding::numbers() const {
   std::vector<double> out{static_cast<double>(field_.channels), static_cast<double>(field_.height),
                           static_cast<double>(field_.width)};
   for (const Channel& c : channels_)
-    out.insert(out.end(), {c.mean, c.deviation, c.unit, c.bent_mean, c.bent_deviation, c.least, c.most});
+    out.insert(out.end(), {c.mean, c.deviation, c.unit, c.bent_mean, c.bent_deviation, c.least, c.most, c.centre});
   return out;
 }
 
@@ -112,13 +135,18 @@ FieldEncoding FieldEncoding::from_numbers(std::span<const double> v) {
   constexpr double kMost = 1 << 20;  // of a size
   const bool sizes = v.size() >= 3 && std::all_of(v.begin(), v.begin() + 3,
                                                   [](double x) { return x >= 1 && x <= kMost && x == std::floor(x); });
-  if (!sizes || static_cast<double>(v.size()) != 3 + v[0] * static_cast<double>(kNumbers) ||
+  const auto has = [&](size_t numbers) {
+    return static_cast<double>(v.size()) == 3 + v[0] * static_cast<double>(numbers);
+  };
+  if (!sizes || !(has(kNumbers) || has(kNumbersOnce)) ||
       !std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }))
     throw InputError("[condition] expected the sizes and scales of a field, got other numbers");
   FieldEncoding out;
   out.field_ = {static_cast<int64_t>(v[0]), static_cast<int64_t>(v[1]), static_cast<int64_t>(v[2])};
-  for (size_t at = 3; at < v.size(); at += kNumbers) {
-    const Channel c{v[at], v[at + 1], v[at + 2], v[at + 3], v[at + 4], v[at + 5], v[at + 6]};
+  const size_t numbers = has(kNumbers) ? kNumbers : kNumbersOnce;
+  for (size_t at = 3; at < v.size(); at += numbers) {
+    Channel c{v[at], v[at + 1], v[at + 2], v[at + 3], v[at + 4], v[at + 5], v[at + 6]};
+    c.centre = numbers == kNumbers ? v[at + 7] : c.mean;
     if (!(c.deviation > 0 && c.unit > 0 && c.bent_deviation > 0))
       throw InputError("[condition] expected positive scales of a field, got others");
     out.channels_.push_back(c);

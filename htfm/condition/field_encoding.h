@@ -11,7 +11,8 @@
 namespace htfm HTFM_PUBLIC {
 
 /// Every channel is told twice: its standardised values, which resolve large ones, and the asinh of them over their
-/// typical size, which resolves small ones.
+/// typical size, which resolves small ones. Where many values are the least one, as in rain, the asinh is that of the
+/// distance from it over a small one, so that hardly any rain and none are told apart.
 class FieldEncoding {
  public:
   FieldEncoding() = default;  ///< no field
@@ -36,10 +37,11 @@ class FieldEncoding {
  private:
   struct Channel {
     double mean = 0, deviation = 1;                      // of the values
-    double unit = 1, bent_mean = 0, bent_deviation = 1;  // of asinh((value - mean) / unit)
+    double unit = 1, bent_mean = 0, bent_deviation = 1;  // of asinh((value - centre) / unit)
     double least = 0, most = 0;                          // that were seen
+    double centre = 0;
   };
-  static constexpr size_t kNumbers = 7;  // of a channel
+  static constexpr size_t kNumbers = 8, kNumbersOnce = 7;  // of a channel; once the centre was the mean
   ConditionField field_;
   std::vector<Channel> channels_;
 };

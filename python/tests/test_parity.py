@@ -119,6 +119,8 @@ REASONS = {
     "takes_long": "whether the program says that it reads",
     "diagnose_field_tail": "htfm info of a prepared set",
     "header_of_samples": "a helper of the program's .nc and .grib2 files; in Python samples are an xarray array",
+    "coarse_field_set": "`htfm coarsen`; in Python xarray's coarsen(...).mean(), then fields.from_xarray",
+    "coarse_transform": "`htfm coarsen`; in Python xarray's coarsen(...).mean(), then fields.from_xarray",
     "export_fields": "in Python fields are an xarray array, which writes files itself",
     "is_field_file": "whether `htfm info` lists a file of fields",
     "check_comparable": "`htfm compare`; in Python each Model.report stands alone",

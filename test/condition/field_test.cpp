@@ -50,6 +50,21 @@ TEST(ConditionField, IsToldTwiceAndStandardised) {
   EXPECT_EQ(absent.narrow(1, 1, 12).abs().max().item<float>(), 0);
 }
 
+TEST(ConditionField, TellsHardlyAnyRainFromNone) {
+  ConditionTable table = fields(500);
+  table.values.mul_((table.values > 2).to(at::kDouble));  // most points are dry
+  const double small = table.values.masked_select(table.values > 0).min().item<double>();
+  const ConditionEncoder encoder = ConditionEncoder::fit(table, false, Key(2));
+  const at::Tensor told = encoder.encode(at::tensor({0.0, small, 2 * small, 0.0, 0.0, 0.0}).view({1, 6}));
+  // The step from dry to the smallest value that was seen is one of the larger ones: a deviation or more.
+  EXPECT_GT((told[0][7] - told[0][6]).item<float>(), 1);
+  EXPECT_LT((told[0][8] - told[0][7]).item<float>(), (told[0][7] - told[0][6]).item<float>());
+  std::map<std::string, at::Tensor> state;
+  encoder.save_state(state);
+  const ConditionEncoder again = ConditionEncoder::load_state({}, false, state, "file");
+  EXPECT_TRUE(again.encode(table.values).equal(encoder.encode(table.values)));
+}
+
 TEST(ConditionField, DrawsWhatIsNotGivenFromTraining) {
   const ConditionTable table = fields(50);
   const ConditionEncoder encoder = ConditionEncoder::fit(table, false, Key(2));
