@@ -23,14 +23,12 @@ namespace {
 
 // A clock that is named must be the run's.
 void check_clock(const Model& model, const ClockChoice& choice) {
-  const bool law = choice.family->count() > 0 || !choice.given.empty(), scale = choice.scale->count() > 0;
   if (choice.grid->count() > 0 && choice.spec.grid != model.clock().grid)
     throw InputError("[--grid] expected the clock that the run was trained with, {}; got the grid {}",
                      model.clock().describe(), choice.spec.grid);
-  if (!law && !scale) return;
-  ClockSpec asked = law ? choice.get() : model.clock();
+  ClockSpec asked = choice.family->count() > 0 || !choice.given.empty() ? choice.get() : model.clock();
   if (choice.family->count() == 0) asked.family = model.clock().family;
-  asked.scale = scale ? choice.spec.scale : model.clock().scale;
+  asked.scale = choice.scale->count() > 0 ? choice.spec.scale : model.clock().scale;
   model.check_clock(asked);
 }
 
@@ -92,18 +90,6 @@ void take_given(const SampleChoice& o, const Model& model, SampleOptions& option
   if (!o.given_rows()) return;
   given.each = std::max<int64_t>(1, o.each);
   if (o.n == 0) options.n = given.rows.size(0) * given.each;
-}
-
-// What a file of fields says of its samples.
-std::vector<std::pair<std::string, std::string>> field_attributes(const Model& model, const SampleOptions& options,
-                                                                  const SampleChoice& o) {
-  return {
-      {"title", "Samples of heavy-tailed flow matching, clock " + model.clock().describe()},
-      {"source", fmt::format("{}; weights {} at step {} ({}), {} with at most {} evaluations, seed {}", version_text(),
-                             model.weights_hash(), model.step, options.averaged ? "averaged" : "raw", options.solver,
-                             options.solve.nfe, options.seed)},
-      {"history", fmt::format("htfm sample {} -n {} -o {}", o.run, options.n, o.output)},
-      {"comment", "trained on " + model.data_origin()}};
 }
 
 }  // namespace
@@ -258,7 +244,8 @@ void add_sample(CLI::App& app) {
         if (processes() || o->resume || !o->area.empty())
           throw InputError(
               "[-o] expected a file that ends in .npy with several processes, --resume or --area, got '{}'", o->output);
-        return export_sampled_fields(model, options, o->output, field_attributes(model, options, *o), say);
+        const std::string command = fmt::format("htfm sample {} -n {} -o {}", o->run, options.n, o->output);
+        return export_sampled_fields(model, options, o->output, command, say);
       }
       try {
         return sample_to_file(model, options, {o->output, o->area, o->resume, processes()});
