@@ -48,7 +48,8 @@ RunConfig config_of(const std::string& file, const std::vector<std::string>& set
 struct SampleChoice {
   Common common;
   ClockChoice clock;
-  RareChoice rare;
+  RareRequest rare;
+  bool is_rare() const { return !rare.beyond.empty() || !rare.where.empty(); }
   std::string run, output, area, weights = "ema";
   std::string solver, time_grid, given;
   int64_t n = 0, nfe = 0, each = 0;
@@ -193,7 +194,7 @@ void add_sample(CLI::App& app) {
       ->check(between(0.0, 1.0));
   c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(positive());
   c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(positive());
-  o->rare.add(*c);
+  add_rare(*c, o->rare);
   c->add_option(
        "--weights", o->weights,
        "ema or raw, of the network; or, with --beyond and --where, a file for the samples' weights (.npy, .csv)")
@@ -208,7 +209,7 @@ void add_sample(CLI::App& app) {
   c->callback([o] {
     o->common.apply(true);
     const bool weights_file = o->weights != "ema" && o->weights != "raw";
-    o->rare.given() ? check_rare(*o) : check_plain(*o);
+    o->is_rare() ? check_rare(*o) : check_plain(*o);
     const Model model = Model::load(resolve_checkpoint(o->run));
     check_clock(model, o->clock);
     SampleOptions options = sample_options(model.config());
@@ -234,9 +235,9 @@ void add_sample(CLI::App& app) {
           "1970, "
           "and NaN where a value is missing; a file that ends in .csv has the texts.");
     const StopSignals signals;
-    if (o->rare.given()) {
-      const RareOutput output{o->output, weights_file ? o->weights : "", o->n};
-      return print_figures(o->common, sample_rare(model, options, o->rare, output));
+    if (o->is_rare()) {
+      o->rare.n = o->n, o->rare.file = o->output, o->rare.weights = weights_file ? o->weights : "";
+      return print_figures(o->common, sample_rare(model, options, o->rare));
     }
     options.report = sample_status();
     const SampleResult result = [&] {
