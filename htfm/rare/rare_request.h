@@ -19,9 +19,9 @@ struct RareRequest {
 };
 
 struct RareAnswer {
-  std::string event;                            ///< what was asked for
-  std::optional<RareQuantile> threshold;        ///< beyond a quantile: where that is
-  std::optional<EventProbability> probability;  ///< of a condition, or where samples were drawn
+  std::string event = {};                            ///< what was asked for
+  std::optional<RareQuantile> threshold = {};        ///< beyond a quantile: where that is
+  std::optional<EventProbability> probability = {};  ///< of a condition, or where samples were drawn
 };
 
 /// Draws and writes what is asked for. InputError where the words cannot be read, or both kinds are asked for.
