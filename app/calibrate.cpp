@@ -4,7 +4,6 @@
 #include "app/commands.h"
 #include "app/progress.h"
 #include "app/stop_signals.h"
-#include "htfm/base/error.h"
 #include "htfm/fit/calibrated_sample.h"
 
 namespace htfm::app {
@@ -29,10 +28,7 @@ void add_calibrate(CLI::App& app) {
   c->callback([o] {
     o->common.apply(true);
     const std::string path = resolve_checkpoint(o->run);
-    Model model = Model::load(path);
-    if (!model.field() || !model.field()->scored())
-      throw InputError("[calibrate] {}: expected a run of fields prepared with --transform scores, got one of {}",
-                       o->run, model.data_origin());
+    const Model model = Model::load(path);
     SampleOptions options = sample_options(model.config());
     // Other samples than those that are drawn with the run's seed.
     options.seed = o->common.seed_given ? static_cast<uint64_t>(o->common.seed) : options.seed + 1;

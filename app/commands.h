@@ -28,5 +28,7 @@ void add_info(CLI::App& app);
 void add_completion(CLI::App& app);
 /// A command of htfm-experiment.
 void add_companion(CLI::App& app, const std::string& name, const std::string& summary);
+/// All of them, in the order of the help.
+void add_commands(CLI::App& app);
 
 }  // namespace htfm::app

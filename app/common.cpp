@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/nearest.h"
 #include "htfm/base/parallel.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/device/choose_device.h"
 #include "htfm/io/file.h"
 #include "htfm/net/torchscript.h"
@@ -153,12 +153,10 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, int64_t& coun
       .add_option_function<std::string>(
           name,
           [&count, name](const std::string& text) {
-            double v = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-            if (error != std::errc{} || end != text.data() + text.size() || !(v >= 1 && v <= 1e15) ||
-                v != std::floor(v))
+            const std::optional<double> v = parse_finite(text);
+            if (!v || *v < 1 || *v > 1e15 || *v != std::floor(*v))
               throw CLI::ValidationError(name, "expected a whole number of at least 1, got '" + text + "'");
-            count = static_cast<int64_t>(v);
+            count = static_cast<int64_t>(*v);
           },
           help)
       ->type_name("NUMBER");

@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include "app/commands.h"
-#include "htfm/base/error.h"
 #include "htfm/data/synthetic.h"
-#include "htfm/io/csv.h"
-#include "htfm/io/npy.h"
+#include "htfm/io/array_file.h"
 #include "htfm/source/source_covariance.h"
 #include "htfm/source/source_mean.h"
 
@@ -22,26 +20,6 @@ struct DrawOptions {
   SourceMeanSpec mean;
   std::string covariance;
 };
-
-// The covariance in a file, a symmetric positive definite matrix dim x dim; the identity where there is none.
-SourceCovariance read_covariance(const std::string& path, int64_t dim) {
-  if (path.empty()) return {};
-  const at::Tensor m = path.ends_with(".npy") ? read_npy(path).to(at::kDouble) : read_csv(path).values;
-  if (m.dim() != 2 || m.size(0) != dim || m.size(1) != dim)
-    throw InputError("[--covariance] {}: expected a matrix {} x {}, got another shape", path, dim, dim);
-  try {
-    return SourceCovariance::full(m);
-  } catch (const c10::Error&) {
-    throw InputError("[--covariance] {}: expected a positive definite matrix, got another", path);
-  }
-}
-
-void write_array(const std::string& path, const at::Tensor& x) {
-  if (path.ends_with(".csv"))
-    write_csv(path, x);
-  else
-    write_npy(path, x);
-}
 
 Key key_of(const Common& common, const char* what) { return Key(static_cast<uint64_t>(common.seed)).child(what); }
 
@@ -97,7 +75,7 @@ void add_source(CLI::App& app) {
     const ClockSample sample =
         clock->sample(key.child("clock"), {.count = o->n, .paths = false, .device = o->common.where()});
     at::Tensor x = sample_source(key.child("source"), sample.area, o->dim);
-    read_covariance(o->covariance, o->dim).apply(x);
+    if (!o->covariance.empty()) SourceCovariance::full(read_array(o->covariance)).apply(x);
     SourceMean(o->mean).add(sample.area, x);
     write_array(o->output, x.cpu());
     print_figures(o->common,

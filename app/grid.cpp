@@ -1,5 +1,4 @@
 // htfm grid: samples of images side by side as a PNG file.
-#include <ATen/ops/_unique2.h>
 #include <fmt/format.h>
 
 #include "app/commands.h"
@@ -25,13 +24,9 @@ struct GridOptions {
 
 // The first samples of each class that they were drawn under, one row a class.
 at::Tensor by_given_class(const GridOptions& o, const SampledImages& samples, Json& figures) {
-  const at::Tensor numbers = read_class_numbers(o.samples, samples.pixels.size(0) + samples.nonfinite);
-  if (!numbers.defined())
-    throw InputError("[--by-class] {0}: expected {0}.conditions.csv with a column class, got none", o.samples);
-  const auto [classes, place, counts] = at::_unique2(numbers, true, true);
-  figures["rows"] =
-      std::vector<double>(classes.const_data_ptr<double>(), classes.const_data_ptr<double>() + classes.size(0));
-  return given_class_grid(samples, place, classes.size(0), o.columns, o.style);
+  GivenClassGrid grid = given_class_grid(o.samples, samples, o.columns, o.style);
+  figures["rows"] = grid.classes;
+  return grid.pixels;
 }
 
 // Samples by the class of their nearest real image.

@@ -1,32 +1,5 @@
-// The program htfm: one file a subcommand.
+// The program htfm.
 #include "app/commands.h"
 #include "app/program.h"
 
-int main(int argc, char** argv) {
-  return htfm::app::run_program(argc, argv, [&](CLI::App& app) {
-    using namespace htfm::app;
-    add_demo(app);
-    add_clock(app);
-    add_source(app);
-    add_signature(app);
-    add_data(app);
-    add_prepare(app);
-    add_coarsen(app);
-    add_export(app);
-    add_train(app);
-    add_sweep(app);
-    add_calibrate(app);
-    add_sample(app);
-    add_fit(app);
-    add_eval(app);
-    add_compare(app);
-    add_tails(app);
-    add_risk(app);
-    add_grid(app);
-    add_report(app);
-    add_companion(app, "reproduce", "Reproduce a table or figure of the paper");
-    add_info(app);
-    add_companion(app, "bench", "Measure speed beside other packages");
-    add_completion(app);
-  });
-}
+int main(int argc, char** argv) { return htfm::app::run_program(argc, argv, htfm::app::add_commands); }

@@ -1,20 +1,16 @@
 // htfm sweep: a grid of settings, a run for each, several processes at a time.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <map>
 #include <thread>
 
 #include "app/commands.h"
 #include "app/stop_signals.h"
 #include "htfm/base/error.h"
 #include "htfm/io/child_process.h"
-#include "htfm/io/descriptor.h"
 #include "htfm/io/file.h"
+#include "htfm/io/program_queue.h"
 #include "htfm/model/config.h"
 #include "htfm/model/loss_record.h"
 #include "htfm/model/run_folder.h"
@@ -33,8 +29,8 @@ struct SweepOptions {
 };
 
 // `htfm train` of one run; what it prints goes into its folder's train.txt.
-pid_t start(const SweepOptions& o, const GridPoint& run, const std::string& folder) {
-  make_folder(folder);
+ProgramCall training(const SweepOptions& o, const GridPoint& run) {
+  const std::string folder = o.folder + "/" + run.name;
   std::vector<std::string> words{"/proc/self/exe", "train"};
   if (!o.config.empty()) words.push_back(o.config);
   for (const std::string& setting : run.settings) words.insert(words.end(), {"--set", setting});
@@ -43,10 +39,7 @@ pid_t start(const SweepOptions& o, const GridPoint& run, const std::string& fold
       std::max(1, static_cast<int>(std::thread::hardware_concurrency() / static_cast<unsigned>(o.jobs)));
   words.insert(words.end(), {"--threads", std::to_string(o.common.threads > 0 ? o.common.threads : threads)});
   if (o.common.seed_given) words.insert(words.end(), {"--seed", std::to_string(o.common.seed)});
-  const std::string printed = folder + "/train.txt";
-  const Descriptor out(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), printed);
-  if (!out.is_open()) throw Error("[sweep] {}: {}", printed, system_reason(errno));
-  return start_program(std::move(words), out.get(), out.get());
+  return {words, folder + "/train.txt"};
 }
 
 void run_sweep(SweepOptions& o) {
@@ -60,37 +53,26 @@ void run_sweep(SweepOptions& o) {
         throw InputError("[sweep] {}/{}: expected no run there, or --resume, got one", o.folder, run.name);
   const StopSignals signals;
   StatusLine status;
-  std::map<pid_t, size_t> working;
-  std::vector<std::string> failed;
-  size_t next = 0, done = 0;
-  while (next < runs.size() || !working.empty()) {
-    while (next < runs.size() && static_cast<int64_t>(working.size()) < o.jobs && !StopSignals::came()) {
-      working[start(o, runs[next], o.folder + "/" + runs[next].name)] = next;
-      ++next;
-    }
-    if (StopSignals::came()) {
-      for (const auto& [child, run] : working) ::kill(child, SIGTERM);
-      for (const auto& [child, run] : working) wait_for_program(child);
-      throw Interrupted("stopped after {} of {} runs; the same command with --resume goes on", done, runs.size());
-    }
-    done += std::erase_if(working, [&](const auto& entry) {
-      const std::optional<int> code = ended_program(entry.first);
-      if (code && *code != 0) failed.push_back(runs[entry.second].name);
-      return code.has_value();
-    });
-    status.show(fmt::format("{}/{} runs done, {} at work", done, runs.size(), working.size()));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+  std::vector<ProgramCall> calls;
+  for (const GridPoint& run : runs) calls.push_back(training(o, run));
+  size_t done = 0;
+  const auto codes = run_programs(calls, o.jobs, StopSignals::came, [&](size_t ended, size_t working) {
+    done = ended;
+    status.show(fmt::format("{}/{} runs done, {} at work", done, runs.size(), working));
+  });
+  if (StopSignals::came())
+    throw Interrupted("stopped after {} of {} runs; the same command with --resume goes on", done, runs.size());
   status.show(fmt::format("{}/{} runs done", done, runs.size()), true);
   Json figures = Json::object();
-  for (const GridPoint& run : runs) {
+  std::vector<std::string> failed;
+  for (size_t k = 0; k < runs.size(); ++k) {
+    const GridPoint& run = runs[k];
     const LossRecord losses = read_losses(o.folder + "/" + run.name);
     Json own{{"steps", losses.step.empty() ? 0 : static_cast<int64_t>(losses.step.back())}};
     if (!losses.loss.empty()) own["loss"] = losses.loss.back();
     if (!losses.validation.empty())
       own["validation"] = *std::min_element(losses.validation.begin(), losses.validation.end());
-    if (std::find(failed.begin(), failed.end(), run.name) != failed.end())
-      own["failed"] = last_line(read_file(o.folder + "/" + run.name + "/train.txt"));
+    if (codes[k] != 0) failed.push_back(run.name), own["failed"] = last_line(read_file(calls[k].printed));
     figures[run.name] = own;
   }
   print_figures(o.common, figures);

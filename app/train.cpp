@@ -23,14 +23,12 @@ namespace {
 
 // A clock that is named must be the run's.
 void check_clock(const Model& model, const ClockChoice& choice) {
-  const bool law = choice.family->count() > 0 || !choice.given.empty(), scale = choice.scale->count() > 0;
   if (choice.grid->count() > 0 && choice.spec.grid != model.clock().grid)
     throw InputError("[--grid] expected the clock that the run was trained with, {}; got the grid {}",
                      model.clock().describe(), choice.spec.grid);
-  if (!law && !scale) return;
-  ClockSpec asked = law ? choice.get() : model.clock();
+  ClockSpec asked = choice.family->count() > 0 || !choice.given.empty() ? choice.get() : model.clock();
   if (choice.family->count() == 0) asked.family = model.clock().family;
-  asked.scale = scale ? choice.spec.scale : model.clock().scale;
+  asked.scale = choice.scale->count() > 0 ? choice.spec.scale : model.clock().scale;
   model.check_clock(asked);
 }
 
@@ -50,7 +48,8 @@ RunConfig config_of(const std::string& file, const std::vector<std::string>& set
 struct SampleChoice {
   Common common;
   ClockChoice clock;
-  RareChoice rare;
+  RareRequest rare;
+  bool is_rare() const { return !rare.beyond.empty() || !rare.where.empty(); }
   std::string run, output, area, weights = "ema";
   std::string solver, time_grid, given;
   int64_t n = 0, nfe = 0, each = 0;
@@ -92,18 +91,6 @@ void take_given(const SampleChoice& o, const Model& model, SampleOptions& option
   if (!o.given_rows()) return;
   given.each = std::max<int64_t>(1, o.each);
   if (o.n == 0) options.n = given.rows.size(0) * given.each;
-}
-
-// What a file of fields says of its samples.
-std::vector<std::pair<std::string, std::string>> field_attributes(const Model& model, const SampleOptions& options,
-                                                                  const SampleChoice& o) {
-  return {
-      {"title", "Samples of heavy-tailed flow matching, clock " + model.clock().describe()},
-      {"source", fmt::format("{}; weights {} at step {} ({}), {} with at most {} evaluations, seed {}", version_text(),
-                             model.weights_hash(), model.step, options.averaged ? "averaged" : "raw", options.solver,
-                             options.solve.nfe, options.seed)},
-      {"history", fmt::format("htfm sample {} -n {} -o {}", o.run, options.n, o.output)},
-      {"comment", "trained on " + model.data_origin()}};
 }
 
 }  // namespace
@@ -207,7 +194,7 @@ void add_sample(CLI::App& app) {
       ->check(between(0.0, 1.0));
   c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(positive());
   c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(positive());
-  o->rare.add(*c);
+  add_rare(*c, o->rare);
   c->add_option(
        "--weights", o->weights,
        "ema or raw, of the network; or, with --beyond and --where, a file for the samples' weights (.npy, .csv)")
@@ -222,7 +209,7 @@ void add_sample(CLI::App& app) {
   c->callback([o] {
     o->common.apply(true);
     const bool weights_file = o->weights != "ema" && o->weights != "raw";
-    o->rare.given() ? check_rare(*o) : check_plain(*o);
+    o->is_rare() ? check_rare(*o) : check_plain(*o);
     const Model model = Model::load(resolve_checkpoint(o->run));
     check_clock(model, o->clock);
     SampleOptions options = sample_options(model.config());
@@ -248,9 +235,9 @@ void add_sample(CLI::App& app) {
           "1970, "
           "and NaN where a value is missing; a file that ends in .csv has the texts.");
     const StopSignals signals;
-    if (o->rare.given()) {
-      const RareOutput output{o->output, weights_file ? o->weights : "", o->n};
-      return print_figures(o->common, sample_rare(model, options, o->rare, output));
+    if (o->is_rare()) {
+      o->rare.n = o->n, o->rare.file = o->output, o->rare.weights = weights_file ? o->weights : "";
+      return print_figures(o->common, sample_rare(model, options, o->rare));
     }
     options.report = sample_status();
     const SampleResult result = [&] {
@@ -258,7 +245,8 @@ void add_sample(CLI::App& app) {
         if (processes() || o->resume || !o->area.empty())
           throw InputError(
               "[-o] expected a file that ends in .npy with several processes, --resume or --area, got '{}'", o->output);
-        return export_sampled_fields(model, options, o->output, field_attributes(model, options, *o), say);
+        const std::string command = fmt::format("htfm sample {} -n {} -o {}", o->run, options.n, o->output);
+        return export_sampled_fields(model, options, o->output, command, say);
       }
       try {
         return sample_to_file(model, options, {o->output, o->area, o->resume, processes()});

@@ -72,7 +72,7 @@ if(HTFM_TESTS)
              WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set(environment PYTHONPATH=${CMAKE_BINARY_DIR}/python PYTHONDONTWRITEBYTECODE=1 HTFM_MYPY_CACHE=${CMAKE_BINARY_DIR}/python/mypy
                     HTFM_PROGRAM=$<TARGET_FILE:htfm> HTFM_WITH_FIELDS=${HTFM_WITH_FIELDS} OMP_WAIT_POLICY=PASSIVE)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 1800 COST 900 ENVIRONMENT "${environment}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1800 COST 60 ENVIRONMENT "${environment}")
     if(cases STREQUAL "slow")
       set_tests_properties(${name} PROPERTIES LABELS slow)
     endif()

@@ -12,6 +12,13 @@ add_custom_target(quick_tests)
 add_dependencies(quick_tests htfm htfm-experiment)
 # Threads that wait must not take the cores of the tests beside them.
 set(test_environment HTFM_SOURCE=${CMAKE_SOURCE_DIR} OMP_WAIT_POLICY=PASSIVE)
+# What those that take longer cost, in seconds of a core: ctest starts the longest first, so that none is left alone at the end.
+set(cost_app 35)
+set(cost_sample 30)
+set(cost_train 20)
+foreach(module IN ITEMS clock field fit method model rare stat)
+  set(cost_${module} 12)
+endforeach()
 file(GLOB test_folders CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/test ${CMAKE_SOURCE_DIR}/test/*)
 foreach(module IN LISTS test_folders)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/${module}/*_test.cpp)
@@ -31,12 +38,11 @@ foreach(module IN LISTS test_folders)
     set_target_properties(${module}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HTFM_BATCH})
   endif()
   set(shards 1)
-  set(cost 0)
   if(module STREQUAL "app")
     set(shards 3) # the longest: in parts, so that several cores share it
-    set(cost 800) # and first, so that none is left alone at the end
-  elseif(module MATCHES "^(field|method|rare|sample|train)$")
-    set(cost 500)
+  endif()
+  if(NOT DEFINED cost_${module})
+    set(cost_${module} 1)
   endif()
   foreach(shard RANGE 1 ${shards})
     set(name ${module})
@@ -45,13 +51,13 @@ foreach(module IN LISTS test_folders)
     endif()
     math(EXPR index "${shard} - 1")
     add_test(NAME ${name} COMMAND ${module}_test --gtest_filter=-*Slow.*:GoldenBits.*)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST ${cost} ENVIRONMENT
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST ${cost_${module}} ENVIRONMENT
                          "${test_environment};GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
   endforeach()
   foreach(file IN LISTS files)
     file(STRINGS ${file} slow REGEX "^TEST[_A-Z]*\\([A-Za-z]+Slow," LIMIT_COUNT 1)
     if(slow)
-      add_test(NAME ${module}_slow COMMAND ${module}_test --gtest_filter=*Slow.*)
+      add_test(NAME ${module}_slow COMMAND ${module}_test --gtest_filter=*Slow.*:-GoldenBits*)
       set_tests_properties(${module}_slow PROPERTIES TIMEOUT 900 LABELS slow ENVIRONMENT "${test_environment}")
       break()
     endif()
@@ -64,7 +70,12 @@ if(HTFM_WITH_FIELDS)
 endif()
 # The golden bits are those of one instruction set, which is chosen when a program starts.
 add_test(NAME golden_bits COMMAND sample_test --gtest_filter=GoldenBits.*)
-set_tests_properties(golden_bits PROPERTIES TIMEOUT 900 COST 500 ENVIRONMENT "${test_environment};HTFM_ISA=v3")
+add_test(NAME golden_bits_slow COMMAND sample_test --gtest_filter=GoldenBitsSlow.*)
+set_tests_properties(golden_bits golden_bits_slow PROPERTIES TIMEOUT 900 COST 10 ENVIRONMENT "${test_environment};HTFM_ISA=v3")
+set_tests_properties(golden_bits_slow PROPERTIES LABELS slow)
+# The commands themselves, for what need not start the program (test/app/program_server.h).
+target_sources(app_test PRIVATE test/app/program_server.cpp)
+target_link_libraries(app_test PRIVATE htfm_app htfm_commands CLI11::CLI11)
 add_dependencies(app_test htfm htfm-experiment)
 foreach(loaded IN ITEMS htfm_mpi htfm_store)
   if(TARGET ${loaded})
@@ -80,7 +91,7 @@ set(package_test ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${CMAKE_S
 add_test(NAME package COMMAND ${package_test} -DWORK=${CMAKE_BINARY_DIR}/package-test -P ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
 add_test(NAME package_slow COMMAND ${package_test} -DWORK=${CMAKE_BINARY_DIR}/package-test-all "-DCOMPILERS=g++;clang++-14" -P
                                    ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
-set_tests_properties(package package_slow PROPERTIES TIMEOUT 900 COST 1000) # the longest: first
+set_tests_properties(package package_slow PROPERTIES TIMEOUT 900 COST 40)
 set_tests_properties(package_slow PROPERTIES LABELS slow)
 
 # Preloaded into the program by the tests of faults: makes calls of the system fail.

@@ -31,7 +31,7 @@ FieldCalibration calibrate_checkpoint(const std::string& path, const SampleOptio
     alone.emplace(Model::load(path));
   Model& model = trainable ? training->model : *alone;
   if (!model.field() || !model.field()->scored())
-    throw InputError("[calibrate] {}: expected a model of fields that are scores, got one of {}", path,
+    throw InputError("[calibrate] {}: expected a run of fields prepared with --transform scores, got one of {}", path,
                      model.data_origin());
   SampleOptions options = asked;
   options.as_drawn = true;

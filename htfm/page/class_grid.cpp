@@ -1,5 +1,7 @@
 #include "htfm/page/class_grid.h"
 
+#include <ATen/ops/_unique2.h>
+
 #include "htfm/base/error.h"
 
 namespace htfm {
@@ -22,6 +24,16 @@ at::Tensor given_class_grid(const SampledImages& samples, const at::Tensor& aske
     if (std::vector<int64_t>& row = cells.at(label[i]); static_cast<int64_t>(row.size()) < columns) row.push_back(i);
   for (std::vector<int64_t>& row : cells) row.resize(static_cast<size_t>(columns), -1);
   return report::image_grid(samples.pixels, cells, style);
+}
+
+GivenClassGrid given_class_grid(const std::string& file, const SampledImages& samples, int64_t columns,
+                                const report::GridStyle& style) {
+  const at::Tensor numbers = read_class_numbers(file, samples.pixels.size(0) + samples.nonfinite);
+  if (!numbers.defined())
+    throw InputError("[samples] {0}: expected {0}.conditions.csv with a column class, got none", file);
+  const auto [classes, place, counts] = at::_unique2(numbers, true, true);
+  const auto* first = classes.const_data_ptr<double>();
+  return {given_class_grid(samples, place, classes.size(0), columns, style), {first, first + classes.size(0)}};
 }
 
 }  // namespace htfm

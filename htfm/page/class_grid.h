@@ -1,6 +1,9 @@
 // Samples of images, one column or one row a class.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "htfm/base/api.h"
 #include "htfm/evaluate/images.h"
 #include "htfm/report/image_grid.h"
@@ -16,5 +19,13 @@ at::Tensor class_grid(const ImageReference& real, const SampledImages& samples, 
 /// drawn, those that were left out included.
 at::Tensor given_class_grid(const SampledImages& samples, const at::Tensor& asked, int64_t classes, int64_t columns,
                             const report::GridStyle& style = {});
+/// The same for samples out of a file, with the classes that stand beside it (`FILE.conditions.csv`), in their order.
+/// InputError where none do.
+struct GivenClassGrid {
+  at::Tensor pixels;
+  std::vector<double> classes;  ///< of the rows
+};
+GivenClassGrid given_class_grid(const std::string& file, const SampledImages& samples, int64_t columns,
+                                const report::GridStyle& style = {});
 
 }  // namespace htfm

@@ -3,6 +3,7 @@
 #include "htfm/base/error.h"
 #include "htfm/field/field_export.h"
 #include "htfm/sample/sample_file.h"
+#include "htfm/version.h"
 
 namespace htfm {
 
@@ -22,6 +23,19 @@ FieldFileHeader sample_header(const Model& model, int64_t count, const std::func
   FieldFileHeader out{.count = count, .height = shape.height, .width = shape.width};
   for (int64_t c = 0; c < shape.channels; ++c) out.channels.push_back(fmt::format("channel_{}", c + 1));
   out.units.resize(out.channels.size());
+  return out;
+}
+
+// What a file says of its samples.
+std::vector<std::pair<std::string, std::string>> sample_attributes(const Model& model, const SampleOptions& options,
+                                                                   const std::string& command) {
+  std::vector<std::pair<std::string, std::string>> out{
+      {"title", "Samples of heavy-tailed flow matching, clock " + model.clock().describe()},
+      {"source", fmt::format("htfm {}; weights {} at step {} ({}), {} with at most {} evaluations, seed {}",
+                             HTFM_VERSION, model.weights_hash(), model.step, options.averaged ? "averaged" : "raw",
+                             options.solver, options.solve.nfe, options.seed)},
+      {"comment", "trained on " + model.data_origin()}};
+  if (!command.empty()) out.emplace_back("history", command);
   return out;
 }
 
@@ -56,13 +70,13 @@ SampleResult sample_fields(const Model& model, const SampleOptions& options, con
 }
 
 SampleResult export_sampled_fields(const Model& model, const SampleOptions& options, const std::string& path,
-                                   const std::vector<std::pair<std::string, std::string>>& attributes,
+                                   const std::string& command,
                                    const std::function<void(const std::string& sentence)>& note) {
   if (!model.field())
     throw InputError("[-o] {}: expected a model of prepared fields for this format, got one of {}", path,
                      model.data_origin());
   FieldFileHeader header = sample_header(model, options.n, note);
-  header.attributes = attributes;
+  header.attributes = sample_attributes(model, options, command);
   const std::unique_ptr<FieldWriter> file = open_field_writer(path, header);
   SampleResult result = sample_fields(
       model, options, [&](const at::Tensor& values) { file->write(values.const_data_ptr<float>(), values.size(0)); });

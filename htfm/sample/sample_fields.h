@@ -3,8 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "htfm/base/api.h"
 #include "htfm/sample/sampler.h"
@@ -19,9 +17,10 @@ SampleResult sample_fields(const Model& model, const SampleOptions& options, con
 SampleResult sample_fields(const Model& model, const SampleOptions& options,
                            const std::function<void(const at::Tensor& values)>& receive);
 /// The same into a file that other programs open (.nc, .grib2), with the names, units and coordinates of the set that
-/// the model was trained on; where that set is no longer there, `note` is told that they are missing.
+/// the model was trained on; where that set is no longer there, `note` is told that they are missing. `command` stands
+/// in the file as its history.
 SampleResult export_sampled_fields(const Model& model, const SampleOptions& options, const std::string& path,
-                                   const std::vector<std::pair<std::string, std::string>>& attributes,
+                                   const std::string& command = "",
                                    const std::function<void(const std::string& sentence)>& note = {});
 
 }  // namespace htfm

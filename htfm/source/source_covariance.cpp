@@ -6,6 +6,7 @@
 #include <ATen/ops/linalg_cholesky.h>
 #include <ATen/ops/linalg_eigh.h>
 #include <ATen/ops/mm.h>
+#include <c10/util/Exception.h>
 
 #include <cmath>
 #include <vector>
@@ -71,8 +72,14 @@ SourceCovariance SourceCovariance::fit(const SourceCovarianceSpec& spec, const a
 }
 
 SourceCovariance SourceCovariance::full(const at::Tensor& matrix) {
+  if (matrix.dim() != 2 || matrix.size(0) != matrix.size(1))
+    throw InputError("[source.covariance] expected a square matrix, got another shape");
   SourceCovariance out;
-  out.root_ = at::linalg_cholesky(of_trace_dim(matrix)).contiguous();
+  try {
+    out.root_ = at::linalg_cholesky(of_trace_dim(matrix)).contiguous();
+  } catch (const c10::Error&) {
+    throw InputError("[source.covariance] expected a positive definite matrix, got another");
+  }
   return out;
 }
 
@@ -110,7 +117,8 @@ int64_t SourceCovariance::dim() const {
 void SourceCovariance::apply(at::Tensor& x) const {
   if (identity()) return;
   const int64_t n = x.size(0), d = dim();
-  if (x.size(1) != d) throw InputError("[source.covariance] expected {} columns, got {}", d, x.size(1));
+  if (x.size(1) != d)
+    throw InputError("[source.covariance] expected {0} columns for a matrix {0} x {0}, got {1}", d, x.size(1));
   const at::Device device = x.device();
   at::Tensor host = x.cpu().contiguous();
   double* rows = host.mutable_data_ptr<double>();

@@ -28,7 +28,7 @@ class SourceCovariance {
   /// Fits the kind to rows n x dim (float32 or float64) by Tyler's scatter, which heavy tails do not move; InputError
   /// where it cannot be.
   static SourceCovariance fit(const SourceCovarianceSpec& spec, const at::Tensor& rows);
-  /// The covariance of a positive definite matrix, dim x dim in float64, brought to trace dim.
+  /// The covariance of a positive definite matrix, dim x dim in float64, brought to trace dim. InputError for another.
   static SourceCovariance full(const at::Tensor& matrix);
   /// The nearest diagonal plus `rank` factors, by principal factors.
   static SourceCovariance low_rank(const at::Tensor& matrix, int64_t rank);

@@ -28,10 +28,11 @@ def source() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
-    """Runs the package's program."""
+    """Runs the package's program: the file that HTFM_PROGRAM names, or as ``python -m htfm``, which imports torch first."""
+    start = [os.environ["HTFM_PROGRAM"]] if "HTFM_PROGRAM" in os.environ else [sys.executable, "-m", "htfm"]
 
     def run(*arguments: object, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        out = subprocess.run([sys.executable, "-m", "htfm", *map(str, arguments)], capture_output=True, text=True, check=False,
+        out = subprocess.run([*start, *map(str, arguments)], capture_output=True, text=True, check=False,
                              env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
         assert out.returncode == expect, out.stderr
         return out

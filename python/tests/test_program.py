@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,8 +14,10 @@ from conftest import SMALL
 import htfm
 
 
-def test_version(program):
-    assert program("--version").stdout.strip() == htfm.__version__
+def test_version():
+    out = subprocess.run([sys.executable, "-m", "htfm", "--version"], capture_output=True, text=True, check=True,
+                         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
+    assert out.stdout.strip() == htfm.__version__
 
 
 def test_training_and_samples_have_the_bits_of_the_program(program, tmp_path, model):

@@ -13,7 +13,8 @@ namespace htfm {
 namespace {
 
 constexpr const char* kQuick =
-    " -o run --minutes 0.02 --samples 1000 --no-compare --set sample.solver=ab2 --set sample.nfe=10";
+    " -o run --minutes 0.02 --samples 1000 --no-compare --set net.width=16 --set net.blocks=1 --set sample.solver=ab2 "
+    "--set sample.nfe=5";
 
 class Numbers {
  public:

@@ -98,7 +98,7 @@ TEST(Program, ArraysAreWhatTheySay) {
   ASSERT_EQ(w.run("source --family inverse-gamma --nu 3 --dim 2 -n 20 --covariance sigma.csv -o x.npy").code, 0);
   EXPECT_EQ(read_npy(w / "x.npy").sizes(), (at::IntArrayRef{20, 2}));
   expect_refused(w, "source --family inverse-gamma --nu 3 --dim 3 -n 20 --covariance sigma.csv -o y.npy",
-                 "--covariance");
+                 "[source.covariance] expected 2 columns for a matrix 2 x 2, got 3");
   w.write("sigma.csv", "1,2\n2,1\n");
   expect_refused(w, "source --family inverse-gamma --nu 3 --dim 2 -n 20 --covariance sigma.csv -o y.npy",
                  "positive definite");

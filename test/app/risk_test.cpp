@@ -15,7 +15,8 @@ void make_run(const Workplace& w) {
   ASSERT_EQ(w.run("source --family inverse-gamma --nu 4 --dim 2 -n 800 -o x.csv").code, 0);
   w.write("t.csv", "a,b\n" + slurp(w / "x.csv"));
   const Outcome fit = w.run(
-      "fit t.csv --no-compare --samples 100 --set data.normalise=scores --set train.epochs=2 --set sample.solver=euler "
+      "fit t.csv --no-compare --samples 100 --set data.normalise=scores --set train.epochs=2 --set net.width=16 --set "
+      "net.blocks=1 --set sample.solver=euler "
       "--set sample.nfe=2 -o run");
   ASSERT_EQ(fit.code, 0) << fit.err;
 }

@@ -114,7 +114,7 @@ TEST(DiscretePartSlow, AThousandCategories) {
 }
 
 TEST(DiscretePart, ATableOfCategoriesAlone) {
-  const int64_t n = 3000;
+  const int64_t n = 1500;
   at::Tensor rows = at::empty({n, 2}, at::kDouble);
   for (int64_t i = 0; i < n; ++i) {
     const double a = static_cast<double>(Key(1).below(3, static_cast<uint64_t>(i)));

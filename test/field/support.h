@@ -91,6 +91,14 @@ inline void write_grib(const std::string& path, const GribSpec& s, const char* m
   const std::vector<double> v = grib_values(s);
   must(codes_set_double_array(h, "values", v.data(), v.size()), "values");
   must(codes_write_message(h, path.c_str(), mode[0] == 'a' ? "a" : "w"));
+  // What readers ask for: ecCodes keeps the definitions that it has looked up, and the processes that read inherit
+  // them. To look them up anew takes longer than any file here.
+  for (const char* key :
+       {"shortName", "name", "units", "paramId", "typeOfLevel", "stepType", "stepRange", "validityDate"}) {
+    char text[256];
+    size_t size = sizeof text;
+    codes_get_string(h, key, text, &size);
+  }
   codes_handle_delete(h);
 }
 

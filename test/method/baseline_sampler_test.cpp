@@ -100,7 +100,7 @@ TEST(BaselineSampler, ReturnsAGaussianLaw) {
   for (const Case& c : all_cases()) {
     const bool stochastic = std::string(c.sampler) == "dlpm" || std::string(c.sampler) == "sde";
     if (stochastic && c.parameter < 2) continue;
-    const double few = gaussian_error(c, 4), many = gaussian_error(c, 256);
+    const double few = gaussian_error(c, 4), many = gaussian_error(c, 128);
     EXPECT_LT(many, few) << c.method << " " << c.sampler << " " << c.parameter;
     EXPECT_LT(many, kFloor) << c.method << " " << c.sampler << " " << c.parameter;
   }

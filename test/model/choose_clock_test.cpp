@@ -1,11 +1,11 @@
 // Clocks that the data choose: what is chosen, and that a model keeps it.
 #include <ATen/ops/empty.h>
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "htfm/train/trainer.h"
+#include "test/temporary_folder.h"
 
 namespace htfm {
 namespace {
@@ -94,8 +94,8 @@ RunConfig tiny(const std::string& family) {
 }
 
 TEST(ModelClock, IsKeptInTheCheckpoint) {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / fmt::format("htfm-clock-{}.safetensors", ::getpid())).string();
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors";
   for (const char* family : {"auto", "fitted", "deterministic"}) {
     const RunConfig config = tiny(family);
     const Model model(config, load_dataset(config));
@@ -110,14 +110,12 @@ TEST(ModelClock, IsKeptInTheCheckpoint) {
     EXPECT_EQ(again.clock_explanation(), model.clock_explanation());
     EXPECT_TRUE(config_differences(again.config(), config).empty());
   }
-  std::filesystem::remove(path);
 }
 
 TEST(ModelClock, ARunWithAChosenClockIsResumed) {
-  const std::string folder =
-      (std::filesystem::temp_directory_path() / fmt::format("htfm-clock-run-{}", ::getpid())).string();
+  const test::TemporaryFolder place;
   for (const char* family : {"auto", "fitted"}) {
-    std::filesystem::remove_all(folder);
+    const std::string folder = place / family;
     RunConfig config = tiny(family);
     const Model whole = train(config);
     train(config, {.folder = folder});
@@ -131,7 +129,6 @@ TEST(ModelClock, ARunWithAChosenClockIsResumed) {
     EXPECT_EQ(resumed.weights_hash(), whole.weights_hash()) << family;
     EXPECT_FALSE(told.empty());
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

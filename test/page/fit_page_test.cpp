@@ -13,8 +13,9 @@ namespace {
 TEST(FitPage, ItsNumbersAreThoseOfTheFit) {
   const StudentT law{.nu = 3, .location = {0, 1}, .root = {1, 0, 0.5, 1}};
   const Dataset table{.rows = law.sample(Key(1), 300), .names = {"gain", "<loss>"}, .origin = "draws of a law"};
-  TableFitOptions o{
-      .settings = {"train.epochs=1", "sample.solver=ab2", "sample.nfe=4"}, .minutes = 0.2, .samples = 200};
+  TableFitOptions o{.settings = {"train.epochs=1", "net.width=16", "net.blocks=1", "sample.solver=ab2", "sample.nfe=4"},
+                    .minutes = 0.2,
+                    .samples = 200};
   TableFit fit = fit_table(table, o);
   fit.models[0].score.error = 0.12345, fit.diverged = 7, fit.seconds = 83;
   const std::string page = fit_page(fit, {{"command", "a test & more"}});

@@ -166,8 +166,8 @@ TEST(Conditions, ClassesOfImages) {
   const RunConfig config =
       parse_config("", "test",
                    {"condition.label=true", "net.kind=unet", "unet.base=8", "unet.groups=4", "unet.multipliers=1,2",
-                    "unet.blocks=1", "unet.attention=4", "unet.heads=2", "train.batch=32", "train.epochs=80",
-                    "train.lr=3e-3", "train.ema=0.95", "sample.nfe=8"});
+                    "unet.blocks=1", "unet.attention=4", "unet.heads=2", "train.batch=32", "train.epochs=40",
+                    "train.lr=6e-3", "train.ema=0.9", "sample.nfe=8"});
   const Model model = train(config, data);
   EXPECT_EQ(model.condition().describe(), "class (one of 2: dark, bright)");
   SampleOptions options = sample_options(config);
@@ -203,7 +203,7 @@ TEST(Conditions, FieldsOfACoarserGrid) {
         parse_config("", "test",
                      {"condition.field=2x2", "condition.drop=0.1", std::string("net.kind=") + kind, "unet.base=8",
                       "unet.groups=4", "unet.multipliers=1,2", "unet.blocks=1", "unet.attention=4", "unet.heads=2",
-                      "train.batch=32", "train.epochs=60", "train.lr=3e-3", "train.ema=0.95", "sample.nfe=8"});
+                      "train.batch=32", "train.epochs=20", "train.lr=6e-3", "train.ema=0.9", "sample.nfe=8"});
     const Model model = train(config, data);
     EXPECT_NE(model.condition().describe().find("a field of 2 x 2"), std::string::npos);
     SampleOptions options = sample_options(config);

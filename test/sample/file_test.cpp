@@ -43,6 +43,7 @@ TEST_F(SampleFile, HoldsWhatIsDrawnAtOnce) {
 }
 
 TEST_F(SampleFile, GoesOnWhereItWasStopped) {
+  options_.solver = "ab2";
   const SampleResult drawn = sample(model_, options_);
   SampleOptions stopped = options_;
   stopped.report = [](int64_t done, int64_t) {

@@ -77,12 +77,12 @@ TEST(Skewness, SymmetricTablesAreSeldomCalledSkewed) {
 TEST(Skewness, SkewedTablesAreFound) {
   for (const double nu : {3.0, 6.0, -1.0}) {
     int64_t found = 0;
-    for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (uint64_t seed = 0; seed < 10; ++seed) {
       const Diagnosis d =
           diagnose(mixture(Key(seed).child("skewed"), 3000, 2, nu, {0.0, -0.7}), {}, without_directions());
       found += d.most_skewed() == 1 && d.skewness[1].verdict == SkewVerdict::below;
     }
-    EXPECT_GE(found, 19) << nu;
+    EXPECT_GE(found, 9) << nu;
   }
 }
 

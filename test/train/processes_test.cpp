@@ -159,7 +159,7 @@ class SampledFile : public testing::Test {
   SampledFile()
       : model(train(parse_config("", "test",
                                  {"data.n=1200", "train.batch=600", "train.epochs=1", "net.width=16", "net.blocks=1",
-                                  "clock.family=stable", "clock.alpha=1.7"}))) {
+                                  "clock.family=stable", "clock.alpha=1.7", "clock.grid=20"}))) {
     options = sample_options(model.config());
     options.solver = "euler", options.solve.nfe = 2, options.n = 540000;  // a little more than one part
     const SampleResult result = sample(model, options);

@@ -30,7 +30,7 @@ class Variable {
 
 class StreamedRows : public testing::Test {
  protected:
-  static constexpr int64_t kFields = 300;
+  static constexpr int64_t kFields = 220;
   StreamedRows() {
     FieldSet set;
     set.fields = at::empty({kFields, 1, 8, 8}, at::kFloat);
