@@ -78,7 +78,7 @@ def test_a_users_loop_learns_heavy_tails():
     optimiser = torch.optim.Adam(net.parameters(), 3e-3)
     losses = []
     for _ in range(300):
-        x1 = x[torch.randint(len(x), (512,))]
+        x1 = x[torch.randint(len(x), (256,))]
         t, x_t, u_t, feature = matcher.sample(x1)
         loss = ((net(t, x_t, feature) - u_t) ** 2).mean()
         optimiser.zero_grad()

@@ -12,7 +12,8 @@ import htfm
 
 
 def test_version(program):
-    assert program("--version").stdout.strip() == htfm.__version__
+    for by_python in (False, True):
+        assert program("--version", by_python=by_python).stdout.strip() == htfm.__version__
 
 
 def test_training_and_samples_have_the_bits_of_the_program(program, tmp_path, model):
@@ -65,7 +66,7 @@ def test_clocks_data_and_scores_have_the_numbers_of_the_program(program, tmp_pat
 def test_errors_are_the_lines_of_the_program(program, tmp_path):
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n3,x\n")
-    line = program("tails", bad, expect=2).stderr.strip()
+    line = program("tails", bad, expect=2, by_python=True).stderr.strip()
     with pytest.raises(ValueError) as error:
         htfm.tails(bad)
     assert isinstance(error.value, htfm.InputError)
