@@ -49,7 +49,8 @@ class FlowMatcher:
     :mod:`htfm.clocks`, or a family's name; None is Gaussian flow matching. ``coupling``: how clocks and noise meet the
     data (:func:`htfm.couplings.kinds`). ``precondition``: the network works in units in which every clock is of order
     one; :func:`solve` knows. ``feature``: whether the network is told of the clock; where not, ``t`` is the clock's time
-    (``precondition.time``), at which an ordinary clock has as much noise. ``settings``: any other key of a configuration.
+    (``precondition.time``), at which an ordinary clock has as much noise, and where large clocks meet large data the
+    units grow with them (``precondition.scale``), so that the samples' tails are the data's. ``settings``: any other key of a configuration.
     ``condition``: what your network is told of each training row beside its pair, an array or a data frame of as many
     rows; numbers with a point are near each other, everything else is a category. Clocks and noise then keep their law
     given the condition, and :meth:`sample` wants the rows' places (``index``).
@@ -91,6 +92,8 @@ class FlowMatcher:
             own |= {"feature.order": 0, "feature.area": "off"}
         if not feature and precondition:  # the time then says how much of the state is noise, whatever the clock
             own["precondition.time"] = "clock"
+            if coupling in ("pool", "radial", "clock"):  # and the units say how large the data are that a clock meets
+                own["precondition.scale"] = "clock"
         lines = _config.settings_of(own) + _config.settings_of(settings)
         self._matcher = _core.FlowMatcher(_core.with_settings(base, lines), rows, *_conditions(condition))
 
