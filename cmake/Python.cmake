@@ -59,6 +59,7 @@ if(SKBUILD)
     endif()
   endforeach()
   if(TARGET htfm_cuda)
+    add_dependencies(htfm_python htfm_cuda) # scikit-build-core names targets, and some machines have none of this name
     set_target_properties(htfm_cuda PROPERTIES INSTALL_RPATH "$ORIGIN/../../../torch/lib")
     install(TARGETS htfm_cuda LIBRARY DESTINATION lib/htfm COMPONENT python)
   endif()

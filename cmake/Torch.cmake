@@ -1,7 +1,7 @@
 # LibTorch out of the PyPI wheel, as imported targets: torch's own CMake package asks for a CUDA toolkit that need not be here.
 set(torch_venv "${HTFM_VENV}")
 set(torch_dirs "")
-if(SKBUILD) # the torch of whoever installs; -I looks past pip's own environment, which has one only where he has none
+if(SKBUILD AND NOT torch_venv) # the torch of whoever installs; -I looks past pip's own environment, which has one only where he has none
   set(find_torch "import importlib.metadata as m, importlib.util as u; v = m.version('torch'); v.startswith('2.11.') and print(u.find_spec('torch').submodule_search_locations[0])")
   foreach(isolated IN ITEMS -I -s)
     execute_process(COMMAND ${PYTHON_EXECUTABLE} ${isolated} -c "${find_torch}" OUTPUT_VARIABLE torch_dirs OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
@@ -16,7 +16,7 @@ elseif(NOT torch_venv)
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/script/requirements.txt)
 endif()
-if(NOT SKBUILD)
+if(torch_venv)
   file(GLOB torch_dirs ${torch_venv}/lib/python3*/site-packages/torch)
 endif()
 if(NOT torch_dirs)

@@ -121,7 +121,7 @@ def python_page():
     text = ["# Python: every public function", "", "How to begin: [the library in Python](../doc/python.md). The examples are run by the tests.", ""]
     for module in PYTHON:
         title = module if module == "htfm" else module.removeprefix("htfm.")
-        text += [f"## {title}", "", "```{eval-rst}", f".. automodule:: {module}", "   :members:", "   :imported-members:" if module == "htfm" else "", "```", ""]
+        text += [f"## {title}", "", "```{eval-rst}", f".. automodule:: {module}", "   :members:", "   :inherited-members: BaseException", "   :imported-members:" if module == "htfm" else "", "```", ""]
     return "\n".join(text)
 
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/clock/feature_kernels.h"
 #include "htfm/signature/clock_feature.h"
 #include "htfm/signature/standardise.h"
 
@@ -182,10 +183,7 @@ at::Tensor PathFeature::operator()(const ClockSample& drawn) const {
 
 at::Tensor PathFeature::standardised(const at::Tensor& raw, const RunningStandardiser& standardiser) const {
   at::Tensor out = running_ ? standardiser.apply(raw) : raw.to(at::kFloat);
-  if (squash_) {
-    float* z = out.mutable_data_ptr<float>();
-    for (int64_t i = 0; i < out.numel(); ++i) z[i] = std::copysign(std::sqrt(1 + 2 * std::abs(z[i])) - 1, z[i]);
-  }
+  if (squash_) kernels<FeatureKernels>().squash(out.numel(), out.mutable_data_ptr<float>());
   return out;
 }
 

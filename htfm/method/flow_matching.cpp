@@ -2,9 +2,12 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
+
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/coupling/level_noise.h"
+#include "htfm/method/coefficient_kernels.h"
 #include "htfm/stat/scatter.h"
 
 namespace htfm {
@@ -119,19 +122,36 @@ PairPlan FlowMatching::plan_unconditional(Key key, const DataBatch& data, Runnin
     fill_normal(key.child("time"), 0, n, times.data());
   else
     fill_uniform(key.child("time"), 0, n, times.data());
-  const double* area = out.source.area.const_data_ptr<double>();
-  out.rows.resize(static_cast<size_t>(n));
   if (learned_) out.path_time = times;
-  for (int64_t i = 0; i < n; ++i) {
-    const Scales own = scales(area[i], ScheduleFeature::row(out.source.coordinates, i));
-    const double t = training_time(times[i], own);
-    const Coefficients c = schedule_->at(t, own.coordinates);
-    const Scaling s = precondition_ ? clock_scaling(c, own.data, own.source) : Scaling{};
-    // Given both endpoints, the affine target (eq. clock-affine-target) is the path's own derivative.
-    out.rows[i] = {clock_time_ && !times_.normal ? times[i] : network_time(t, own), s.in * c.alpha, s.in * c.beta,
-                   (c.dalpha - s.skip * c.alpha) / s.out, (c.dbeta - s.skip * c.beta) / s.out};
-  }
+  add_coefficients(times, out);
   return out;
+}
+
+void FlowMatching::add_coefficients(const std::vector<double>& draws, PairPlan& plan) const {
+  const double* area = plan.source.area.const_data_ptr<double>();
+  const auto n = static_cast<int64_t>(draws.size());
+  plan.rows.resize(draws.size());
+  CoefficientRows own{};
+  for (int64_t first = 0; first < n; first += CoefficientRows::kMost) {
+    const int64_t count = std::min(n - first, CoefficientRows::kMost);
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t i = first + k;
+      const Scales s = scales(area[i], ScheduleFeature::row(plan.source.coordinates, i));
+      const double t = training_time(draws[i], s);
+      const Coefficients c = schedule_->at(t, s.coordinates);
+      plan.rows[i].time = clock_time_ && !times_.normal ? draws[i] : network_time(t, s);
+      own.alpha[k] = c.alpha, own.beta[k] = c.beta, own.dalpha[k] = c.dalpha, own.dbeta[k] = c.dbeta;
+      own.data_scale[k] = s.data, own.source_scale[k] = s.source;
+    }
+    if (precondition_) kernels<CoefficientKernels>().precondition(own);
+    for (int64_t k = 0; k < count; ++k) {
+      PairCoefficients& r = plan.rows[first + k];
+      if (precondition_)
+        r = {r.time, own.data_in[k], own.source_in[k], own.data_target[k], own.source_target[k]};
+      else
+        r = {r.time, own.alpha[k], own.beta[k], own.dalpha[k], own.dbeta[k]};
+    }
+  }
 }
 
 double FlowMatching::curve_loss(const PairPlan& plan, std::span<const double> errors,

@@ -134,6 +134,8 @@ class FlowMatching final : public Method {
     const bool told = coupling_spec_.kind == "independent" || (data.takes_radius && coupling_spec_.kind == "pool");
     return !told || !source_.mean().zero() || !covariance_spec_.identity();
   }
+  // The rows of a plan whose clocks are drawn, from draws of their times.
+  void add_coefficients(const std::vector<double>& draws, PairPlan& plan) const;
   // The levels of the sources that rows of these levels meet.
   std::vector<double> source_levels(Key key, const std::vector<double>& level) const;
   // The time that a draw of training stands for, normal or uniform (TrainingTimes).

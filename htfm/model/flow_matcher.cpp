@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "htfm/base/error.h"
+#include "htfm/condition/condition_neighbours.h"
 #include "htfm/method/pair_device.h"
 
 namespace htfm {
@@ -60,20 +61,28 @@ FlowMatcher::Pairs mix_on_device(const PairPlan& plan, const at::Tensor& x1, int
 
 }  // namespace
 
-FlowMatcher::FlowMatcher(const RunConfig& config, const at::Tensor& rows)
-    : config_(config), type_(rows.defined() ? rows.scalar_type() : at::kFloat) {
+FlowMatcher::FlowMatcher(const RunConfig& config, const at::Tensor& rows, const ConditionTable& condition)
+    : config_(config), conditional_(condition.there()), type_(rows.defined() ? rows.scalar_type() : at::kFloat) {
   check_floats(rows, "training rows");
   if (config.method != "htfm") throw InputError("[method] expected htfm for a FlowMatcher, got {}", config.method);
   if (config.condition.there())
-    throw InputError("[condition] expected none for a FlowMatcher, whose network is the caller's, got some");
+    throw InputError(
+        "[condition] expected no keys for a FlowMatcher, which is given the conditions themselves, got some");
   if (config.path.learn) throw InputError("[path.learn] expected false for a FlowMatcher, got true");
+  rows_ = rows.size(0);
   shape_.assign(rows.sizes().begin() + 1, rows.sizes().end());
   dim_ = std::accumulate(shape_.begin(), shape_.end(), int64_t{1}, std::multiplies<>());
   const Key key(static_cast<uint64_t>(config.seed));
-  const TrainingData set{host_rows(rows), {}, key.child("coupling")};
+  TrainingData set{host_rows(rows), {}, key.child("coupling")};
   if (const float* x = set.rows.const_data_ptr<float>();
       !std::all_of(x, x + set.rows.numel(), [](float v) { return std::isfinite(v); }))
     throw InputError("[FlowMatcher] expected finite training rows, got a value that is not finite");
+  if (conditional_) {
+    if (condition.values.size(0) != rows.size(0))
+      throw InputError("[condition] expected a row for each of {} training rows, got {}", rows.size(0),
+                       condition.values.size(0));
+    set.neighbours = std::make_shared<const ConditionNeighbours>(find_neighbours(condition));
+  }
   clock_ = choose_clock(config.clock, set.rows);
   method_ =
       config.make_method(clock_.spec, DataScale(config.data_scale > 0 ? config.data_scale : robust_scale(set.rows)));
@@ -111,6 +120,11 @@ FlowMatcher::Pairs FlowMatcher::sample(const at::Tensor& x1, const std::vector<i
     throw InputError("[FlowMatcher] expected a place for each of {} rows, got {}", n, index.size());
   if (index.empty() && config_.coupling.size.kind == "file")
     throw InputError("[FlowMatcher] expected the rows' places in the training set, since coupling.size = file");
+  if (index.empty() && conditional_)
+    throw InputError("[FlowMatcher] expected the rows' places in the training set, since they have conditions");
+  if (const auto [least, most] = std::minmax_element(index.begin(), index.end());
+      !index.empty() && (*least < 0 || *most >= rows_))
+    throw InputError("[FlowMatcher] expected places from 0 to {}, got {} to {}", rows_ - 1, *least, *most);
   const at::Tensor own = x1.detach().contiguous();
   const Key key = Key(static_cast<uint64_t>(config_.seed)).child("train").child(static_cast<uint64_t>(step_));
   const PairPlan plan = method_->plan_pairs(key, batch_of(own, index), standardiser_);

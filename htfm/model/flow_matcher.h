@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "htfm/base/api.h"
+#include "htfm/condition/condition_table.h"
 #include "htfm/model/choose_clock.h"
 #include "htfm/model/config.h"
 
@@ -20,8 +21,10 @@ class FlowMatcher {
  public:
   /// `rows`: the training set, n x (the shape of a row), float32 or float64 on any device: coupling and scales are
   /// fitted to it. `config`: its clock, feature, path, coupling, source and precondition are taken, its seed, and
-  /// train.times; the method must be htfm.
-  FlowMatcher(const RunConfig& config, const at::Tensor& rows);
+  /// train.times; the method must be htfm. `condition`: what the caller's network is told of each row beside its pair:
+  /// rows are then coupled with clocks and noise among those of like conditions, so that given the condition these keep
+  /// their law.
+  FlowMatcher(const RunConfig& config, const at::Tensor& rows, const ConditionTable& condition = {});
 
   /// What a network is trained on, of the type and on the device of x1. With preconditioning x and target are in the
   /// network's units (htfm/schedule/precondition.h), otherwise x_t and its velocity.
@@ -33,7 +36,7 @@ class FlowMatcher {
   };
   /// The pairs of one step for a batch of data, n x (the shape of a row). Step after step gives other pairs, the same
   /// in every run of a seed; the batches of a training in its order give that training's pairs. `index`: the places of
-  /// the rows in the training set, needed where coupling.size = file.
+  /// the rows in the training set, needed where coupling.size = file, and where there is a condition.
   Pairs sample(const at::Tensor& x1, const std::vector<int64_t>& index = {});
 
   const RunConfig& config() const { return config_; }
@@ -56,7 +59,9 @@ class FlowMatcher {
   DataBatch batch_of(const at::Tensor& own, const std::vector<int64_t>& index);
 
   RunConfig config_;
+  bool conditional_;
   ChosenClock clock_;
+  int64_t rows_ = 0;  // of the training set
   std::vector<int64_t> shape_;
   int64_t dim_ = 1;
   at::ScalarType type_;

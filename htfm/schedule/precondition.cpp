@@ -8,14 +8,6 @@
 
 namespace htfm {
 
-Scaling clock_scaling(const Coefficients& c, double sd, double s0) {
-  // In units of the larger scale, so that a huge clock does not overflow when squared.
-  const double unit = std::max(sd, s0), d = sd / unit, s = s0 / unit;
-  const double variance = c.alpha * c.alpha * d * d + c.beta * c.beta * s * s, deviation = std::sqrt(variance);
-  return {(c.alpha * c.dalpha * d * d + c.beta * c.dbeta * s * s) / variance, 1 / (unit * deviation),
-          unit * d * s * std::abs(c.dalpha * c.beta - c.alpha * c.dbeta) / deviation};
-}
-
 DataScale::DataScale(std::vector<double> log_source, std::vector<double> log_scale)
     : log_source_(std::move(log_source)), log_scale_(std::move(log_scale)) {
   bool good = !log_scale_.empty() && (log_scale_.size() == 1 || log_scale_.size() == log_source_.size());

@@ -14,15 +14,6 @@
 
 namespace htfm HTFM_PUBLIC {
 
-/// Coefficients of the network at one time and clock.
-struct Scaling {
-  double skip = 0, in = 1, out = 1;
-};
-
-/// With x_1 of scale s_d and x_0 of scale s_0 = sqrt(2A): c_skip x is the best linear guess of the velocity from x,
-/// c_out the deviation of what is left, c_in the inverse deviation of x.
-Scaling clock_scaling(const Coefficients& c, double data_scale, double source_scale);
-
 /// The data scale s_d as a function of the clock: constant, or log s_d piecewise linear in log s_0, continued with its
 /// outermost slopes.
 class DataScale {

@@ -11,13 +11,9 @@
 #include "htfm/base/api.h"
 #include "htfm/base/part_options.h"
 #include "htfm/base/registry.h"
+#include "htfm/schedule/scaling.h"
 
 namespace htfm HTFM_PUBLIC {
-
-/// The schedule at one time: values and derivatives in t.
-struct Coefficients {
-  double alpha, beta, dalpha, dbeta;
-};
 
 class LearnedSchedule;
 

@@ -30,12 +30,16 @@ at::Tensor checked_features(const char* where, const at::Tensor& features, int64
 template <int Width>
 void moments(const double* values, int64_t n, int64_t step, double* mean, double* m2) {
   double sum[Width] = {}, square[Width] = {}, centre[Width];
-  for (int64_t i = 0; i < n; ++i)
+  for (int64_t i = 0; i < n; ++i) {
+#pragma GCC unroll 4  // so that the sums stay in registers
     for (int c = 0; c < Width; ++c) sum[c] += values[i * step + c] - values[c];
+  }
   for (int c = 0; c < Width; ++c) centre[c] = values[c] + sum[c] / static_cast<double>(n);
-  for (int64_t i = 0; i < n; ++i)
+  for (int64_t i = 0; i < n; ++i) {
+#pragma GCC unroll 4
     for (int c = 0; c < Width; ++c)
       square[c] += (values[i * step + c] - centre[c]) * (values[i * step + c] - centre[c]);
+  }
   std::copy_n(centre, Width, mean);
   std::copy_n(square, Width, m2);
 }

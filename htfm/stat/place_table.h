@@ -19,16 +19,30 @@ class PlaceTable {
   int64_t place(std::span<const double> sorted, double value) const {
     const auto cell = static_cast<size_t>(cell_of(value));
     const double *first = sorted.data() + begin_[cell], *last = sorted.data() + begin_[cell + 1];
-    while (last - first > 8) {
+    while (last - first > kCounted) {
       const double* middle = first + (last - first) / 2;
       *middle < value ? first = middle + 1 : last = middle;
     }
-    int64_t place = first - sorted.data();
-    for (; first != last; ++first) place += *first < value ? 1 : 0;  // a few: counted without a branch
-    return place;
+    if (sorted.size() < kCounted) return std::lower_bound(first, last, value) - sorted.data();
+    // A few are counted without a branch, which would be guessed wrong half of the time. Those below `first` are
+    // smaller and those from `last` on are not, so some of them may lie outside.
+    first = std::min(first, sorted.data() + sorted.size() - kCounted);
+    return first - sorted.data() + count_below(first, value);
   }
 
  private:
+  static constexpr int kCounted = 16;
+  // How many of kCounted values are smaller.
+  static int64_t count_below(const double* values, double value) {
+    typedef double Pair __attribute__((vector_size(16), aligned(8)));
+    typedef int64_t Counts __attribute__((vector_size(16)));
+    const Pair bound{value, value};
+    Counts count{};
+#pragma GCC unroll 8
+    for (int k = 0; k < kCounted; k += 2) count -= *reinterpret_cast<const Pair*>(values + k) < bound;
+    return count[0] + count[1];
+  }
+
   // Whole numbers in the order of the doubles: cells of equal width in them have equal widths in the logarithm, nearly,
   // so that a far tail takes few of them.
   static uint64_t ordered_bits(double x) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
+import numpy as np
 import torch
 
 from htfm import _core, clocks
@@ -15,6 +16,32 @@ from htfm._progress import Progress, Reporter
 Velocity = Callable[..., torch.Tensor]
 
 
+def _conditions(condition: Any) -> tuple[list[list[str]], torch.Tensor | None]:
+    """The categories of each column of a condition, none where it holds numbers; and its values, codes for categories."""
+    if condition is None:
+        return [], None
+    if hasattr(condition, "columns"):
+        columns = [condition[name].to_numpy() for name in condition.columns]
+    else:
+        cells = condition.detach().cpu().numpy() if isinstance(condition, torch.Tensor) else np.asarray(condition)
+        if cells.ndim not in (1, 2):
+            raise InputError(f"[condition] expected one value or a row of values for each row, got {cells.ndim} dimensions")
+        columns = [cells] if cells.ndim == 1 else list(cells.T)
+    categories: list[list[str]] = []
+    values = []
+    for column in columns:
+        if np.issubdtype(column.dtype, np.floating):
+            if not np.isfinite(column).all():
+                raise InputError("[condition] expected finite numbers, got one that is not")
+            categories.append([])
+            values.append(column.astype(np.float64))
+        else:
+            names, codes = np.unique(column.astype(str), return_inverse=True)
+            categories.append(names.tolist())
+            values.append(codes.astype(np.float64))
+    return categories, torch.from_numpy(np.stack(values, 1))
+
+
 class FlowMatcher:
     """Flow matching under a clock: says what a network of yours sees and what it should give.
 
@@ -22,7 +49,11 @@ class FlowMatcher:
     :mod:`htfm.clocks`, or a family's name; None is Gaussian flow matching. ``coupling``: how clocks and noise meet the
     data (:func:`htfm.couplings.kinds`). ``precondition``: the network works in units in which every clock is of order
     one; :func:`solve` knows. ``feature``: whether the network is told of the clock; where not, ``t`` is the clock's time
-    (``precondition.time``), at which an ordinary clock has as much noise. ``settings``: any other key of a configuration.
+    (``precondition.time``), at which an ordinary clock has as much noise, and where large clocks meet large data the
+    units grow with them (``precondition.scale``), so that the samples' tails are the data's. ``settings``: any other key of a configuration.
+    ``condition``: what your network is told of each training row beside its pair, an array or a data frame of as many
+    rows; numbers with a point are near each other, everything else is a category. Clocks and noise then keep their law
+    given the condition, and :meth:`sample` wants the rows' places (``index``).
 
     The batch is used as it is: pairs have the type and the device of ``x1``. They are a function of the seed and of the
     number of the call.
@@ -45,6 +76,7 @@ class FlowMatcher:
         feature: bool = True,
         seed: int | None = None,
         random_state: Any = None,
+        condition: Any = None,
         settings: Mapping[str, Any] | None = None,
     ):
         rows, _ = share_floats(x_train, "x_train")
@@ -60,13 +92,15 @@ class FlowMatcher:
             own |= {"feature.order": 0, "feature.area": "off"}
         if not feature and precondition:  # the time then says how much of the state is noise, whatever the clock
             own["precondition.time"] = "clock"
+            if coupling in ("pool", "radial", "clock"):  # and the units say how large the data are that a clock meets
+                own["precondition.scale"] = "clock"
         lines = _config.settings_of(own) + _config.settings_of(settings)
-        self._matcher = _core.FlowMatcher(_core.with_settings(base, lines), rows)
+        self._matcher = _core.FlowMatcher(_core.with_settings(base, lines), rows, *_conditions(condition))
 
     def sample(self, x1: ArrayLike, index: Sequence[int] | torch.Tensor | None = None) -> tuple[Any, Any, Any, Any]:
         """Times, states, velocities and features for a batch: what the network sees is ``t``, ``x_t`` and ``feature``,
         what it should give is ``u_t``: torch tensors, or numpy arrays where ``x1`` is one. ``feature`` is None where the
-        network is told nothing of the clock. ``index``: the rows' places in the training set.
+        network is told nothing of the clock. ``index``: the rows' places in the training set, where a condition was given.
 
         >>> import torch
         >>> matcher = FlowMatcher(torch.randn(100, 2), precondition=False)

@@ -10,8 +10,8 @@ from typing import Any, Mapping
 
 from htfm import _core
 from htfm._core import InputError
+from htfm._fit import train as _train
 from htfm._model import Model
-from htfm._model import train as _train
 
 __all__ = ["methods", "train"]
 

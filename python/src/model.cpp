@@ -265,7 +265,17 @@ void bind_model(nb::module_& m) {
 
 void bind_matcher(nb::module_& m) {
   nb::class_<FlowMatcher>(m, "FlowMatcher")
-      .def(nb::init<const RunConfig&, const at::Tensor&>(), "config"_a, "rows"_a, Unlocked())
+      .def(
+          "__init__",
+          [](FlowMatcher* self, const RunConfig& config, const at::Tensor& rows,
+             const std::vector<std::vector<std::string>>& categories, const at::Tensor& condition) {
+            ConditionTable table;
+            for (const std::vector<std::string>& own : categories) table.columns.push_back({"condition", own});
+            table.values = condition;
+            new (self) FlowMatcher(config, rows, table);
+          },
+          "config"_a, "rows"_a, "categories"_a = std::vector<std::vector<std::string>>(),
+          "condition"_a.none() = nb::none(), Unlocked())
       .def(
           "sample",
           [](FlowMatcher& self, const at::Tensor& x1, const std::vector<int64_t>& index) {

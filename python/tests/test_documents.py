@@ -18,7 +18,7 @@ import htfm
 MODULES = [m.name for m in pkgutil.iter_modules(htfm.__path__, "htfm.") if m.name not in ("htfm.__main__", "htfm._core")]
 
 
-SLOW = ("htfm._model", "htfm._risk", "htfm._tails")  # their examples train, sample and resample
+SLOW = ("htfm._fit", "htfm._model", "htfm._rare", "htfm._risk", "htfm._sampling", "htfm._tails")  # their examples train, sample and resample
 
 
 @pytest.mark.parametrize("name", ["htfm", *(pytest.param(m, marks=pytest.mark.slow) if m in SLOW else m for m in MODULES)])
@@ -36,8 +36,8 @@ def public(module):
         if name.startswith("_") or not callable(value) or value.__module__ == "htfm._core":
             continue
         yield f"{module.__name__}.{name}", value
-        for inner, method in vars(value).items() if inspect.isclass(value) else ():
-            if not inner.startswith("_") and inspect.isfunction(method):
+        for inner, method in inspect.getmembers(value, inspect.isfunction) if inspect.isclass(value) else ():
+            if not inner.startswith("_"):
                 yield f"{module.__name__}.{name}.{inner}", method
 
 

@@ -78,7 +78,7 @@ def test_a_users_loop_learns_heavy_tails():
     optimiser = torch.optim.Adam(net.parameters(), 3e-3)
     losses = []
     for _ in range(300):
-        x1 = x[torch.randint(len(x), (512,))]
+        x1 = x[torch.randint(len(x), (256,))]
         t, x_t, u_t, feature = matcher.sample(x1)
         loss = ((net(t, x_t, feature) - u_t) ** 2).mean()
         optimiser.zero_grad()
@@ -94,6 +94,32 @@ def test_a_users_loop_learns_heavy_tails():
         assert htfm.solve(net, matcher, n=50, nfe=10, solver=solver).shape == (50, 2)
     # torch's matrix products round differently by batch
     assert torch.allclose(htfm.solve(net, matcher, n=20, seed=1), htfm.solve(net, matcher, n=20, seed=1, batch=7), rtol=1e-3)
+
+
+@pytest.mark.parametrize("coupling", ["pool", "ot"])
+def test_couplings_keep_the_clocks_law_given_a_condition(coupling):
+    """Rows of one class are ten times as large; among them the share of large clocks is that of all."""
+    generator = torch.Generator().manual_seed(0)
+    label = torch.arange(4000) % 2
+    x = torch.randn(4000, 2, generator=generator) * torch.where(label == 1, 10.0, 1.0)[:, None]
+    places = torch.arange(0, 4000, 4 if coupling == "pool" else 8)
+    places = torch.cat([places, places + 1])
+
+    def share(**more):  # of the rows of the large class, those with a clock above the median
+        matcher = htfm.FlowMatcher(x, htfm.clocks.stable(1.7), coupling, **more)
+        feature = matcher.sample(x[places], index=places)[3][:, -1]  # it grows with the area
+        return float((feature[label[places] == 1] > feature.median()).float().mean())
+
+    error = 0.5 / np.sqrt(len(places) / 2)
+    assert abs(share(condition=label) - 0.5) < 4 * error
+    assert share() > 0.5 + 4 * error
+    matcher = htfm.FlowMatcher(x, htfm.clocks.stable(1.7), coupling, condition=x[:, 0])
+    with pytest.raises(ValueError, match="places in the training set"):
+        matcher.sample(x[places])
+    with pytest.raises(ValueError, match="from 0 to 3999"):
+        matcher.sample(x[:1], index=[4000])
+    with pytest.raises(ValueError, match="a row for each of 4000"):
+        htfm.FlowMatcher(x, coupling=coupling, condition=label[:10])
 
 
 def test_solve_of_a_known_velocity():

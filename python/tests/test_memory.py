@@ -1,4 +1,7 @@
-"""10^8 values go in and come out without a copy: what Python allocates (tracemalloc) and what the process holds (RSS) are watched."""
+"""10^8 values go in and come out without a copy: what Python allocates (tracemalloc) and what the process holds (RSS) are watched.
+
+Each case prints what it took (pytest -rP); doc/python.md has the figures.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
+from conftest import SMALL
 
 import htfm
 
@@ -35,6 +39,11 @@ class Watch:
         self.resident = status("VmHWM") - self.before
         self.python = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
+        print(f"resident {self.resident / 1e6:.1f} MB, Python {self.python / 1e6:.1f} MB")
+
+    def took(self, most: float) -> bool:
+        """Whether both stayed below, but for a little."""
+        return self.resident < most + SLACK and self.python < SLACK
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +59,11 @@ def test_the_watch_sees_a_copy(values):
     assert taken.resident > 0.9 * copy.nbytes and taken.python > 0.9 * copy.nbytes
 
 
-@pytest.mark.parametrize("kind", ["numpy", "torch", "dlpack"])
+@pytest.mark.parametrize("kind", ["numpy", "float32", "torch", "dlpack"])
 def test_paths_go_in(values, kind):
     paths = values.reshape(-1, 1000, 4)
+    if kind == "float32":
+        paths = values.view(np.float32).reshape(-1, 1000, 4)[: len(paths)]
 
     class Other:  # anything that speaks DLPack
         def __dlpack__(self, *args, **kwargs):
@@ -61,31 +72,48 @@ def test_paths_go_in(values, kind):
         def __dlpack_device__(self):
             return paths.__dlpack_device__()
 
-    given = {"numpy": paths, "torch": torch.from_numpy(paths), "dlpack": Other()}[kind]
+    given = {"torch": torch.from_numpy(paths), "dlpack": Other()}.get(kind, paths)
     with Watch() as taken:
         found = htfm.signature(given, 2)
-    assert found.shape == (len(paths), 20)
-    assert taken.resident < SLACK and taken.python < SLACK
+    assert found.shape == (len(paths), 20) and str(found.dtype).split(".")[-1] == str(paths.dtype)
+    assert taken.took(0)
 
 
-def test_a_table_goes_in(values):
+@pytest.mark.parametrize("kind", ["numpy", "torch", "pandas"])
+def test_a_table_goes_in(values, kind):
     rows = values.reshape(-1, 4)
+    given = {"numpy": rows, "torch": torch.from_numpy(rows)}.get(kind)
+    if given is None:
+        given = pytest.importorskip("pandas").DataFrame(rows, columns=list("abcd"), copy=False)
     with Watch() as taken:
-        table = htfm._core.rows_dataset(torch.from_numpy(rows), [], htfm._core.FileSpec("x"))
+        table, _, _ = htfm._frames.dataset(given)
     assert table.rows.data_ptr() == rows.ctypes.data
-    assert taken.resident < SLACK and taken.python < SLACK
+    assert taken.took(0)
+
+
+def test_fields_go_in(values):
+    xr = pytest.importorskip("xarray")
+    fields = xr.DataArray(values.view(np.float32)[:VALUES].reshape(-1, 1, 100, 100), dims=("time", "channel", "y", "x"))
+    with Watch() as taken:
+        prepared = htfm.fields.from_xarray(fields)
+    assert prepared.fields.data_ptr() == values.ctypes.data
+    assert taken.took(0)
 
 
 def test_clocks_come_out():
     clock = htfm.clocks.stable(1.7)
     with Watch() as taken:
         paths = clock.sample(VALUES // 201, seed=1).paths.numpy()
-    assert taken.resident < paths.nbytes + SLACK and taken.python < SLACK
+    assert taken.took(paths.nbytes)
 
 
-def test_samples_come_out(model):
+@pytest.mark.parametrize("output", ["numpy", "torch", "pandas"])
+def test_samples_come_out(output):
+    if output == "pandas":
+        pytest.importorskip("pandas")
+    model = htfm.train({**SMALL, "net.width": 8, "net.blocks": 1}, seed=3)
     with Watch() as taken:
-        drawn = model.sample(VALUES // 2, nfe=1, solver="euler", seed=1)
-    assert drawn.size == VALUES and drawn.ctypes.data == model.last.samples.data_ptr()
-    areas = model.last.area.nbytes
-    assert taken.resident < drawn.nbytes + areas + SLACK and taken.python < SLACK
+        drawn = model.sample(VALUES // 2, nfe=1, solver="euler", seed=1, output=output)
+    address = drawn.data_ptr() if output == "torch" else np.asarray(drawn).ctypes.data
+    assert drawn.shape == (VALUES // 2, 2) and address == model.last.samples.data_ptr()
+    assert taken.took(8 * VALUES + model.last.area.nbytes)

@@ -14,10 +14,16 @@ from conftest import SMALL
 import htfm
 
 
+<<<<<<< HEAD
 def test_version():
     out = subprocess.run([sys.executable, "-m", "htfm", "--version"], capture_output=True, text=True, check=True,
                          env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
     assert out.stdout.strip() == htfm.__version__
+=======
+def test_version(program):
+    for by_python in (False, True):
+        assert program("--version", by_python=by_python).stdout.strip() == htfm.__version__
+>>>>>>> 2213cc51862b2b92d86bf97ae95b1a40a8b35124
 
 
 def test_training_and_samples_have_the_bits_of_the_program(program, tmp_path, model):
@@ -70,7 +76,7 @@ def test_clocks_data_and_scores_have_the_numbers_of_the_program(program, tmp_pat
 def test_errors_are_the_lines_of_the_program(program, tmp_path):
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n3,x\n")
-    line = program("tails", bad, expect=2).stderr.strip()
+    line = program("tails", bad, expect=2, by_python=True).stderr.strip()
     with pytest.raises(ValueError) as error:
         htfm.tails(bad)
     assert isinstance(error.value, htfm.InputError)

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import SMALL
+from conftest import SMALL, TINY
 
 import htfm
 
@@ -59,7 +59,7 @@ def test_other_threads_run_meanwhile():
     thread = threading.Thread(target=tick)
     thread.start()
     start = time.perf_counter()
-    htfm.train({**SMALL, "train.epochs": 200})
+    htfm.train({**SMALL, "train.epochs": 80})
     spent = time.perf_counter() - start
     done.set()
     thread.join()
@@ -81,7 +81,7 @@ def test_tqdm(capsys):
 
 
 def test_rows_at_hand(table):
-    model = htfm.train({"train.epochs": 1}, data=table)
+    model = htfm.train(TINY, data=table)
     assert model.sample(5, seed=0, solver="ab2").shape == (5, 3)
 
 

@@ -1,0 +1,167 @@
+"""From data, a configuration or a file to a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from typing import Any, Mapping, Sequence
+
+from htfm import _core
+from htfm import config as _config
+from htfm._arrays import seed_of
+from htfm._core import InputError
+from htfm._frames import Frame, dataset, is_path, joined
+from htfm._model import FRAME_FILE, Model, origin
+from htfm._progress import Progress, Reporter
+
+
+def fit(
+    data: Any,
+    minutes: float | None = None,
+    *,
+    seed: int | None = None,
+    random_state: Any = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    condition: Sequence[str] | None = None,
+    missing: str = "keep",
+    log_returns: bool = False,
+    kinds: Mapping[str, str] | None = None,
+    constraints: Sequence[str] = (),
+    decimal: str = "auto",
+    holdout: float = 0.3,
+    samples: int = 10000,
+    compare: bool = True,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress = None,
+) -> Model:
+    """From a table to a model: what ``htfm fit`` does, with the same bits for the same rows and seed.
+
+    ``data``: a pandas or polars data frame, an array, or the path of a .csv, .tsv, .csv.gz, .npy, .parquet or .xlsx
+    file; columns may hold numbers, categories, dates and missing values (doc/tables.md). ``minutes``: time to spend;
+    where not given, two at the most. ``folder``: keeps the run, samples.csv and report.html there; Ctrl-C then leaves a
+    checkpoint that ``resume=True`` goes on from. ``missing``: keep (modelled), drop or refuse. ``kinds``: what columns
+    of a file hold, over what is recognised: ``{"zip": "category", "day": "date:D.M.Y"}``. ``constraints``: what every
+    row keeps: ``["paid <= incurred"]``. ``condition``: columns that are given and not modelled, for
+    ``sample(given=...)``.
+
+    >>> import htfm, numpy as np
+    >>> x = np.random.default_rng(0).standard_t(3, size=(400, 2))
+    >>> model = htfm.fit(x, compare=False, settings={"train.epochs": 2, "sample.solver": "euler", "sample.nfe": 2})
+    >>> model.sample(2, seed=1).dtype
+    dtype('float64')
+    """
+    options = _core.TableFitOptions()
+    options.settings = _config.settings_of(settings)
+    if condition:
+        options.settings = [*options.settings, "condition.columns=" + joined(condition, "condition")]
+    options.seed = seed_of(seed, random_state, 0)
+    if not 0 <= holdout <= 0.9:
+        raise InputError(f"[holdout] expected a share from 0 to 0.9, got {holdout}")
+    if minutes is not None and not minutes > 0:
+        raise InputError(f"[minutes] expected a positive number, got {minutes}")
+    options.holdout, options.minutes = holdout, 0.0 if minutes is None else float(minutes)
+    options.samples, options.compare = int(samples), compare
+    options.folder = "" if folder is None else os.fspath(folder)
+    options.resume = resume
+    kinds_text = ",".join(["auto", *(f"{name}={kind}" for name, kind in (kinds or {}).items())])
+    constraints_text = "; ".join([constraints] if isinstance(constraints, str) else constraints)
+    with Reporter(progress) as reporter:
+        options.set_callbacks(
+            None,
+            reporter.training if reporter.active else None,
+            reporter.sampling if reporter.active else None,
+            origin("htfm.fit(...)"),
+        )
+        if is_path(data):
+            frame = Frame(kind="auto")
+            options.file = _core.FileSpec(
+                os.fspath(data),
+                joined(columns, "columns"),
+                joined(drop, "drop"),
+                missing,
+                log_returns,
+                "table",
+                kinds_text,
+                decimal,
+                constraints_text,
+            )
+            result = _core.fit_table(options)
+        else:
+            table, frame, name = dataset(
+                data, columns, drop, missing, log_returns, kinds_text, decimal, constraints_text
+            )
+            options.file = _core.FileSpec(name)
+            result = _core.fit_rows(table, options)
+    if options.folder:
+        _core.atomic_write(os.path.join(options.folder, FRAME_FILE), json.dumps(frame.to_dict()) + "\n")
+    return Model(result.model, frame, result, options.folder)
+
+
+def train(
+    config: Any = None,
+    data: Any = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    random_state: Any = None,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Model:
+    """Trains as a configuration says: a dictionary, or the path of a TOML file; what ``htfm train`` does, with the same
+    bits. ``data``: rows at hand (data frame or array) instead of those that the configuration names.
+
+    Ctrl-C ends it at the next step; with ``folder`` the checkpoint of that step is written, and ``resume=True`` goes on
+    from it to the same bits.
+
+    >>> import htfm
+    >>> htfm.train({"data": {"n": 300}, "train": {"epochs": 1}, "clock": {"family": "stable", "alpha": 1.7}}).step
+    1
+    """
+    own_seed = seed_of(seed, random_state)
+    extra = dict(settings or {})
+    if own_seed is not None:
+        extra["seed"] = own_seed
+    frame = Frame(kind="numpy")
+    table = None
+    if data is not None:
+        if is_path(data):
+            extra["data.path"] = os.fspath(data)
+            frame = Frame(kind="auto")
+        else:
+            table, frame, name = dataset(data)
+            extra["data.path"], extra["data.kind"] = name, "table"
+    run = _config.make(config, extra)
+    place = "" if folder is None else os.fspath(folder)
+    with Reporter(progress) as reporter:
+        report = (lambda p: reporter.training("training", p)) if reporter.active else None
+        if table is None:
+            core = _core.train(run, place, device, resume, report)
+        else:
+            core = _core.train_rows(run, table, place, device, resume, report)
+    if place:
+        _core.atomic_write(os.path.join(place, FRAME_FILE), json.dumps(frame.to_dict()) + "\n")
+    return Model(core, frame, folder=place)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """The model of a run folder, its newest checkpoint, or of a checkpoint file; of the program or of Python.
+
+    >>> import htfm
+    >>> htfm.load("no such run")
+    Traceback (most recent call last):
+    ...
+    _core.InputError: [run] no such run: expected a run folder or a checkpoint file, got nothing
+    """
+    place = os.fspath(path)
+    core = _core.Model.load(_core.resolve_checkpoint(place))
+    stored = pathlib.Path(place) / FRAME_FILE
+    frame = Frame(kind="auto")
+    if stored.is_file():
+        frame = Frame.from_dict(json.loads(stored.read_text()))
+    return Model(core, frame, folder=place if os.path.isdir(place) else "")
