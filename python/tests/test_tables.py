@@ -120,6 +120,6 @@ def test_categories_dates_and_gaps_come_back():
     assert list(drawn["grade"].cat.categories) == ["low", "high"] and drawn["grade"].cat.ordered
     assert drawn["open"].dtype == bool
     assert drawn["day"].between("2019-12-01", "2022-01-31").all()
-    # 4 standard errors of the difference between a share of 200 rows and one of 2000
+    # 4 standard errors of the difference between a share of n rows and one of 2000
     share = table["loss"].isna().mean()
     assert abs(drawn["loss"].isna().mean() - share) < 4 * np.sqrt(share * (1 - share) * (1 / n + 1 / 2000))
