@@ -79,7 +79,7 @@ TEST(RareModel, GivenSourcesAreMovedLikeDrawnOnes) {
 }
 
 // A trained model with a path clock: the size beyond a quantile of many plain draws.
-TEST(RareModel, AgreesWithPlainDraws) {
+TEST(RareModelSlow, AgreesWithPlainDraws) {
   constexpr double kPlain = 100000;
   const Model model = train(config_of({"clock.family=stable", "clock.alpha=1.7", "clock.grid=20", "train.epochs=3"}));
   SampleOptions options = sample_options(model.config());

@@ -323,7 +323,7 @@ TEST(SampleSlow, FittedSolverIsBetterThanPlain) {
 
 // Couplings, scale by clock and Pareto tail are functions of data, seed and position: a killed run goes on with the
 // same bits.
-TEST(Train, CoupledRunResumesWithTheSameBits) {
+TEST(TrainSlow, CoupledRunResumesWithTheSameBits) {
   for (const char* kind : {"radial", "pool", "ot"}) {
     const TemporaryFolder folder;
     const std::vector<std::string> more{std::string("coupling.kind=") + kind,
