@@ -29,15 +29,6 @@ def source() -> pathlib.Path:
 
 
 @pytest.fixture(scope="session")
-<<<<<<< HEAD
-def program(tmp_path_factory):
-    """Runs the package's program: the file that HTFM_PROGRAM names, or as ``python -m htfm``, which imports torch first."""
-    start = [os.environ["HTFM_PROGRAM"]] if "HTFM_PROGRAM" in os.environ else [sys.executable, "-m", "htfm"]
-
-    def run(*arguments: object, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        out = subprocess.run([*start, *map(str, arguments)], capture_output=True, text=True, check=False,
-                             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
-=======
 def program():
     """Runs the package's program; by Python as users do (``python -m htfm``), or itself, which takes a second less."""
 
@@ -48,7 +39,6 @@ def program():
         out = subprocess.run([*what, *map(str, arguments)], capture_output=True, text=True, check=False,
                              env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
                                   "LD_LIBRARY_PATH": str(folder / "lib")})
->>>>>>> 2213cc51862b2b92d86bf97ae95b1a40a8b35124
         assert out.returncode == expect, out.stderr
         return out
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,16 +11,9 @@ from conftest import SMALL
 import htfm
 
 
-<<<<<<< HEAD
-def test_version():
-    out = subprocess.run([sys.executable, "-m", "htfm", "--version"], capture_output=True, text=True, check=True,
-                         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
-    assert out.stdout.strip() == htfm.__version__
-=======
 def test_version(program):
     for by_python in (False, True):
         assert program("--version", by_python=by_python).stdout.strip() == htfm.__version__
->>>>>>> 2213cc51862b2b92d86bf97ae95b1a40a8b35124
 
 
 def test_training_and_samples_have_the_bits_of_the_program(program, tmp_path, model):
