@@ -20,6 +20,7 @@
 #include "htfm/evaluate/fields.h"
 #include "htfm/evaluate/images.h"
 #include "htfm/evaluate/run.h"
+#include "htfm/field/coarse_set.h"
 #include "htfm/field/field_export.h"
 #include "htfm/field/field_set.h"
 #include "htfm/field/list_fields.h"
