@@ -83,18 +83,10 @@ class Sampled:
             options.n = int(n)
         if time_grid is not None:
             options.set_time_grid(time_grid)
-        if time_power is not None:
-            options.time_power = time_power
-        if time_centre is not None:
-            options.time_centre = time_centre
-        if time_spread is not None:
-            options.time_spread = time_spread
-        if rtol is not None:
-            options.rtol = rtol
-        if atol is not None:
-            options.atol = atol
-        if eta is not None:
-            options.eta = eta
+        numbers = {"time_power": time_power, "time_centre": time_centre, "time_spread": time_spread, "rtol": rtol, "atol": atol, "eta": eta}
+        for name, value in numbers.items():
+            if value is not None:
+                setattr(options, name, value)
         if weights not in ("ema", "raw"):
             raise InputError(f"[weights] expected ema or raw; got '{weights}'")
         options.averaged = weights == "ema"
