@@ -8,19 +8,28 @@
 
 namespace htfm::app {
 
+namespace {
+constexpr int64_t kFields = 2000;
+}
+
 void add_calibrate(CLI::App& app) {
   struct Options {
     Common common;
-    std::string run, solver;
-    int64_t n = 2000, nfe = 0;
+    std::string run, solver, given;
+    int64_t n = 0, nfe = 0;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("calibrate", "Set the laws of a run of scored fields right by samples of it");
   c->footer(
       "Example: htfm calibrate run -n 2000\n"
-      "         htfm calibrate run --solver heun --nfe 50    (for samples that are drawn so)");
+      "         htfm calibrate run --solver heun --nfe 50    (for samples that are drawn so)\n"
+      "         htfm calibrate fine --given coarse.npy    (for fields given samples of another model)");
   c->add_option("run", o->run, "Folder of a run, or a checkpoint file; it is written anew")->required();
-  add_count(*c, "-n,--count", o->n, "Fields to draw");
+  add_count(*c, "-n,--count", o->n, "Fields to draw (2000; with --given as many as it has)");
+  c->add_option(
+      "--given", o->given,
+      "Fields that are given to a model with condition.field (a prepared set, .npy), one after the other; those "
+      "of training where none");
   c->add_option("--solver", o->solver, "Solver; the run's own where not given");
   c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(positive());
   o->common.add(*c);
@@ -32,7 +41,12 @@ void add_calibrate(CLI::App& app) {
     SampleOptions options = sample_options(model.config());
     // Other samples than those that are drawn with the run's seed.
     options.seed = o->common.seed_given ? static_cast<uint64_t>(o->common.seed) : options.seed + 1;
-    options.n = o->n;
+    options.n = o->n > 0 ? o->n : kFields;
+    if (!o->given.empty()) {
+      options.condition = find_given(model.condition(), o->given);
+      options.condition.each = 1;
+      if (o->n == 0) options.n = options.condition.rows.size(0);
+    }
     if (!o->solver.empty()) options.solver = o->solver;
     if (o->nfe > 0) options.solve.nfe = o->nfe;
     options.device = o->common.device_for(model.config().net.kind);
@@ -40,7 +54,7 @@ void add_calibrate(CLI::App& app) {
     const StopSignals signals;
     const FieldCalibration done = calibrate_checkpoint(path, options);
     print_figures(o->common, {{"checkpoint", path},
-                              {"fields", o->n},
+                              {"fields", options.n},
                               {"diverged", done.diverged},
                               {"wet_before", done.wet_before},
                               {"wet_after", done.wet_after},

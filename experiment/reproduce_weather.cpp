@@ -21,10 +21,8 @@ namespace {
 struct WeatherVariant {
   std::string name;
   std::vector<std::string> settings;
-  bool scores = false;  // on a set whose values are scores
+  SetValues values = SetValues::spread;
 };
-
-constexpr const char* kHeun = "-heun";  // the end of a cell's name; others are sampled by AB2
 
 std::vector<WeatherVariant> weather_variants() {
   const std::string stable = "clock.family=stable", alpha = "clock.alpha=1.7", student = "clock.family=inverse-gamma",
@@ -41,7 +39,22 @@ std::vector<WeatherVariant> weather_variants() {
                                   {"coupled-t-3.0", {student, nu, coupled, size, scale}}};
   const std::vector<WeatherVariant> values = out;
   for (const WeatherVariant& v : values)
-    if (!v.name.starts_with("by-clock")) out.push_back({"scores-" + v.name, v.settings, true});
+    if (!v.name.starts_with("by-clock")) out.push_back({"scores-" + v.name, v.settings, SetValues::scores});
+  return out;
+}
+
+// As the paper prints it: config/published/hrrr-vil.toml, but for the length of training, and a warm-up of the averaged
+// weights, of which 4,200 steps without it would be the first ones still.
+std::vector<WeatherVariant> published_variants() {
+  std::vector<WeatherVariant> out{{"published-G", {"clock.family=deterministic"}},
+                                  {"published-alpha-1.7", {"clock.family=stable", "clock.alpha=1.7"}},
+                                  {"published-t-3.0", {"clock.family=inverse-gamma", "clock.nu=3"}}};
+  for (WeatherVariant& v : out) {
+    v.values = SetValues::plain;
+    v.settings.insert(v.settings.end(), {"precondition.enabled=false", "precondition.time=path", "train.times=uniform",
+                                         "feature.transform=per-path", "unet.attention_up=last", "unet.pyramid=strided",
+                                         "train.precision=tf32", "sample.time_grid=uniform"});
+  }
   return out;
 }
 
@@ -78,14 +91,19 @@ Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) 
 
 }  // namespace
 
-std::string weather_set(const ReproduceOptions& o, bool scores) {
+std::string weather_set(const ReproduceOptions& o, SetValues values) {
+  const bool scores = values == SetValues::scores;
   FieldSet set = open_field_set(o.data);
-  if (set.transform.scored() == scores) return o.data;
-  const std::string path = fmt::format("{}/{}.fields", o.folder, scores ? "scores" : "values");
-  FieldTransform t{
-      .kind = scores ? "scores" : "none", .threshold = set.transform.threshold, .plain = set.transform.plain};
+  const FieldTransform& own = set.transform;
+  const bool plain = own.kind == "none" && !(own.quantum > 0);
+  if (values == SetValues::plain ? plain : own.scored() == scores) return o.data;
+  const std::string path = fmt::format("{}/{}.fields", o.folder,
+                                       scores                       ? "scores"
+                                       : values == SetValues::plain ? "plain"
+                                                                    : "values");
+  FieldTransform t{.kind = scores ? "scores" : "none", .threshold = own.threshold, .plain = own.plain};
   if (scores && t.threshold) t.reach = 16, t.depth = 1;
-  if (!scores && t.threshold) t.quantum = *t.threshold, t.depth = 30 * *t.threshold;
+  if (values == SetValues::spread && t.threshold) t.quantum = *t.threshold, t.depth = 30 * *t.threshold;
   if (is_field_set(path) && open_field_set(path).hash == set.hash) return path;
   make_folder(o.folder);
   set.transform = fit_field_transform(t, set.fields, set.held_out, set.channels, o.data, set.outside);
@@ -129,9 +147,9 @@ Json reproduce_weather(const ReproduceOptions& o) {
   if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   std::vector<Cell> cells;
-  for (const WeatherVariant& v : weather_variants()) {
+  for (const WeatherVariant& v : o.published ? published_variants() : weather_variants()) {
     if (!o.wants(v.name)) continue;
-    const std::string data = weather_set(o, v.scores);
+    const std::string data = weather_set(o, v.values);
     for (int64_t k = 0; k < o.seeds; ++k)
       for (const bool heun : {false, true}) {
         const auto seed = static_cast<uint64_t>(o.common.seed + k);

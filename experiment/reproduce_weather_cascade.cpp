@@ -3,8 +3,10 @@
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "app/processes.h"
 #include "app/progress.h"
@@ -20,8 +22,10 @@ namespace htfm::app {
 
 namespace {
 
-constexpr const char* kCoarse = "coarse.";            // settings that begin so are the coarse model's
-constexpr int64_t kCoarseCalibrationFields = 20'000;  // coarse fields cost little
+constexpr const char* kCoarse = "coarse.";  // settings that begin so are the coarse model's
+// Fields that set the laws right, at the most; in a small run as many as are scored.
+constexpr int64_t kCoarseCalibrationFields = 20'000;  // they cost little
+constexpr int64_t kFineCalibrationFields = 4'000;
 
 // The set of means of the fields in `data`, written into the folder.
 std::string coarse_set(const ReproduceOptions& o, const std::string& data, const GivenCases& cases) {
@@ -72,18 +76,28 @@ class Cascade {
   const Model& coarse() {
     if (!coarse_model_) {
       coarse_model_ = std::make_unique<Model>(train_cell(coarse_, o_, device_));
-      set_laws_right(*coarse_model_, options_of(coarse_, device_), kCoarseCalibrationFields);
+      const SampleOptions options = options_of(coarse_, device_);
+      set_laws_right(*coarse_model_, options, std::min(kCoarseCalibrationFields, 5 * options.n));
     }
     return *coarse_model_;
   }
+  // Its laws are set right by samples of the whole cascade, so that they mend what the coarse step lacks, too.
   const Model& fine() {
-    if (!fine_model_) fine_model_ = std::make_unique<Model>(train_cell(fine_, o_, device_));
+    if (!fine_model_) {
+      fine_model_ = std::make_unique<Model>(train_cell(fine_, o_, device_));
+      SampleOptions options = options_of(fine_, device_);
+      const at::Tensor given = drawn_coarse(std::min(kFineCalibrationFields, options.n), "", options.seed + 2);
+      options.condition = {condition_rows(given), 1};
+      set_laws_right(*fine_model_, options, given.size(0));
+    }
     return *fine_model_;
   }
-  // Coarse samples that are finite, n x c x h x w.
-  at::Tensor drawn_coarse(int64_t n) {
+  // Coarse samples that are finite, n x c x h x w. `solver`: the run's own where empty.
+  at::Tensor drawn_coarse(int64_t n, const std::string& solver, std::optional<uint64_t> seed = {}) {
     SampleOptions options = options_of(coarse_, device_);
     options.n = n;
+    if (!solver.empty()) options.solver = solver;
+    if (seed) options.seed = *seed;
     const at::Tensor drawn = drawn_fields(coarse(), options);
     return drawn.index_select(0, drawn.flatten(1).isfinite().all(1).nonzero().view({-1}));
   }
@@ -105,14 +119,15 @@ Json score_coarse(Cascade& cascade, const ReproduceOptions& o, at::Device device
   return j;
 }
 
-// The samples of the cascade, and the same with the means that were given.
+// The samples of the cascade by the solver that the cell's name says, and the same with the means that were given.
 Json score_cascade(Cascade& cascade, const std::string& name, const GivenCases& cases, const ReproduceOptions& o,
                    at::Device device) {
   const Cell& fine = cascade.fine_cell();
   const SamplesFile samples{fmt::format("{}/{}.npy", o.folder, name)},
       exact{fmt::format("{}/{}-exact.npy", o.folder, name)};
   SampleOptions options = options_of(fine, device);
-  const at::Tensor given = cascade.drawn_coarse(options.n);
+  if (name.ends_with(kHeun)) options.solver = "heun";
+  const at::Tensor given = cascade.drawn_coarse(options.n, options.solver);
   options.condition = {condition_rows(given), 1};
   const Model& model = cascade.fine();
   const SampleResult drawn = sample_fields(model, options, samples.path);
@@ -143,7 +158,7 @@ Json reproduce_weather_cascade(const ReproduceOptions& o) {
   if (processes()) throw InputError("[--comm] expected one process, since cells share trainings, got several");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   const GivenCases cases = held_out_cases(o.data);
-  const std::string data = weather_set(o, true), coarse_data = coarse_set(o, data, cases);
+  const std::string data = weather_set(o, SetValues::scores), coarse_data = coarse_set(o, data, cases);
   ReproduceOptions of_fine = o;
   of_fine.settings = settings_of(o.settings, false);
   std::vector<Cell> cells;
@@ -151,8 +166,13 @@ Json reproduce_weather_cascade(const ReproduceOptions& o) {
   for (int64_t k = 0; k < o.seeds; ++k) {
     const auto seed = static_cast<uint64_t>(o.common.seed + k);
     Cascade cascade(coarse_cell(o, coarse_data, seed), given_cell(of_fine, data, seed, cases.grid()), o, device);
-    const Cell both{fmt::format("cascade-alpha-1.7-seed{}", seed), cascade.fine_cell().config};
-    drop_other_cascade(fmt::format("{}/cells/{}.json", o.folder, both.name), cascade.coarse_cell().config);
+    std::vector<Cell> both;  // one for each solver
+    for (const std::string end : {"", kHeun}) {
+      Cell cell{fmt::format("cascade-alpha-1.7-seed{}{}", seed, end), cascade.fine_cell().config};
+      if (!end.empty()) cell.config.sample.solver = "heun";
+      drop_other_cascade(fmt::format("{}/cells/{}.json", o.folder, cell.name), cascade.coarse_cell().config);
+      both.push_back(std::move(cell));
+    }
     const auto add = [&](const Cell& cell, std::vector<Json>& results, const std::function<Json()>& score) {
       if (!o.wants(cell.name)) return;
       results.push_back(run_cells({cell}, o.folder, [&](const Cell&) {
@@ -163,8 +183,11 @@ Json reproduce_weather_cascade(const ReproduceOptions& o) {
       cells.push_back(cell);
     };
     add(cascade.coarse_cell(), coarse, [&] { return score_coarse(cascade, o, device); });
-    add(both, fine, [&] { return score_cascade(cascade, both.name, cases, o, device); });
-    if (!fine.empty() && fine.back().contains("exact")) fine.push_back(fine.back()["exact"]);
+    for (const Cell& cell : both) {
+      if (!o.wants(cell.name)) continue;
+      add(cell, fine, [&] { return score_cascade(cascade, cell.name, cases, o, device); });
+      if (fine.back().contains("exact")) fine.push_back(fine.back()["exact"]);
+    }
     add(cascade.fine_cell(), fine,
         [&] { return score_given_cell(cascade.fine_cell(), cascade.fine(), cases, of_fine, device); });
   }

@@ -16,7 +16,7 @@ Json reproduce_weather_given(const ReproduceOptions& o) {
   if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   const GivenCases cases = held_out_cases(o.data);
-  const std::string data = weather_set(o, true);
+  const std::string data = weather_set(o, SetValues::scores);
   std::vector<Cell> cells;
   for (int64_t k = 0; k < o.seeds; ++k) {
     const auto seed = static_cast<uint64_t>(o.common.seed + k);

@@ -10,12 +10,17 @@
 
 namespace htfm::app {
 
-/// The set for cells with or without scores: the one that is given, or the same physical values seen the other way (as
-/// they are, dry ones deep below the threshold), which is written into the folder.
-std::string weather_set(const ReproduceOptions& options, bool scores);
+/// How the values of a set are seen: as they are; with dry ones spread, deep below the threshold; by scores of their
+/// law.
+enum class SetValues { plain, spread, scores };
+/// The set for cells that see its values so: the one that is given, or one of the same physical values, which is
+/// written into the folder.
+std::string weather_set(const ReproduceOptions& options, SetValues values);
 
 /// The paper's network and training for fields; 70 epochs of the twelve frames are 4,200 steps.
 std::vector<std::string> weather_settings(const std::string& data, uint64_t seed);
+
+constexpr const char* kHeun = "-heun";  ///< the end of a cell's name; others are sampled by AB2
 
 constexpr int64_t kCalibrationFields = 2000;  ///< drawn to set the laws of scores right
 

@@ -1,4 +1,6 @@
 // Fields as a user meets them: prepared, trained on, sampled, scored, shown.
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -144,6 +146,30 @@ TEST_F(Fields, ScoresAreSetRightBySamples) {
                  "[dequantise] expected none with scores");
   ASSERT_EQ(place_.run("train --set data.n=100 --set train.epochs=1 -o points").code, 0);
   expect_refusal("calibrate points -n 1000", "expected a run of fields prepared with --transform scores");
+}
+
+// A model that is given means is set right by samples given those means that it will be given, here few ones with rain:
+// its law of all points then is the training part's under these, and not under the means of training.
+TEST_F(Fields, ScoresGivenMeansAreSetRightBySamplesGivenTheSame) {
+  ASSERT_EQ(place_.run(prepare_ + "--transform scores --dry-reach 8").code, 0);
+  const std::string settings =
+      "--set data.path=rain.fields --set data.kind=fields --set net.width=16 --set condition.field=2x2 "
+      "--set train.batch=60 --set train.epochs=2 --set sample.nfe=4 --set sample.solver=euler ";
+  Outcome r = place_.run("train " + settings + "-o run");
+  ASSERT_EQ(r.code, 0) << r.err;
+  write_npy(place_ / "dry.npy", at::full({300, 1, 2, 2}, 0.2, at::kFloat));
+  r = place_.run("calibrate run --given dry.npy --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json j = json::parse(r.out);
+  const double wet = j.at("wet_train");
+  EXPECT_EQ(j.at("fields"), 300);
+  EXPECT_NEAR(j.at("wet_after").get<double>(), wet, 0.005);
+  r = place_.run("sample run --given dry.npy --seed 9 -o s.npy");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const at::Tensor samples = read_npy(place_ / "s.npy");
+  EXPECT_NEAR(samples.gt(0).to(at::kDouble).mean().item<double>(), wet, 4 * std::sqrt(2 * wet * (1 - wet) / 300));
+  write_npy(place_ / "wide.npy", at::zeros({3, 1, 3, 3}, at::kFloat));
+  expect_refusal("calibrate run --given wide.npy", "wide.npy: ");
 }
 
 TEST_F(Fields, OptionsMayStandInAFile) {
