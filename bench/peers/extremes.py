@@ -5,7 +5,7 @@
 Draws of a known law: gaussian and gumbel (five Student-t columns, nu = 2, 3, 5, 10, infinity, 5,000 rows, under that copula), independent (t3
 and lognormal, 1,500 rows), rain (12 columns with 5 to 50 % zeros, 3,000 rows). Real tables: table:FILE.csv or table:FILE.csv:returns
 (logarithms of ratios), 70 % of whose rows are fitted and judged by the others, another split for each draw. Rivals: margins with generalised
-Pareto tails under a Student-t copula and a vine (copulas.py), flow matching of logarithms ("log-fm"), the rows themselves ("resampling").
+Pareto tails under a Student-t copula and a vine (pareto_copulas.py), flow matching of logarithms ("log-fm"), the rows themselves ("resampling").
 One JSON line a draw and model, then means; a cell that the folder --cache holds is not computed again.
 
 Figures of a draw: chi, the mean over pairs of chi(0.99) less the truth, and chi_abs, of its absolute value; columns, mean over columns and
@@ -27,7 +27,7 @@ import zlib
 import numpy as np
 from scipy import special, stats
 
-import copulas
+import pareto_copulas
 
 FREEDOM = (2, 3, 5, 10, math.inf)
 FAR, JOINT = 0.9999, 0.99
@@ -211,13 +211,13 @@ def samples_of(name, x, k, o):
         return log_fm(o.htfm, x, o.samples, k, o.threads)
     if name == "resampling":
         return x
-    u = copulas.pseudo(x, rng)
+    u = pareto_copulas.pseudo(x, rng)
     if x.shape[1] == 1:  # no dependence to fit
-        return copulas.with_margins(rng.random((o.samples, 1)), x)
+        return pareto_copulas.with_margins(rng.random((o.samples, 1)), x)
     if name == "t copula":
-        return copulas.with_margins(copulas.t_copula(u, rng, o.samples), x)
+        return pareto_copulas.with_margins(pareto_copulas.t_copula(u, rng, o.samples), x)
     if name == "vine":
-        return copulas.with_margins(copulas.vine(u, rng, o.samples, o.threads), x)
+        return pareto_copulas.with_margins(pareto_copulas.vine(u, rng, o.samples, o.threads), x)
     raise SystemExit(f"expected htfm, log-fm, t copula, vine or resampling, got {name}")
 
 

@@ -133,7 +133,12 @@ def by_gan(kind):
     return draw
 
 
-MODELS = {"htfm": by_htfm, "copula": by_copula, "ctgan": by_gan("ctgan"), "tvae": by_gan("tvae")}
+def by_rows(train, codes, n, seed, options):
+    """Training rows drawn with replacement: what no model of them can be much better than."""
+    return train.sample(n, replace=True, random_state=seed).reset_index(drop=True)
+
+
+MODELS = {"htfm": by_htfm, "rows": by_rows, "copula": by_copula, "ctgan": by_gan("ctgan"), "tvae": by_gan("tvae")}
 
 
 def as_objects(table, codes):
