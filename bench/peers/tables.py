@@ -257,7 +257,9 @@ def main():
                 if options.keep:
                     samples.to_csv(os.path.join(options.keep, f"{name}-{model}-{seed}.csv"), index=False)
                 numbers = [c for c in train.columns if c not in codes]
-                shapes, trends = quality(held, samples, codes)
+                # As many rows as there are to train on: bins of pair trends span the range of each set, and more draws
+                # reach further.
+                shapes, trends = quality(held, samples.iloc[:len(train)], codes)
                 ratio, real, own = utility(train, held, samples, codes, TABLES[name]["target"])
                 near, chance = copies(train, held, samples, codes)
                 print(json.dumps({
