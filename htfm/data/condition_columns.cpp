@@ -16,7 +16,7 @@ namespace htfm {
 
 namespace {
 
-constexpr size_t kFewValues = 20;  // of a column of whole numbers that is taken for a category
+constexpr size_t kFewCodes = 20;  // of a column of whole numbers that is taken for a category
 
 // Columns that a key names; none where it names none.
 std::vector<int64_t> named_columns(const Dataset& data, const std::string& columns) {
@@ -34,9 +34,9 @@ ConditionColumn take_column(double* x, int64_t n, int64_t stride, std::string na
   for (int64_t i = 0; i < n; ++i) {
     const double v = x[i * stride];
     whole = whole && v == std::trunc(v);
-    if (!number && (category || code.size() <= kFewValues)) code[v] = 0;
+    if (!number && (category || code.size() <= kFewCodes)) code[v] = 0;
   }
-  if (number || (!category && (!whole || code.size() > kFewValues))) return out;
+  if (number || (!category && (!whole || code.size() > kFewCodes))) return out;
   double next = 0;
   for (auto& [value, own] : code) own = next++, out.categories.push_back(fmt::format("{}", value));
   for (int64_t i = 0; i < n; ++i) x[i * stride] = code.at(x[i * stride]);

@@ -14,7 +14,7 @@ namespace htfm {
 
 namespace {
 
-constexpr int64_t kTogether = 256;      // fields in memory twice
+constexpr int64_t kCoarsenedAtOnce = 256;      // fields in memory twice
 constexpr double kFewestBlocks = 2;     // that the reach has: the blocks beside the rain, and those further away
 constexpr double kRounding = 1 - 1e-6;  // the mean of one wet point must not fall below the threshold in float32
 
@@ -36,8 +36,8 @@ FieldSet coarse_field_set(const FieldSet& fine, int64_t height, int64_t width, c
     throw InputError("[grid] {}: expected a grid whose sizes divide {} x {}, got {} x {}", where, h, w, height, width);
   FieldSet out = fine;
   out.fields = at::empty({n, channels, height, width}, at::kFloat);
-  for (int64_t first = 0; first < n; first += kTogether) {
-    const int64_t count = std::min(kTogether, n - first);
+  for (int64_t first = 0; first < n; first += kCoarsenedAtOnce) {
+    const int64_t count = std::min(kCoarsenedAtOnce, n - first);
     out.fields.narrow(0, first, count).copy_(block_means(fine.fields.narrow(0, first, count), height, width));
   }
   // Coordinates and the rain outside are those of points, not of blocks.

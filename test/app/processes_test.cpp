@@ -14,7 +14,7 @@ Outcome run(const Workplace& w, int processes, const std::string& arguments) {
   return w.run(arguments + " --threads 1", test::mpirun() + " -n " + std::to_string(processes));
 }
 
-constexpr const char* kSmallRun =
+constexpr const char* kSharedRun =
     "[data]\nn = 1200\n[clock]\nfamily = \"stable\"\nalpha = 1.7\ngrid = 20\n[coupling]\nkind = \"pool\"\npool = "
     "4096\n[train]\n"
     "batch = 600\nepochs = 4\nlog_steps = 1\n[sample]\nsolver = \"ab2\"\n";
@@ -22,7 +22,7 @@ constexpr const char* kSmallRun =
 TEST(UnderMpirun, TrainsAndSamplesToTheSameBytes) {
   NEED_MPI();
   const Workplace w;
-  w.write("c.toml", kSmallRun);
+  w.write("c.toml", kSharedRun);
   ASSERT_EQ(w.run("train c.toml -o one").code, 0);
   ASSERT_EQ(w.run("sample one -n 2000 -o one.npy --area one-area.npy").code, 0);
   const Outcome two = run(w, 2, "train c.toml -o two");
@@ -41,7 +41,7 @@ TEST(UnderMpirun, TrainsAndSamplesToTheSameBytes) {
 TEST(UnderMpirun, AFailureIsNamedAndEndsAll) {
   NEED_MPI();
   const Workplace w;
-  w.write("c.toml", kSmallRun);
+  w.write("c.toml", kSharedRun);
   const auto started = std::chrono::steady_clock::now();
   // A file that one process alone cannot read: the second process starts in another folder.
   std::filesystem::create_directory(w / "other");
@@ -57,7 +57,7 @@ TEST(UnderMpirun, AFailureIsNamedAndEndsAll) {
 TEST(UnderMpirun, DifferencesAreNamed) {
   NEED_MPI();
   const Workplace w;
-  w.write("c.toml", kSmallRun);
+  w.write("c.toml", kSharedRun);
   const auto refusal = [&](const std::string& set) {
     const Outcome o = w.run("train c.toml -o run : -n 1 '" + program() + "' train c.toml -o run --set " + set,
                             test::mpirun() + " -n 1");
@@ -141,7 +141,7 @@ Outcome run_as_torchrun(const Workplace& w, int processes, int local, const std:
 TEST(AsTorchrun, TrainsAndSamplesToTheSameBytes) {
   if (!std::filesystem::exists(test::built_file("libhtfm_store.so"))) GTEST_SKIP() << "no libhtfm_store.so";
   const Workplace w;
-  w.write("c.toml", kSmallRun);
+  w.write("c.toml", kSharedRun);
   ASSERT_EQ(w.run("train c.toml -o one").code, 0);
   ASSERT_EQ(w.run("sample one -n 2000 -o one.npy").code, 0);
   const std::string checkpoint = "/checkpoints/step-00000008.safetensors", expected = slurp(w / ("one" + checkpoint));
