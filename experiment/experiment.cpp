@@ -43,7 +43,7 @@ Json kept_cell(const std::string& path, const RunConfig& config) {
 
 std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder,
                             const std::function<Json(const Cell&)>& work, bool one_by_one) {
-  if (cells.empty()) throw InputError("[--only] no cell matches; the cells are: {}", offered_cells());
+  if (cells.empty()) throw no_cell_matches();
   make_folder(folder + "/cells");
   std::vector<Json> results(cells.size());
   std::mutex mutex;

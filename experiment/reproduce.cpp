@@ -15,14 +15,19 @@
 namespace htfm::app {
 
 namespace {
-std::set<std::string> offered;  // the cells that an experiment has, for a message
-}
+// The cells that an experiment has and those that were asked for, for a message.
+std::set<std::string> offered;
+std::string asked_for;
+}  // namespace
 
-std::string offered_cells() { return fmt::format("{}", fmt::join(offered, ", ")); }
+InputError no_cell_matches() {
+  return InputError("[--only] no cell matches '{}'; the cells are: {}", asked_for, fmt::join(offered, ", "));
+}
 
 bool ReproduceOptions::wants(const std::string& name) const {
   if (only.empty()) return true;
   offered.insert(name);
+  asked_for = only;
   for (const std::string& part : split(only))
     if (part.starts_with('=') ? name == part.substr(1) : !part.empty() && name.find(part) != std::string::npos)
       return true;

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "htfm/base/error.h"
 
 namespace htfm::app {
 
 void add_reproduce(CLI::App& app);
 
-/// The cells that were asked after (ReproduceOptions::wants), for the message where none is wanted.
-std::string offered_cells();
+/// For where none of the cells that were asked after (ReproduceOptions::wants) is wanted.
+InputError no_cell_matches();
 
 struct ReproduceOptions {
   Common common;

@@ -39,7 +39,7 @@ std::vector<DiagnosedLaw> diagnosed_laws() {
 Json reproduce_auto(const ReproduceOptions& o) {
   std::vector<DiagnosedLaw> wanted = diagnosed_laws();
   std::erase_if(wanted, [&](const DiagnosedLaw& law) { return !o.wants(law.name); });
-  if (wanted.empty()) throw InputError("[--only] expected a part of a law's name, got '{}'", o.only);
+  if (wanted.empty()) throw no_cell_matches();
   Json out = Json::array();
   if (!o.common.json)
     fmt::print("{:<26} {:>6} {:>6} {:>8} {:>7} {:>16}\n", "law", "light", "heavy", "unclear", "inside",

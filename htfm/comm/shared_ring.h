@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +39,12 @@ class SharedRing {
     if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(kBytes)) != 0)
       throw std::runtime_error("no memory that processes share");
     return fd;
+  }
+  /// Is this such memory? A file that has a name never is.
+  static bool is_memory(int descriptor) {
+    struct stat what;
+    return ::fstat(descriptor, &what) == 0 && S_ISREG(what.st_mode) && what.st_nlink == 0 &&
+           what.st_size == static_cast<off_t>(kBytes);
   }
   int descriptor() const { return descriptor_; }
 

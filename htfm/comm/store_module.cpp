@@ -1,10 +1,15 @@
 // The communicators of processes that torchrun, or srun, has started. They find each other by c10d's TCPStore. On one
 // machine they talk through memory that they share; on several through the store itself, which is for small things:
-// gradients of devices go through NCCL.
+// gradients of devices go through NCCL. The store asks nobody who he is: on one machine it listens to that machine
+// alone, and what comes out of it is checked before it is used.
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -14,6 +19,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "htfm/base/api.h"
+#include "htfm/base/error.h"
 #include "htfm/comm/communicator.h"
 #include "htfm/comm/launch_place.h"
 #include "htfm/comm/shared_ring.h"
@@ -33,6 +39,31 @@ Bytes bytes_of(const void* data, size_t bytes) {
   return bytes > 0 ? Bytes(from, from + bytes) : Bytes();
 }
 
+// Bytes of another process: as many as are expected.
+void take(const Bytes& from, void* to, size_t bytes) {
+  if (from.size() != bytes)
+    throw Error("[--comm] expected {} bytes of another process, got {}: is something else using this port?", bytes,
+                from.size());
+  if (bytes > 0) std::memcpy(to, from.data(), bytes);
+}
+
+// A socket that only this machine reaches; the port is changed to the one that it got.
+int listen_to_this_machine(uint16_t& port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(port);
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof place;
+  auto* address = reinterpret_cast<sockaddr*>(&place);
+  if (fd < 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 || ::bind(fd, address, size) != 0 ||
+      ::listen(fd, SOMAXCONN) != 0 || ::getsockname(fd, address, &size) != 0)
+    throw Error("cannot listen at port {} of this machine: {}", port, std::strerror(errno));
+  port = ntohs(place.sin_port);
+  return fd;
+}
+
 // What all of them have: their names, and the store. A process that is alone keeps its own.
 class Launched : public Communicator {
  public:
@@ -45,11 +76,14 @@ class Launched : public Communicator {
     c10d::TCPStoreOptions options;
     options.port = static_cast<uint16_t>(place.port);
     // torchrun's agent may hold the store already.
-    options.isServer = rank_ == 0 && variable("TORCHELASTIC_USE_AGENT_STORE") != "True";
+    const bool held = variable("TORCHELASTIC_USE_AGENT_STORE") == "True", inside = place.one_machine && !held;
+    options.isServer = rank_ == 0 && !held;
+    if (options.isServer && inside) options.masterListenFd = listen_to_this_machine(options.port);
     options.numWorkers = static_cast<size_t>(size_);
     options.waitWorkers = false;
     options.timeout = std::chrono::hours(24 * 7);  // a process may work long before it speaks; a dead one ends the job
-    store_ = c10::make_intrusive<c10d::TCPStore>(place.address.empty() ? "127.0.0.1" : place.address, options);
+    const std::string address = inside || place.address.empty() ? "127.0.0.1" : place.address;
+    store_ = c10::make_intrusive<c10d::TCPStore>(address, options);
     prefix_ = "htfm/" + variable("TORCHELASTIC_RUN_ID") + "/" + variable("TORCHELASTIC_RESTART_COUNT") + "/";
   }
   const char* engine() const override { return "store"; }
@@ -91,7 +125,7 @@ class StoreCommunicator : public Launched {
     each_piece(bytes, [&](size_t at, size_t n) {
       char* place = static_cast<char*>(data) + at;
       const auto all = exchange(from == rank_ ? bytes_of(place, n) : Bytes());
-      std::memcpy(place, all[static_cast<size_t>(from)].data(), n);
+      take(all[static_cast<size_t>(from)], place, n);
     });
   }
   void do_all_gather(const void* own, void* all, std::span<const size_t> bytes) override {
@@ -100,8 +134,7 @@ class StoreCommunicator : public Launched {
     each_piece(*std::max_element(bytes.begin(), bytes.end()), [&](size_t at, size_t) {
       const auto piece = [&](int r) { return std::min(kMost, bytes[r] - std::min(at, bytes[r])); };
       const auto parts = exchange(bytes_of(static_cast<const char*>(own) + at, piece(rank_)));
-      for (int r = 0; r < size_; ++r)
-        if (piece(r) > 0) std::memcpy(static_cast<char*>(all) + begin[r] + at, parts[r].data(), piece(r));
+      for (int r = 0; r < size_; ++r) take(parts[r], static_cast<char*>(all) + begin[r] + at, piece(r));
     });
   }
   void do_send(const void* data, size_t bytes, int to) override {
@@ -112,7 +145,7 @@ class StoreCommunicator : public Launched {
   void do_receive(void* data, size_t bytes, int from) override {
     each_piece(bytes, [&](size_t at, size_t n) {
       const std::string key = letter(from, rank_, received_[from]++);
-      std::memcpy(static_cast<char*>(data) + at, store_->get(key).data(), n);
+      take(store_->get(key), static_cast<char*>(data) + at, n);
       store_->deleteKey(key);
     });
   }
@@ -176,14 +209,19 @@ class MachineCommunicator final : public StoreCommunicator {
 
  private:
   // The memory that a process has made for this one, of which it tells its number and its descriptors in the order of
-  // the ranks; null where it cannot be had.
+  // the ranks; null where it cannot be had, or is no such memory.
   std::unique_ptr<SharedRing> open_ring(const std::string& words) const {
     std::istringstream text(words);
-    std::string process, descriptor;
+    unsigned process = 0, descriptor = 0;
     text >> process;
     for (int r = 0; r <= rank_; ++r) text >> descriptor;
-    const int fd = ::open(("/proc/" + process + "/fd/" + descriptor).c_str(), O_RDWR | O_CLOEXEC);
-    return fd < 0 ? nullptr : std::make_unique<SharedRing>(fd);
+    if (!text) return nullptr;
+    const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) return nullptr;
+    if (SharedRing::is_memory(fd)) return std::make_unique<SharedRing>(fd);
+    ::close(fd);
+    return nullptr;
   }
   bool shared_ = true;
   std::vector<std::unique_ptr<SharedRing>> to_, from_;

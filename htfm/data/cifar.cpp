@@ -18,10 +18,10 @@ namespace {
 
 constexpr int64_t kPixels = 3 * 32 * 32, kRecord = 1 + kPixels, kClasses = 10;
 constexpr int64_t kOfficialBatches = 5, kOfficialRecords = 10000;
-constexpr std::string_view kStem = "data_batch_", kEnd = ".bin";
+constexpr std::string_view kStem = "data_batch_", kEnding = ".bin";
 
 std::string batch_path(const std::string& folder, int64_t number) {
-  return fmt::format("{}/{}{}{}", folder, kStem, number, kEnd);
+  return fmt::format("{}/{}{}{}", folder, kStem, number, kEnding);
 }
 
 // The numbers of a folder's batches.
@@ -30,8 +30,8 @@ std::set<int64_t> batch_numbers(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!name.starts_with(kStem) || !name.ends_with(kEnd) || name.size() <= kStem.size() + kEnd.size()) continue;
-    const std::string digits = name.substr(kStem.size(), name.size() - kStem.size() - kEnd.size());
+    if (!name.starts_with(kStem) || !name.ends_with(kEnding) || name.size() <= kStem.size() + kEnding.size()) continue;
+    const std::string digits = name.substr(kStem.size(), name.size() - kStem.size() - kEnding.size());
     if (const auto number = parse_number<int64_t>(digits); number && *number > 0) out.insert(*number);
   }
   if (error) throw InputError("[cifar10] {}: {}", folder, error.message());
@@ -107,7 +107,7 @@ ImageSet read_cifar10(const std::string& path) {
   auto* pixels = set.pixels.mutable_data_ptr<uint8_t>();
   auto* labels = set.labels.mutable_data_ptr<int64_t>();
   constexpr int64_t kAtOnce = 256;
-  std::vector<uint8_t> buffer(static_cast<size_t>(kAtOnce * kRecord));
+  std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kAtOnce, n) * kRecord));
   for (const auto& file : files) {
     const int64_t records = record_count(*file);
     for (int64_t first = 0; first < records; first += kAtOnce) {

@@ -14,9 +14,9 @@ namespace htfm {
 
 namespace {
 
-constexpr int64_t kCoarsenedAtOnce = 256;      // fields in memory twice
-constexpr double kFewestBlocks = 2;     // that the reach has: the blocks beside the rain, and those further away
-constexpr double kRounding = 1 - 1e-6;  // the mean of one wet point must not fall below the threshold in float32
+constexpr int64_t kCoarsenedAtOnce = 256;  // fields in memory twice
+constexpr double kFewestBlocks = 2;        // that the reach has: the blocks beside the rain, and those further away
+constexpr double kRounding = 1 - 1e-6;     // the mean of one wet point must not fall below the threshold in float32
 
 }  // namespace
 

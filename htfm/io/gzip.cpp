@@ -20,7 +20,7 @@ struct GzipFile::State {
     if (stream.avail_in > 0) return true;
     if (file_ended) return false;
     packed.clear();
-    file_ended = !file.append_to(packed, size_t{1} << 20);
+    file_ended = !file.append_to(packed, size_t{1} << 16);
     stream.next_in = reinterpret_cast<Bytef*>(packed.data());
     stream.avail_in = static_cast<uInt>(packed.size());
     return !packed.empty();

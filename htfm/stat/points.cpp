@@ -25,20 +25,25 @@ Points copy_rows(const at::Tensor& tensor, std::string_view what) {
   return points;
 }
 
-bool usable(const double* row, int64_t dim) {
+// The first coordinate of a row that cannot be used; dim where all can.
+int64_t first_unusable(const double* row, int64_t dim) {
   for (int64_t j = 0; j < dim; ++j)
-    if (!(std::abs(row[j]) <= kLargestCoordinate)) return false;
-  return true;
+    if (!(std::abs(row[j]) <= kLargestCoordinate)) return j;
+  return dim;
 }
+
+bool usable(const double* row, int64_t dim) { return first_unusable(row, dim) == dim; }
 
 }  // namespace
 
 Points to_points(const at::Tensor& tensor, std::string_view what) {
   Points points = copy_rows(tensor, what);
-  for (int64_t i = 0; i < points.n; ++i)
-    if (!usable(points.row(i), points.dim))
-      throw InputError("[{}] expected finite coordinates of at most {} in magnitude, got another in row {}", what,
-                       kLargestCoordinate, i);
+  for (int64_t i = 0; i < points.n; ++i) {
+    const int64_t j = first_unusable(points.row(i), points.dim);
+    if (j < points.dim)
+      throw InputError("[{}] row {}, column {} (counted from 1): expected a number of at most {} in magnitude, got {}",
+                       what, i + 1, j + 1, kLargestCoordinate, points.row(i)[j]);
+  }
   return points;
 }
 

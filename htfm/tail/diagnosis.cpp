@@ -47,12 +47,14 @@ void judge(TailReport& report, const DiagnosisOptions& options) {
     report.sentence =
         fmt::format("heavy: tail index {:.3g} ({}). {}", c.index(), index_text(c.index_interval()), c.explanation);
   } else {
+    const auto k = static_cast<double>(c.k);
     const double needed = exceedances_needed(c, options);
-    report.sentence = fmt::format(
-        "too small to tell: gamma lies between {:.2g} and {:.2g} with {} exceedances; about {:.0f} would tell, from "
-        "{:.2g} rows. {}",
-        c.sampling.lower, c.sampling.upper, c.k, needed, needed * static_cast<double>(c.n) / static_cast<double>(c.k),
-        c.explanation);
+    // Where more than enough were there on the average, no number of them is promised.
+    const std::string more = needed > k ? fmt::format("; about {:.0f} would tell, from {:.2g} rows", needed,
+                                                      needed * static_cast<double>(c.n) / k)
+                                        : "";
+    report.sentence = fmt::format("too small to tell: gamma lies between {:.2g} and {:.2g} with {} exceedances{}. {}",
+                                  c.sampling.lower, c.sampling.upper, c.k, more, c.explanation);
   }
 }
 

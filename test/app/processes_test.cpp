@@ -1,8 +1,6 @@
 // The program under mpirun, and as torchrun starts it: the same bytes for any number of processes, and an end of all
 // when one fails. What needs MPI is left out where it is not installed.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include "htfm/model/run_folder.h"
 #include "test/app/several.h"
@@ -108,22 +106,9 @@ TEST(UnderMpirun, OtherCommandsWantOneProcess) {
   EXPECT_NE(o.err.find("[mpirun] expected one process for this command, got 2"), std::string::npos) << o.err;
 }
 
-// A port that nobody listens at.
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  address.sin_family = AF_INET, address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(::bind(fd, any, size), 0);
-  EXPECT_EQ(::getsockname(fd, any, &size), 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
-
 // Processes with the variables that torchrun sets; `local`: how many of them are on a machine.
 Outcome run_as_torchrun(const Workplace& w, int processes, int local, const std::string& arguments) {
-  const std::string common = "MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(free_port()) +
+  const std::string common = "MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(test::free_port()) +
                              " WORLD_SIZE=" + std::to_string(processes) + " LOCAL_WORLD_SIZE=" + std::to_string(local);
   const auto of_rank = [&](int r) {
     return common + " RANK=" + std::to_string(r) + " LOCAL_RANK=" + std::to_string(r % local);

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +30,19 @@ inline std::string mpirun() {
 
 #define NEED_MPI() \
   if (test::mpirun().empty()) GTEST_SKIP() << "no mpirun, or no libhtfm_mpi.so"
+
+/// A port that nobody listens at.
+inline int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  address.sin_family = AF_INET, address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(::bind(fd, any, size), 0);
+  EXPECT_EQ(::getsockname(fd, any, &size), 0);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
 
 /// `mpirun -n K htfm ...` under way.
 class MpiJob {
