@@ -30,7 +30,7 @@ function(htfm_fuzz_archive name)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(${name} PUBLIC ${htfm_links} nlohmann_json::nlohmann_json)
 endfunction()
-htfm_fuzz_archive(htfm_fuzz_files io field stat)
+htfm_fuzz_archive(htfm_fuzz_files condition io field stat)
 htfm_fuzz_archive(htfm_fuzz_model model)
 
 # htfm_fuzzers(HEADER ARCHIVE NAMES... [SOURCES...] [LIBS...]): SOURCES are files of other modules that these alone need.
@@ -58,9 +58,9 @@ function(htfm_fuzzers header archive)
   set(HTFM_FUZZERS ${HTFM_FUZZERS} PARENT_SCOPE)
 endfunction()
 htfm_fuzzers(entry.h htfm_fuzz_files NAMES csv npy packed_csv png python_table safetensors toml_options)
-htfm_fuzzers(data_entry.h htfm_fuzz_files NAMES cifar expression field_set json_lines
+htfm_fuzzers(data_entry.h htfm_fuzz_files NAMES cifar expression field_set json_lines laws portfolio
              SOURCES data/cifar.cpp data/image_folder.cpp data/image_set.cpp data/dates.cpp data/table_column.cpp rare/expression.cpp
-                     rare/expression_reader.cpp)
+                     rare/expression_reader.cpp risk/portfolio.cpp)
 if(HTFM_WITH_FIELDS)
   file(GLOB modules CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/htfm ${CMAKE_SOURCE_DIR}/htfm/field/*_module.cpp)
   htfm_fuzzers(field_entry.h htfm_fuzz_files NAMES grib grib_scan netcdf SOURCES ${modules} LIBS field::eccodes field::netcdf)

@@ -112,11 +112,12 @@ std::vector<double> ConditionTrend::numbers() const {
 
 ConditionTrend ConditionTrend::from_numbers(std::span<const double> v) {
   constexpr size_t kHead = 5;
+  constexpr double kMost = 1e6;  // of a column's number, and of knots
   ConditionTrend out;
   for (size_t at = 0; at < v.size();) {
     const size_t knots =
-        v.size() >= at + kHead && v[at + 4] >= 2 && v[at + 4] <= 1e6 ? static_cast<size_t>(v[at + 4]) : 0;
-    if (knots == 0 || v.size() < at + kHead + 3 * knots || !(v[at] >= 0))
+        v.size() >= at + kHead && v[at + 4] >= 2 && v[at + 4] <= kMost ? static_cast<size_t>(v[at + 4]) : 0;
+    if (knots == 0 || v.size() < at + kHead + 3 * knots || !(v[at] >= 0 && v[at] <= kMost) || !(v[at + 2] <= v[at + 3]))
       throw InputError("[condition] expected knots of a trend, got other numbers");
     Stage s{.column = static_cast<int64_t>(v[at]), .middle = v[at + 1], .least = v[at + 2], .most = v[at + 3]};
     const auto list = [&](size_t k) {

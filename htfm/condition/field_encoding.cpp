@@ -132,13 +132,13 @@ std::vector<double> FieldEncoding::numbers() const {
 }
 
 FieldEncoding FieldEncoding::from_numbers(std::span<const double> v) {
-  constexpr double kMost = 1 << 20;  // of a size
+  constexpr double kMost = 1 << 20, kMostValues = 1 << 30;  // of a size, and of a field
   const bool sizes = v.size() >= 3 && std::all_of(v.begin(), v.begin() + 3,
                                                   [](double x) { return x >= 1 && x <= kMost && x == std::floor(x); });
   const auto has = [&](size_t numbers) {
     return static_cast<double>(v.size()) == 3 + v[0] * static_cast<double>(numbers);
   };
-  if (!sizes || !(has(kNumbers) || has(kNumbersOnce)) ||
+  if (!sizes || v[0] * v[1] * v[2] > kMostValues || !(has(kNumbers) || has(kNumbersOnce)) ||
       !std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }))
     throw InputError("[condition] expected the sizes and scales of a field, got other numbers");
   FieldEncoding out;

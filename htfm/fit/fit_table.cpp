@@ -59,6 +59,11 @@ void note(const TableFitOptions& o, const std::string& sentence) {
   if (o.note && !sentence.empty()) o.note(sentence);
 }
 
+// What is done next with so many rows that it may take seconds without another word.
+void announce(const TableFitOptions& o, const at::Tensor& rows, const std::string& what) {
+  if (rows.numel() >= 1000000) note(o, fmt::format("{} {} rows with {} columns.", what, rows.size(0), rows.size(1)));
+}
+
 // How many rows are drawn to be compared.
 int64_t judged_rows(const TablePlan& plan, const TableFitOptions& o) {
   if (o.judged > 0) return o.judged;
@@ -102,6 +107,7 @@ void settle_lengths(TablePlan& plan, const TableFitOptions& o) {
 
 Training train_stage(const RunConfig& config, const Dataset& rows, TrainOptions options, const std::string& stage,
                      const TableFitOptions& o, LossRecord* losses = nullptr) {
+  announce(o, rows.rows, fmt::format("Setting up {}:", stage));
   options.processes = o.processes;
   options.note = o.note, options.stop = o.stop;
   if (o.training) options.started = [&](const Model& model) { o.training(stage, model); };
@@ -235,8 +241,7 @@ void write_samples(const TableFit& fit) {
 }
 
 TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::steady_clock::time_point started) {
-  if (table.rows.numel() > 1000000)
-    note(o, fmt::format("Looking at the tails of {} rows with {} columns.", table.rows.size(0), table.rows.size(1)));
+  announce(o, table.rows, "Looking at the tails of");
   TablePlan plan = plan_table(base_config(o), table, o.settings);
   for (const std::string& sentence : plan_sentences(plan)) note(o, sentence);
   settle_lengths(plan, o);
@@ -264,11 +269,13 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
   fit.train_numbers = numbers_of(fit.plan.train.rows, fit.plan);
   fit.held_out_numbers = numbers_of(fit.plan.held_out.rows, fit.plan);
   fit.discrete = discrete_shares(fit.plan, judged_samples);
+  announce(o, fit.rows.rows, "Looking for copies of");
   if (fit.plan.held_out.rows.size(0) >= NearCopies::kFewest)
     fit.copies = find_near_copies(fit.plan.train.rows, fit.plan.held_out.rows, judged_samples,
                                   unordered_columns(fit.plan.train.columns));
   fit.models.push_back({"HTFM", numbers_of(judged_samples, fit.plan), judged_conditions});
   if (o.compare) add_comparisons(fit, judged_n, o);
+  note(o, fmt::format("Judging by {} held-out rows.", fit.held_out_numbers.size(0)));
   add_scores(fit);
   fit.seconds = seconds_since(started);
   if (o.folder.empty() || !o.processes.first()) return fit;
@@ -277,6 +284,7 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
   write_samples(fit);
   if (o.page) {
     fit.page_file = o.folder + "/report.html";
+    note(o, "Writing the report.");
     atomic_write(fit.page_file, o.page(fit));
   }
   fit.seconds = seconds_since(started);

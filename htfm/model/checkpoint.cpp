@@ -170,8 +170,11 @@ Model load_model(const Checkpoint& file) {
       has_condition = true;
       const nlohmann::json& condition = record.at("condition");
       may_be_absent = condition.at("may_be_absent");
-      for (const nlohmann::json& column : condition.at("columns"))
-        given.push_back({column.at("name"), column.at("categories").get<std::vector<std::string>>()});
+      for (const nlohmann::json& column : condition.at("columns")) {
+        given.push_back({shown_text(column.at("name").get<std::string>()),
+                         column.at("categories").get<std::vector<std::string>>()});
+        for (std::string& text : given.back().categories) text = shown_text(text);
+      }
     }
     m.clock_.spec = m.config_.clock;
     if (record.contains("clock")) {

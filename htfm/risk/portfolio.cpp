@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "htfm/base/error.h"
 #include "htfm/base/nearest.h"
 #include "htfm/base/parse_number.h"
 #include "htfm/base/split.h"
 #include "htfm/io/file.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 
@@ -32,6 +34,7 @@ std::string unquoted(std::string_view s) {
 Portfolio parse_portfolio(std::string_view text, const std::string& path) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   Portfolio out;
+  std::set<std::string> known;
   int64_t line = 0;
   for (const std::string& raw : split(text, '\n')) {
     ++line;
@@ -39,17 +42,17 @@ Portfolio parse_portfolio(std::string_view text, const std::string& path) {
     if (whole.empty()) continue;
     const size_t comma = whole.find_last_of(",;\t");
     if (comma == std::string::npos)
-      throw InputError("[portfolio] {}: line {}: expected column,weight; got '{}'", path, line, whole);
+      throw InputError("[portfolio] {}: line {}: expected column,weight; got {}", path, line, in_quotes(whole));
     const std::string name = unquoted(trimmed(whole.substr(0, comma), kBlanks));
     const std::string_view weight = trimmed(whole.substr(comma + 1), kBlanks);
     if (out.empty() && name == "column" && weight == "weight") continue;
     const std::optional<double> value = parse_finite(weight.substr(weight.starts_with('+') ? 1 : 0));
     if (!value)
-      throw InputError("[portfolio] {}: line {}: expected a number as the weight of '{}', got '{}'", path, line, name,
-                       weight);
-    const auto same = [&](const auto& part) { return part.first == name; };
-    if (std::any_of(out.begin(), out.end(), same))
-      throw InputError("[portfolio] {}: line {}: expected every column once, got '{}' again", path, line, name);
+      throw InputError("[portfolio] {}: line {}: expected a number as the weight of {}, got {}", path, line,
+                       in_quotes(name), in_quotes(weight));
+    if (!known.insert(name).second)
+      throw InputError("[portfolio] {}: line {}: expected every column once, got {} again", path, line,
+                       in_quotes(name));
     out.emplace_back(name, *value);
   }
   if (std::all_of(out.begin(), out.end(), [](const auto& part) { return part.second == 0; }))
@@ -65,8 +68,8 @@ std::vector<double> portfolio_weights(const Portfolio& portfolio, const std::vec
     const auto found = std::find(columns.begin(), columns.end(), name);
     if (found == columns.end()) {
       const std::string like = nearest_name(name, columns, 2);
-      throw InputError("[portfolio] expected columns of the model ({}), got '{}'{}", fmt::join(columns, ", "), name,
-                       like.empty() ? "" : fmt::format(": did you mean {}?", like));
+      throw InputError("[portfolio] expected columns of the model ({}), got {}{}", fmt::join(columns, ", "),
+                       in_quotes(name), like.empty() ? "" : fmt::format(": did you mean {}?", like));
     }
     if (!std::isfinite(weight)) throw InputError("[portfolio] expected a finite weight of '{}', got {}", name, weight);
     out[static_cast<size_t>(found - columns.begin())] = weight;

@@ -281,6 +281,12 @@ Margin Margin::from_numbers(std::span<const double> v) {
   constexpr size_t kTails = 14;
   if (v.size() < kTails + 2 || (v.size() - kTails) % 2)
     throw InputError("[margin] expected two tails and pairs, got {} numbers", v.size());
+  constexpr double kMostExceedances = 1e15;
+  const auto is_tail = [&](size_t at) {
+    return v[at] >= 0 && v[at] <= 1 && v[at + 2] > 0 && v[at + 4] >= 0 && v[at + 4] <= kMostExceedances;
+  };
+  if (!std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }) || !is_tail(0) || !is_tail(5))
+    throw InputError("[margin] expected two tails and pairs, got other numbers");
   Margin out;
   size_t at = 0;
   for (MarginTail* t : {&out.below_, &out.above_}) {
@@ -291,6 +297,9 @@ Margin Margin::from_numbers(std::span<const double> v) {
   const size_t knots = (v.size() - kTails) / 2;
   out.level_.assign(v.begin() + kTails, v.begin() + static_cast<int64_t>(kTails + knots));
   out.value_.assign(v.begin() + static_cast<int64_t>(kTails + knots), v.end());
+  if (!std::is_sorted(out.level_.begin(), out.level_.end()) || !std::is_sorted(out.value_.begin(), out.value_.end()) ||
+      out.level_.front() < 0 || out.level_.back() > 1)
+    throw InputError("[margin] expected ascending levels and values, got others");
   return out;
 }
 

@@ -67,11 +67,15 @@ std::vector<double> ScoreCalibration::numbers() const {
 ScoreCalibration ScoreCalibration::from_numbers(std::span<const double> v) {
   if (v.size() < 6 || v.size() % 2)
     throw InputError("[scores] expected two slopes and pairs, got {} numbers", v.size());
+  if (!std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }))
+    throw InputError("[scores] expected two slopes and pairs, got other numbers");
   ScoreCalibration out;
   out.below_ = v[0], out.above_ = v[1];
   const auto knots = static_cast<int64_t>((v.size() - 2) / 2);
   out.own_.assign(v.begin() + 2, v.begin() + 2 + knots);
   out.meant_.assign(v.begin() + 2 + knots, v.end());
+  if (!std::is_sorted(out.own_.begin(), out.own_.end()) || !std::is_sorted(out.meant_.begin(), out.meant_.end()))
+    throw InputError("[scores] expected ascending pairs, got others");
   return out;
 }
 

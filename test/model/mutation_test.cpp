@@ -60,5 +60,44 @@ TEST(Mutation, LogsSetsAndBatchesAreAcceptedOrRefused) {
   drive(fuzz::field_set, {"", std::string(8, '\0') + "{}"}, words, rounds(), Key(18));
 }
 
+// The bytes of numbers, as a checkpoint has them.
+std::string bytes_of(const std::vector<double>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)};
+}
+
+TEST(Mutation, NumbersOfACheckpointAreLawsOrRefused) {
+  const std::vector<double> trend{1, 0.5, -1, 2, 2, -1, 2, 0.1, 0.3, 0, 0.2}, field{1, 2, 2, 0, 1, 1, 0, 1, -3, 3, 0};
+  EXPECT_NO_THROW(ConditionTrend::from_numbers(trend));
+  EXPECT_NO_THROW(FieldEncoding::from_numbers(field));
+  // A column that no 64-bit number counts, which was taken for one before the first.
+  for (const double column : {-1.0, 1e300, std::nan("")}) {
+    std::vector<double> bad = trend;
+    bad[0] = column;
+    EXPECT_THROW(ConditionTrend::from_numbers(bad), InputError) << column;
+  }
+  // Sizes whose product overflows.
+  std::vector<double> large = field;
+  large[1] = large[2] = 1 << 20;
+  EXPECT_THROW(FieldEncoding::from_numbers(large), InputError);
+  const std::vector<double> margin{0.05, 1, 0.5, 0.2, 20, 0.05, 2, 0.5, 0.2, 20, 0, 0, 0, 0, 0.05, 0.5, 0.95, -1, 0, 2};
+  EXPECT_NO_THROW(Margin::from_numbers(margin));
+  for (const auto& [place, value] : {std::pair<size_t, double>{4, 1e300}, {1, std::nan("")}, {14, 0.7}, {18, 9}}) {
+    std::vector<double> bad = margin;
+    bad[place] = value;
+    EXPECT_THROW(Margin::from_numbers(bad), InputError) << place;
+  }
+  EXPECT_THROW(ScoreCalibration::from_numbers(std::vector<double>{1, 1, 2, 0, -2, -2.1, 0, 1.9}), InputError);
+  const Words words = {std::string_view("\0\0\0\0\0\0\xf0\x7f", 8), std::string_view("\0\0\0\0\0\0\xf0\x3f", 8),
+                       "\xff"};
+  const std::vector<std::string> seeds{bytes_of(trend), bytes_of(field), bytes_of(margin), bytes_of({2, 0, 2, 1, 3})};
+  EXPECT_GT(drive(fuzz::laws, seeds, words, rounds(), Key(19)), 0);
+}
+
+TEST(Mutation, PortfoliosAreAcceptedOrRefused) {
+  EXPECT_GT(drive(fuzz::portfolio, {"column,weight\na,0.5\n", "\"a\";1\nb\t-2\n"}, {",", "\n", "\"", "1e999", "a"},
+                  rounds(), Key(20)),
+            0);
+}
+
 }  // namespace
 }  // namespace htfm

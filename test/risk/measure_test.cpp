@@ -187,6 +187,12 @@ TEST(Portfolio, IsReadStrictly) {
   EXPECT_EQ(p[1], (std::pair<std::string, double>{"FTSE", -0.1}));
   for (const char* bad : {"DAX\n", "DAX,much\n", "DAX,1\nDAX,2\n", "", "DAX,0\n", "DAX,nan\n", "DAX,1e999\n"})
     EXPECT_THROW(parse_portfolio(bad, "w.csv"), InputError) << bad;
+  try {
+    parse_portfolio("\x1b[2J\x1b[Hpaid", "w.csv");
+    ADD_FAILURE() << "expected a refusal";
+  } catch (const InputError& e) {
+    EXPECT_EQ(std::string(e.what()).find('\x1b'), std::string::npos) << "a terminal would obey it";
+  }
   EXPECT_EQ(portfolio_weights({{"b", 2}}, {"a", "b"}), (Values{0, 2}));
   try {
     portfolio_weights({{"DAZ", 2}}, {"DAX", "SMI"});
