@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kPairsShown = 20, kTablesShown = 4;
+constexpr size_t kRiskPairsShown = 20, kTablesShown = 4;
 
 Json number_json(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
@@ -68,8 +68,8 @@ std::string risk_text(const RiskReport& r) {
   if (!r.pairs.empty()) {
     const size_t level = shown_level(r);
     out += fmt::format("\nboth beyond their {:g} quantiles\n{}", r.options.levels[level],
-                       aligned_text(pair_cells(r, level, kPairsShown)));
-    if (r.pairs.size() > kPairsShown) out += fmt::format("({} of {} pairs)\n", kPairsShown, r.pairs.size());
+                       aligned_text(pair_cells(r, level, kRiskPairsShown)));
+    if (r.pairs.size() > kRiskPairsShown) out += fmt::format("({} of {} pairs)\n", kRiskPairsShown, r.pairs.size());
   }
   // The portfolio's stress is the one that was asked for; files and JSON have all of them.
   const size_t first = r.with_portfolio && !r.stress.empty() ? r.stress.size() - 1 : 0,

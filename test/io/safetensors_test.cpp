@@ -62,16 +62,16 @@ std::string saved(const SafeTensors& content, bool hash = true) {
   return sink.bytes();
 }
 
-SafeTensors parsed(const std::string& bytes) { return read_safetensors(MemorySource(bytes, "x.safetensors")); }
+SafeTensors parsed_tensors(const std::string& bytes) { return read_safetensors(MemorySource(bytes, "x.safetensors")); }
 
 /// A file with any header and so many bytes of data.
-std::string made(const std::string& header, size_t data = 0) {
+std::string made_tensors(const std::string& header, size_t data = 0) {
   const uint64_t length = header.size();
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(data, '\0');
 }
 
-std::string refusal(const std::string& header, size_t data = 0) {
-  std::string text = input_error([&] { parsed(made(header, data)); });
+std::string tensors_refusal(const std::string& header, size_t data = 0) {
+  std::string text = input_error([&] { parsed_tensors(made_tensors(header, data)); });
   EXPECT_TRUE(text.starts_with("[safetensors] x.safetensors: ")) << text;
   return text;
 }
@@ -138,33 +138,36 @@ TEST(SafeTensors, FindsEveryFlippedBit) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-      EXPECT_THROW(parsed(damaged), InputError) << "bit " << bit << " of byte " << at << ": " << damaged.substr(8, 300);
+      EXPECT_THROW(parsed_tensors(damaged), InputError)
+          << "bit " << bit << " of byte " << at << ": " << damaged.substr(8, 300);
     }
   }
   std::string damaged = bytes;
   damaged.back() ^= 1;
-  EXPECT_MENTIONS(input_error([&] { parsed(damaged); }), "x.safetensors: damaged data: expected hash");
+  EXPECT_MENTIONS(input_error([&] { parsed_tensors(damaged); }), "x.safetensors: damaged data: expected hash");
 }
 
 TEST(SafeTensors, RefusesEveryTruncationAndExtraBytes) {
   const std::string bytes = slurp(golden("mixed.safetensors"));
-  for (size_t size = 0; size < bytes.size(); ++size) input_error([&] { parsed(bytes.substr(0, size)); });
-  EXPECT_MENTIONS(input_error([&] { parsed(bytes.substr(0, 5)); }), "truncated: expected at least 8 bytes, got 5");
-  EXPECT_MENTIONS(input_error([&] { parsed(bytes.substr(0, 50)); }), "truncated: expected a header of");
-  EXPECT_MENTIONS(input_error([&] { parsed(bytes.substr(0, bytes.size() - 1)); }), "truncated or damaged");
-  EXPECT_MENTIONS(input_error([&] { parsed(bytes + '\0'); }), "expected 119 bytes of data, got 120");
+  for (size_t size = 0; size < bytes.size(); ++size) input_error([&] { parsed_tensors(bytes.substr(0, size)); });
+  EXPECT_MENTIONS(input_error([&] { parsed_tensors(bytes.substr(0, 5)); }),
+                  "truncated: expected at least 8 bytes, got 5");
+  EXPECT_MENTIONS(input_error([&] { parsed_tensors(bytes.substr(0, 50)); }), "truncated: expected a header of");
+  EXPECT_MENTIONS(input_error([&] { parsed_tensors(bytes.substr(0, bytes.size() - 1)); }), "truncated or damaged");
+  EXPECT_MENTIONS(input_error([&] { parsed_tensors(bytes + '\0'); }), "expected 119 bytes of data, got 120");
 }
 
 TEST(SafeTensors, RefusesHeadersThatAreNotOne) {
-  EXPECT_MENTIONS(input_error([] { parsed(std::string(8, '\xff')); }), "expected a header of at most 100000000 bytes");
-  EXPECT_MENTIONS(refusal(""), "begins with '{'");
-  EXPECT_MENTIONS(refusal("[1]"), "begins with '{'");
-  EXPECT_MENTIONS(refusal(" {}"), "begins with '{'");
+  EXPECT_MENTIONS(input_error([] { parsed_tensors(std::string(8, '\xff')); }),
+                  "expected a header of at most 100000000 bytes");
+  EXPECT_MENTIONS(tensors_refusal(""), "begins with '{'");
+  EXPECT_MENTIONS(tensors_refusal("[1]"), "begins with '{'");
+  EXPECT_MENTIONS(tensors_refusal(" {}"), "begins with '{'");
   for (const char* bad : {"{", "{}x", "{\"a\":}", "{\"\xff\":{}}", "{'a':1}", "{\"a\":1e999}"})
-    EXPECT_MENTIONS(refusal(bad), "invalid JSON");
-  EXPECT_MENTIONS(refusal(std::string("{}\0", 3)), "invalid JSON");
-  EXPECT_MENTIONS(refusal("{\"a\":" + std::string(100'000, '[')), "levels of JSON");
-  EXPECT_MENTIONS(refusal("{\"a\":{\"b\":{\"c\":{\"d\":1}}}}"), "levels of JSON");
+    EXPECT_MENTIONS(tensors_refusal(bad), "invalid JSON");
+  EXPECT_MENTIONS(tensors_refusal(std::string("{}\0", 3)), "invalid JSON");
+  EXPECT_MENTIONS(tensors_refusal("{\"a\":" + std::string(100'000, '[')), "levels of JSON");
+  EXPECT_MENTIONS(tensors_refusal("{\"a\":{\"b\":{\"c\":{\"d\":1}}}}"), "levels of JSON");
 }
 
 TEST(SafeTensors, RefusesEntriesThatDoNotFit) {
@@ -173,9 +176,9 @@ TEST(SafeTensors, RefusesEntriesThatDoNotFit) {
     return "\"" + name + "\":{\"dtype\":" + type + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
   };
   const auto one = [&](const std::string& type, const std::string& shape, const std::string& offsets, size_t data) {
-    return refusal("{" + entry("w", type, shape, offsets) + "}", data);
+    return tensors_refusal("{" + entry("w", type, shape, offsets) + "}", data);
   };
-  EXPECT_NO_THROW(parsed(made("{" + entry("w", "\"F32\"", "[2]", "[0,8]") + "}", 8)));
+  EXPECT_NO_THROW(parsed_tensors(made_tensors("{" + entry("w", "\"F32\"", "[2]", "[0,8]") + "}", 8)));
   EXPECT_MENTIONS(one("\"F31\"", "[2]", "[0,8]", 8), "tensor 'w': expected dtype F64, F32, F16, BF16, I64 or U8, got");
   EXPECT_MENTIONS(one("7", "[2]", "[0,8]", 8), "expected dtype");
   EXPECT_MENTIONS(one("\"F32\"", "[3]", "[0,8]", 8), "shape (3,) of float32 does not take the 8 bytes");
@@ -196,7 +199,8 @@ TEST(SafeTensors, RefusesEntriesThatDoNotFit) {
   EXPECT_MENTIONS(one("\"F32\"", "[" + many + "]", "[0,4]", 4), "at most 32 dimensions");
 
   const auto two = [&](const std::string& first, const std::string& second, size_t data) {
-    return refusal("{" + entry("a", "\"U8\"", "[4]", first) + "," + entry("b", "\"U8\"", "[4]", second) + "}", data);
+    return tensors_refusal("{" + entry("a", "\"U8\"", "[4]", first) + "," + entry("b", "\"U8\"", "[4]", second) + "}",
+                           data);
   };
   EXPECT_MENTIONS(two("[0,4]", "[2,6]", 6), "tensor 'b': expected its data to begin at 4, got 2: data that overlap");
   EXPECT_MENTIONS(two("[0,4]", "[0,4]", 4), "overlap");
@@ -204,17 +208,17 @@ TEST(SafeTensors, RefusesEntriesThatDoNotFit) {
   EXPECT_MENTIONS(two("[0,4]", "[4,8]", 9), "expected 8 bytes of data, got 9");
 
   EXPECT_MENTIONS(
-      refusal("{" + entry("a", "\"U8\"", "[4]", "[0,4]") + "," + entry("a", "\"U8\"", "[4]", "[4,8]") + "}", 8),
+      tensors_refusal("{" + entry("a", "\"U8\"", "[4]", "[0,4]") + "," + entry("a", "\"U8\"", "[4]", "[4,8]") + "}", 8),
       "the name 'a' stands twice");
-  EXPECT_MENTIONS(refusal("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}"),
+  EXPECT_MENTIONS(tensors_refusal("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}"),
                   "the name 'dtype' stands twice");
   for (const char* bad : {"{\"a\":1}", "{\"a\":{}}", "{\"a\":{\"dtype\":\"U8\",\"shape\":[0]}}",
                           "{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0],\"more\":1}}"}) {
-    EXPECT_MENTIONS(refusal(bad), "expected dtype, shape and data_offsets for the tensor 'a'");
+    EXPECT_MENTIONS(tensors_refusal(bad), "expected dtype, shape and data_offsets for the tensor 'a'");
   }
-  EXPECT_MENTIONS(refusal("{\"__metadata__\":[]}"), "expected __metadata__ to be a map of strings");
-  EXPECT_MENTIONS(refusal("{\"__metadata__\":{\"step\":3}}"), "expected the metadata 'step' to be a string");
-  EXPECT_MENTIONS(refusal("{\"__metadata__\":{\"htfm.data_hash\":\"ef46db3751d8e999\"}}"), "damaged header");
+  EXPECT_MENTIONS(tensors_refusal("{\"__metadata__\":[]}"), "expected __metadata__ to be a map of strings");
+  EXPECT_MENTIONS(tensors_refusal("{\"__metadata__\":{\"step\":3}}"), "expected the metadata 'step' to be a string");
+  EXPECT_MENTIONS(tensors_refusal("{\"__metadata__\":{\"htfm.data_hash\":\"ef46db3751d8e999\"}}"), "damaged header");
 }
 
 TEST(SafeTensors, RefusesToWriteWhatItCouldNotRead) {

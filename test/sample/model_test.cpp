@@ -20,7 +20,7 @@ namespace {
 
 using test::TemporaryFolder;
 
-RunConfig small(std::vector<std::string> more = {}) {
+RunConfig small_model(std::vector<std::string> more = {}) {
   std::vector<std::string> settings{
       "data.n=2000",     "train.batch=256", "train.epochs=3",           "clock.family=stable",
       "clock.alpha=1.7", "clock.grid=20",   "train.checkpoint_steps=5", "train.log_steps=4"};
@@ -30,19 +30,19 @@ RunConfig small(std::vector<std::string> more = {}) {
 
 TEST(Train, SameBitsForAnyNumberOfThreads) {
   set_thread_count(1);
-  const std::string one = train(small()).weights_hash();
+  const std::string one = train(small_model()).weights_hash();
   set_thread_count(3);
-  EXPECT_EQ(train(small()).weights_hash(), one);
+  EXPECT_EQ(train(small_model()).weights_hash(), one);
   set_thread_count(0);
 }
 
 TEST(Train, AnotherSeedGivesOtherWeights) {
-  EXPECT_NE(train(small()).weights_hash(), train(small({"seed=1"})).weights_hash());
+  EXPECT_NE(train(small_model()).weights_hash(), train(small_model({"seed=1"})).weights_hash());
 }
 
 TEST(Train, CheckpointRoundTripIsExact) {
   const TemporaryFolder folder;
-  const RunConfig config = small({"data.normalise=robust", "feature.order=2"});
+  const RunConfig config = small_model({"data.normalise=robust", "feature.order=2"});
   const Training first = run_training(config, load_dataset(config));
   save_checkpoint(folder / "a.safetensors", first.model, first.state);
   const Training second = load_checkpoint(folder / "a.safetensors");
@@ -71,13 +71,13 @@ TEST(Train, CheckpointRoundTripIsExact) {
 // Stop anywhere, load, go on: every random number is a function of seed and step.
 TEST(Train, ResumedRunEndsWithTheSameBits) {
   const TemporaryFolder folder;
-  const RunConfig config = small();
+  const RunConfig config = small_model();
   train(config, {.folder = folder / "whole"});
   for (const int64_t stop : {1, 7, 10, 23}) {
     const std::string run = folder / ("cut" + std::to_string(stop));
     struct Stop {};
     try {
-      train(small({"train.checkpoint_steps=1", "train.log_steps=1"}),
+      train(small_model({"train.checkpoint_steps=1", "train.log_steps=1"}),
             {.folder = run, .report = [&](const TrainProgress& p) {
                if (p.step == stop) throw Stop{};
              }});
@@ -100,27 +100,27 @@ TEST(Train, FittedCovarianceIsPartOfTheRun) {
   for (const char* kind : {"full", "low-rank"}) {
     const std::vector<std::string> settings{std::string("source.covariance=") + kind, "source.skew=0.5,-0.2",
                                             "train.validation=0.2", "train.validate_steps=4"};
-    const Model whole = train(small(settings), {.folder = folder / (std::string("whole-") + kind)});
+    const Model whole = train(small_model(settings), {.folder = folder / (std::string("whole-") + kind)});
     const std::string run = folder / kind;
     struct Stop {};
-    EXPECT_THROW(train(small(settings), {.folder = run,
-                                         .report =
-                                             [&](const TrainProgress& p) {
-                                               if (p.step >= 8) throw Stop{};
-                                             }}),
+    EXPECT_THROW(train(small_model(settings), {.folder = run,
+                                               .report =
+                                                   [&](const TrainProgress& p) {
+                                                     if (p.step >= 8) throw Stop{};
+                                                   }}),
                  Stop);
-    const Model resumed = train(small(settings), {.folder = run, .resume = true});
+    const Model resumed = train(small_model(settings), {.folder = run, .resume = true});
     EXPECT_EQ(read_file(RunFolder(run).newest().path),
               read_file(RunFolder(folder / (std::string("whole-") + kind)).newest().path))
         << kind;
     SampleOptions o;
     o.n = 300;
     EXPECT_TRUE(sample(Model::load(RunFolder(run).newest().path), o).samples.equal(sample(whole, o).samples)) << kind;
-    EXPECT_NE(whole.weights_hash(), train(small({"source.skew=0.5,-0.2"})).weights_hash());
+    EXPECT_NE(whole.weights_hash(), train(small_model({"source.skew=0.5,-0.2"})).weights_hash());
   }
-  EXPECT_EQ(train(small({"source.covariance=identity"})).weights_hash(), train(small()).weights_hash());
-  EXPECT_THROW(train(small({"source.covariance=low-rank", "source.rank=2"})), InputError);
-  EXPECT_THROW(small({"source.covariance=full", "method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}),
+  EXPECT_EQ(train(small_model({"source.covariance=identity"})).weights_hash(), train(small_model()).weights_hash());
+  EXPECT_THROW(train(small_model({"source.covariance=low-rank", "source.rank=2"})), InputError);
+  EXPECT_THROW(small_model({"source.covariance=full", "method=tflow", "clock.family=inverse-gamma", "clock.nu=3"}),
                InputError);
 }
 
@@ -135,42 +135,44 @@ TEST(Train, StopsWhenValidationGetsWorse) {
                                           "train.patience=5",
                                           "train.log_steps=100",
                                           "train.checkpoint_steps=100"};
-  const Model whole = train(small(settings), {.folder = folder / "whole"});
+  const Model whole = train(small_model(settings), {.folder = folder / "whole"});
   EXPECT_LT(whole.step, 4000);
   EXPECT_EQ(whole.step, whole.best_step + 100);
   EXPECT_FALSE(whole.trained.best.equal(whole.trained.ema));
   const std::string run = folder / "cut";
   struct Stop {};
-  EXPECT_THROW(train(small(settings), {.folder = run,
-                                       .report =
-                                           [&](const TrainProgress& p) {
-                                             if (p.step >= 40) throw Stop{};
-                                           }}),
+  EXPECT_THROW(train(small_model(settings), {.folder = run,
+                                             .report =
+                                                 [&](const TrainProgress& p) {
+                                                   if (p.step >= 40) throw Stop{};
+                                                 }}),
                Stop);
-  const Model resumed = train(small(settings), {.folder = run, .resume = true});
+  const Model resumed = train(small_model(settings), {.folder = run, .resume = true});
   EXPECT_EQ(resumed.step, whole.step);
   EXPECT_TRUE(resumed.trained.best.equal(whole.trained.best));
   EXPECT_EQ(read_file(RunFolder(run).newest().path), read_file(RunFolder(folder / "whole").newest().path));
-  EXPECT_EQ(train(small(settings), {.folder = run, .resume = true}).step, whole.step) << "an ended run stays ended";
+  EXPECT_EQ(train(small_model(settings), {.folder = run, .resume = true}).step, whole.step)
+      << "an ended run stays ended";
   EXPECT_TRUE(Model::load(RunFolder(run).newest().path).weights().equal(whole.trained.best));
 }
 
 TEST(Train, ResumeRefusesAnotherConfigurationOrOtherData) {
   const TemporaryFolder folder;
-  train(small(), {.folder = folder / "run"});
-  EXPECT_THROW(train(small(), {.folder = folder / "run"}), InputError) << "without --resume a run is not overwritten";
+  train(small_model(), {.folder = folder / "run"});
+  EXPECT_THROW(train(small_model(), {.folder = folder / "run"}), InputError)
+      << "without --resume a run is not overwritten";
   try {
-    train(small({"clock.alpha=1.5"}), {.folder = folder / "run", .resume = true});
+    train(small_model({"clock.alpha=1.5"}), {.folder = folder / "run", .resume = true});
     FAIL();
   } catch (const InputError& e) {
     EXPECT_NE(std::string(e.what()).find("clock.alpha"), std::string::npos);
   }
-  EXPECT_NO_THROW(train(small({"train.epochs=4"}), {.folder = folder / "run", .resume = true}));
+  EXPECT_NO_THROW(train(small_model({"train.epochs=4"}), {.folder = folder / "run", .resume = true}));
 }
 
 TEST(Train, DamagedCheckpointIsNamedAndTheGoodOneStays) {
   const TemporaryFolder folder;
-  train(small(), {.folder = folder / "run"});
+  train(small_model(), {.folder = folder / "run"});
   const RunFolder run(folder / "run");
   const auto files = run.list();
   ASSERT_EQ(files.size(), 2u) << "keep = 2";
@@ -178,7 +180,7 @@ TEST(Train, DamagedCheckpointIsNamedAndTheGoodOneStays) {
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
   atomic_write(files.back().path, bytes);
   try {
-    train(small({"train.epochs=4"}), {.folder = folder / "run", .resume = true});
+    train(small_model({"train.epochs=4"}), {.folder = folder / "run", .resume = true});
     FAIL();
   } catch (const InputError& e) {
     EXPECT_NE(std::string(e.what()).find(files.back().path), std::string::npos) << e.what();
@@ -186,12 +188,12 @@ TEST(Train, DamagedCheckpointIsNamedAndTheGoodOneStays) {
   }
   EXPECT_NO_THROW(Model::load(files.front().path));
   fs::remove(files.back().path);
-  EXPECT_NO_THROW(train(small({"train.epochs=4"}), {.folder = folder / "run", .resume = true}));
+  EXPECT_NO_THROW(train(small_model({"train.epochs=4"}), {.folder = folder / "run", .resume = true}));
 }
 
 TEST(Train, KeepsCheckpointsByPolicy) {
   const TemporaryFolder folder;
-  train(small({"train.checkpoint_steps=2", "train.keep=3", "train.keep_every=8"}), {.folder = folder / "run"});
+  train(small_model({"train.checkpoint_steps=2", "train.keep=3", "train.keep_every=8"}), {.folder = folder / "run"});
   std::vector<int64_t> steps;
   for (const auto& f : RunFolder(folder / "run").list()) steps.push_back(f.step);
   EXPECT_EQ(steps, (std::vector<int64_t>{8, 16, 20, 22, 24}));
@@ -203,7 +205,7 @@ TEST(Train, StopsAfterTooManyBadStepsAndNamesTheCheckpoint) {
   at::Tensor rows = draw_synthetic(Key(1), {"rings", 1.5}, 2000);
   for (int64_t i = 0; i < 800; ++i) rows.mutable_data_ptr<double>()[5 * i] = 3e38;
   write_npy(folder / "x.npy", rows);
-  const RunConfig config = small({"data.path=" + (folder / "x.npy"), "train.max_bad_steps=4"});
+  const RunConfig config = small_model({"data.path=" + (folder / "x.npy"), "train.max_bad_steps=4"});
   try {
     const Model m = train(config, {.folder = folder / "run"});
     FAIL() << "skipped " << m.skipped;
@@ -232,7 +234,7 @@ TEST(Train, LearnsRings) {
 }
 
 TEST(Sample, DoesNotDependOnThreadsOrOnHowManyAreDrawn) {
-  const Model m = train(small());
+  const Model m = train(small_model());
   SampleOptions o;
   o.n = 1500;
   set_thread_count(1);
@@ -249,14 +251,14 @@ TEST(Sample, DoesNotDependOnThreadsOrOnHowManyAreDrawn) {
 }
 
 TEST(Sample, TakesWhatTheConfigurationSays) {
-  const SampleOptions o = sample_options(small({"train.precision=tf32", "sample.nfe=7", "sample.solver=heun"}));
+  const SampleOptions o = sample_options(small_model({"train.precision=tf32", "sample.nfe=7", "sample.solver=heun"}));
   EXPECT_EQ(o.precision, "tf32") << "on a device, that of the training";
   EXPECT_EQ(o.solve.nfe, 7);
   EXPECT_EQ(o.solver, "heun");
 }
 
 TEST(Sample, SolversAgreeInTheLimit) {
-  const Model m = train(small());
+  const Model m = train(small_model());
   SampleOptions o;
   o.n = 200;
   o.solver = "dopri5", o.solve.nfe = 100000, o.solve.rtol = o.solve.atol = 1e-7;
@@ -274,7 +276,7 @@ TEST(Sample, SolversAgreeInTheLimit) {
 
 // In angular coordinates the flow is the same: with many evaluations both give the same samples.
 TEST(Sample, CoordinatesAgreeInTheLimit) {
-  const Model model = train(small({"coupling.kind=pool", "precondition.scale=clock", "coupling.pool=4096"}));
+  const Model model = train(small_model({"coupling.kind=pool", "precondition.scale=clock", "coupling.pool=4096"}));
   SampleOptions o;
   o.n = 500;
   o.solver = "midpoint";
@@ -307,7 +309,7 @@ double law_difference(const at::Tensor& a, const at::Tensor& b) {
 // and spends what it was given. Judged on samples that it was not fitted to, from the same starting points for all
 // three.
 TEST(SampleSlow, FittedSolverIsBetterThanPlain) {
-  const Model model = train(small({"train.epochs=20"}));
+  const Model model = train(small_model({"train.epochs=20"}));
   SampleOptions o;
   o.n = 2000, o.seed = 99;
   o.solver = "midpoint", o.solve.nfe = 200;
@@ -332,7 +334,7 @@ TEST(TrainSlow, CoupledRunResumesWithTheSameBits) {
                                         "coupling.pool=1024",
                                         "train.batch=64",
                                         "data.n=384"};
-    const RunConfig whole = small(more);
+    const RunConfig whole = small_model(more);
     const std::string straight = train(whole).weights_hash();
     RunConfig part = whole;
     part.train.epochs = 1;
@@ -342,7 +344,7 @@ TEST(TrainSlow, CoupledRunResumesWithTheSameBits) {
 }
 
 TEST(Sample, BudgetTooSmallIsRefused) {
-  const Model m = train(small());
+  const Model m = train(small_model());
   SampleOptions o;
   o.n = 10, o.solver = "heun", o.solve.nfe = 1;
   EXPECT_THROW(sample(m, o), InputError);
