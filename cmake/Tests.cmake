@@ -12,6 +12,10 @@ add_custom_target(quick_tests)
 add_dependencies(quick_tests htfm htfm-experiment)
 # Threads that wait must not take the cores of the tests beside them.
 set(test_environment HTFM_SOURCE=${CMAKE_SOURCE_DIR} OMP_WAIT_POLICY=PASSIVE)
+set(test_seconds 900)
+if(HTFM_SANITIZE)
+  set(test_seconds 7200)
+endif()
 # What those that take longer cost, in seconds of a core: ctest starts the longest first, so that none is left alone at the end.
 set(cost_app 35)
 set(cost_sample 30)
@@ -51,14 +55,14 @@ foreach(module IN LISTS test_folders)
     endif()
     math(EXPR index "${shard} - 1")
     add_test(NAME ${name} COMMAND ${module}_test --gtest_filter=-*Slow.*:GoldenBits.*)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST ${cost_${module}} ENVIRONMENT
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${test_seconds} COST ${cost_${module}} ENVIRONMENT
                          "${test_environment};GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
   endforeach()
   foreach(file IN LISTS files)
     file(STRINGS ${file} slow REGEX "^TEST[_A-Z]*\\([A-Za-z]+Slow," LIMIT_COUNT 1)
     if(slow)
       add_test(NAME ${module}_slow COMMAND ${module}_test --gtest_filter=*Slow.*:-GoldenBits*)
-      set_tests_properties(${module}_slow PROPERTIES TIMEOUT 900 LABELS slow ENVIRONMENT "${test_environment}")
+      set_tests_properties(${module}_slow PROPERTIES TIMEOUT ${test_seconds} LABELS slow ENVIRONMENT "${test_environment}")
       break()
     endif()
   endforeach()
@@ -71,7 +75,7 @@ endif()
 # The golden bits are those of one instruction set, which is chosen when a program starts.
 add_test(NAME golden_bits COMMAND sample_test --gtest_filter=GoldenBits.*)
 add_test(NAME golden_bits_slow COMMAND sample_test --gtest_filter=GoldenBitsSlow.*)
-set_tests_properties(golden_bits golden_bits_slow PROPERTIES TIMEOUT 900 COST 10 ENVIRONMENT "${test_environment};HTFM_ISA=v3")
+set_tests_properties(golden_bits golden_bits_slow PROPERTIES TIMEOUT ${test_seconds} COST 10 ENVIRONMENT "${test_environment};HTFM_ISA=v3")
 set_tests_properties(golden_bits_slow PROPERTIES LABELS slow)
 # The commands themselves, for what need not start the program (test/app/program_server.h).
 target_sources(app_test PRIVATE test/app/program_server.cpp)
@@ -87,12 +91,15 @@ if(TARGET htfm_python_stub)
 endif()
 
 # The installed package: a user's program built against it and run; in the slow tier every example, with the compilers that are there.
-set(package_test ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${CMAKE_SOURCE_DIR})
-add_test(NAME package COMMAND ${package_test} -DWORK=${CMAKE_BINARY_DIR}/package-test -P ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
-add_test(NAME package_slow COMMAND ${package_test} -DWORK=${CMAKE_BINARY_DIR}/package-test-all "-DCOMPILERS=g++;clang++-14" -P
-                                   ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
-set_tests_properties(package package_slow PROPERTIES TIMEOUT 900 COST 40)
-set_tests_properties(package_slow PROPERTIES LABELS slow)
+# A program that is compiled without a sanitizer does not load a library that is compiled with one.
+if(NOT HTFM_SANITIZE)
+  set(package_test ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DSOURCE=${CMAKE_SOURCE_DIR})
+  add_test(NAME package COMMAND ${package_test} -DWORK=${CMAKE_BINARY_DIR}/package-test -P ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
+  add_test(NAME package_slow COMMAND ${package_test} -DWORK=${CMAKE_BINARY_DIR}/package-test-all "-DCOMPILERS=g++;clang++-14" -P
+                                     ${CMAKE_SOURCE_DIR}/cmake/PackageTest.cmake)
+  set_tests_properties(package package_slow PROPERTIES TIMEOUT ${test_seconds} COST 40)
+  set_tests_properties(package_slow PROPERTIES LABELS slow)
+endif()
 
 # Preloaded into the program by the tests of faults: makes calls of the system fail.
 add_library(htfm_inject MODULE test/app/inject.cpp)
