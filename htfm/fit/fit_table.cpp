@@ -25,7 +25,8 @@ namespace htfm {
 namespace {
 
 constexpr double kJudged = 200000;  // rows drawn to be compared, and to set margins right; fewer of many columns
-constexpr double kLeisure = 2;      // in fewer minutes fewer rows are drawn
+constexpr int64_t kDrawnAnew = 300'000'000;  // rows, in all rounds of a bootstrap
+constexpr double kLeisure = 2;               // in fewer minutes fewer rows are drawn
 constexpr double kModelShare = 0.25,
                  kGaussianShare = 0.15;  // of the time, where it is limited; the rest is for sampling
 
@@ -210,8 +211,10 @@ void add_scores(TableFit& fit) {
   fit.yardstick.emplace(rows, levels_for(rows.size(0)));
   std::vector<std::vector<double>> quantiles;
   for (TableModel& m : fit.models) quantiles.push_back(m.quantiles = fit.yardstick->quantiles(m.rows));
+  // Of very many rows fewer rounds: each draws all rows anew.
+  const int64_t rounds = std::clamp<int64_t>(kDrawnAnew / rows.size(0), 100, QuantileYardstick::kRounds);
   const auto scores =
-      fit.yardstick->compare(quantiles, Key(static_cast<uint64_t>(fit.plan.model.seed)).child("bootstrap"));
+      fit.yardstick->compare(quantiles, Key(static_cast<uint64_t>(fit.plan.model.seed)).child("bootstrap"), rounds);
   for (size_t m = 0; m < scores.size(); ++m) fit.models[m].score = scores[m];
 }
 

@@ -64,7 +64,8 @@ TrainingPairs Method::pairs(const PairPlan& plan, int64_t begin, int64_t end) {
                     at::empty({n, dim}, at::kFloat)};
   const float* x1 = plan.data.const_data_ptr<float>();
   const at::Tensor points = plan.points(begin, end);
-  const double* x0 = points.const_data_ptr<double>() - begin * dim;
+  const double* x0 = points.const_data_ptr<double>();
+  const int64_t before = begin * dim;  // values of the rows that have no point here
   float* x = out.x.mutable_data_ptr<float>();
   float* t = out.t.mutable_data_ptr<float>();
   float* target = out.target.mutable_data_ptr<float>();
@@ -72,8 +73,8 @@ TrainingPairs Method::pairs(const PairPlan& plan, int64_t begin, int64_t end) {
     const PairCoefficients& r = plan.rows[i];
     t[i] = static_cast<float>(r.time);
     for (int64_t k = i * dim; k < (i + 1) * dim; ++k) {
-      x[k] = static_cast<float>(r.data_in * x1[k] + r.source_in * x0[k]);
-      target[k] = static_cast<float>(r.data_target * x1[k] + r.source_target * x0[k]);
+      x[k] = static_cast<float>(r.data_in * x1[k] + r.source_in * x0[k - before]);
+      target[k] = static_cast<float>(r.data_target * x1[k] + r.source_target * x0[k - before]);
     }
   }
   return out;

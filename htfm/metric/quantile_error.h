@@ -18,6 +18,7 @@ namespace htfm HTFM_PUBLIC {
 /// radius of all columns in units of their quantile ranges.
 class QuantileYardstick {
  public:
+  static constexpr int64_t kRounds = 400;  ///< of a bootstrap
   /// `real`: n x d float64, finite, at least two rows.
   QuantileYardstick(const at::Tensor& real, std::vector<double> levels);
 
@@ -44,7 +45,7 @@ class QuantileYardstick {
   };
   /// Scores of models given by their quantiles, with intervals by drawing the held-out rows anew `rounds` times; all
   /// models meet the same draws.
-  std::vector<Score> compare(const std::vector<std::vector<double>>& models, Key key, int64_t rounds = 400) const;
+  std::vector<Score> compare(const std::vector<std::vector<double>>& models, Key key, int64_t rounds = kRounds) const;
 
  private:
   std::vector<double> errors(const std::vector<double>& model, const std::vector<double>& real) const;
