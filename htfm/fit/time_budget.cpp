@@ -3,23 +3,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <vector>
 
+#include "htfm/base/error.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm {
 
 namespace {
 
-// Steps a second, from a short training that is thrown away.
+// Steps a second, from a short training that is thrown away. Its first third, in which memory is touched and threads
+// start, does not count, nor its end, where the rest is written.
 double training_rate(RunConfig config, const Dataset& data) {
-  constexpr int64_t kTried = 24;
+  constexpr int64_t kTried = 48;
   const int64_t per_epoch = std::max<int64_t>(1, total_steps(config, data.rows.size(0)) / config.train.epochs);
   config.train.epochs = std::max<int64_t>(1, kTried / per_epoch);
-  config.train.validate_steps = config.train.log_steps = std::max<int64_t>(1, config.train.epochs * per_epoch);
-  double rate = 0;
-  train(config, data, {.discrete = false, .report = [&](const TrainProgress& p) { rate = p.steps_per_second; }});
-  return rate;
+  const int64_t steps = config.train.epochs * per_epoch, third = std::max<int64_t>(1, std::min(steps, kTried) / 3);
+  config.train.validate_steps = steps, config.train.log_steps = third;
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> times;
+  double whole = 0;
+  const auto report = [&](const TrainProgress& p) { times.push_back(Clock::now()), whole = p.steps_per_second; };
+  const auto stop = [&] { return times.size() >= 3; };
+  try {
+    train(config, data, {.discrete = false, .report = report, .stop = stop});
+  } catch (const Interrupted&) {  // enough is known
+  }
+  if (times.size() < 3) return whole;
+  return static_cast<double>(third) / std::chrono::duration<double>(times[1] - times[0]).count();
 }
 
 }  // namespace

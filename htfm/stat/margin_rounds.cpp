@@ -39,18 +39,17 @@ std::vector<size_t> ranking(const std::vector<double>& values) {
 }  // namespace
 
 std::vector<int32_t> RowRounds::counts(int64_t round) const {
+  const Key own = key.child(static_cast<uint64_t>(round));
   std::vector<int32_t> out(static_cast<size_t>(rows), 0);
-  for (const int64_t i : drawn(round)) ++out[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < rows; ++i) ++out[own.below(static_cast<uint64_t>(rows), static_cast<uint64_t>(i))];
   return out;
 }
 
 std::vector<int64_t> RowRounds::drawn(int64_t round) const {
-  const Key own = key.child(static_cast<uint64_t>(round));
-  std::vector<int64_t> out(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < rows; ++i)
-    out[static_cast<size_t>(i)] =
-        static_cast<int64_t>(own.below(static_cast<uint64_t>(rows), static_cast<uint64_t>(i)));
-  std::sort(out.begin(), out.end());
+  const std::vector<int32_t> times = counts(round);
+  std::vector<int64_t> out;
+  out.reserve(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < rows; ++i) out.insert(out.end(), static_cast<size_t>(times[static_cast<size_t>(i)]), i);
   return out;
 }
 
