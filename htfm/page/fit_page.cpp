@@ -143,7 +143,10 @@ void add_highlights(report::Page& page, const TableFit& fit) {
 
 void add_risk(report::Page& page, const TableFit& fit) {
   try {
-    add_risk_section(page, risk(fit.model, {.rows = &fit.rows}));
+    RiskOptions options{.rows = &fit.rows};
+    // Each round draws all rows anew: fewer of very many, whose laws are the more certain.
+    options.rounds = std::clamp<int64_t>(50'000'000 / std::max<int64_t>(1, fit.rows.rows.size(0)), 50, options.rounds);
+    add_risk_section(page, risk(fit.model, options));
     page.remark(
         "`htfm risk RUN --losses low --portfolio weights.csv` takes small values as losses, and adds a weighted "
         "sum of columns.");
