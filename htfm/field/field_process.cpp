@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "htfm/base/error.h"
 #include "htfm/field/field_pieces.h"
@@ -334,9 +335,10 @@ class FieldProcess {
   std::vector<double> row_;
 };
 
-// A process that is done with a file waits for the next one: libraries load their tables once.
+// Processes that are done with a file wait for the next one: libraries load their tables once. There are as many as
+// files were read at a time.
 std::mutex idle_mutex;
-std::unique_ptr<FieldProcess> idle;
+std::vector<std::unique_ptr<FieldProcess>> idle;
 
 }  // namespace
 
@@ -345,13 +347,16 @@ void visit_in_process(const FieldReader& reader, FieldFormat format, const std::
   std::unique_ptr<FieldProcess> process;
   {
     const std::lock_guard lock(idle_mutex);
-    process = std::move(idle);
+    std::erase_if(idle, [&](const auto& one) { return &one->reader() != &reader; });
+    if (!idle.empty()) {
+      process = std::move(idle.back());
+      idle.pop_back();
+    }
   }
-  if (process && &process->reader() != &reader) process.reset();
   if (!process) process = std::make_unique<FieldProcess>(reader);
   const auto give_back = [&] {
     const std::lock_guard lock(idle_mutex);
-    if (process->waits()) idle = std::move(process);
+    if (process->waits()) idle.push_back(std::move(process));
   };
   try {
     process->visit(format, path, choice, visitor);
