@@ -26,7 +26,7 @@ function(htfm_module name)
     set_target_properties(htfm_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HTFM_BATCH})
   endif()
   add_dependencies(htfm_${name} htfm_uses)
-  set_property(GLOBAL APPEND PROPERTY HTFM_OBJECTS $<TARGET_OBJECTS:htfm_${name}>)
+  set(objects $<TARGET_OBJECTS:htfm_${name}>)
   list(JOIN ARG_USES " " uses)
   set_property(GLOBAL APPEND PROPERTY HTFM_USES "${name}: ${uses}")
   if(kernels)
@@ -37,9 +37,17 @@ function(htfm_module name)
       target_compile_definitions(htfm_${name}_${isa} PRIVATE HTFM_ISA=${isa})
       target_compile_options(htfm_${name}_${isa} PRIVATE ${HTFM_ISA_FLAGS_${isa}} $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math
                                                          -Wno-psabi -Wno-maybe-uninitialized -Wno-uninitialized) # the last two: false alarms of GCC 12 in its own intrinsics
-      set_property(GLOBAL APPEND PROPERTY HTFM_OBJECTS $<TARGET_OBJECTS:htfm_${name}_${isa}>)
+      list(APPEND objects $<TARGET_OBJECTS:htfm_${name}_${isa}>)
     endforeach()
   endif()
+  set_property(GLOBAL APPEND PROPERTY HTFM_OBJECTS ${objects})
+  # With those of all modules below it.
+  foreach(used IN LISTS ARG_USES)
+    get_property(below GLOBAL PROPERTY HTFM_OBJECTS_${used})
+    list(APPEND objects ${below})
+  endforeach()
+  list(REMOVE_DUPLICATES objects)
+  set_property(GLOBAL PROPERTY HTFM_OBJECTS_${name} ${objects})
 endfunction()
 
 # The rule of who may use whom, looked at before anything is compiled and whenever a file has changed.

@@ -49,15 +49,12 @@ if(SKBUILD)
   install(TARGETS htfm htfm-program RUNTIME DESTINATION bin COMPONENT python)
   set_target_properties(htfm_shared PROPERTIES VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}) # one file: a wheel has no links
   install(TARGETS htfm_shared LIBRARY DESTINATION lib COMPONENT python NAMELINK_SKIP)
-  # The two system libraries that a bare machine may lack.
-  find_library(tomlplusplus_LIBRARY tomlplusplus)
-  foreach(library IN ITEMS ${PNG_LIBRARY_RELEASE} ${tomlplusplus_LIBRARY})
-    file(REAL_PATH ${library} real)
-    execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${real} OUTPUT_VARIABLE header)
-    if(header MATCHES "SONAME +([^ \n]+)")
-      install(FILES ${real} DESTINATION lib RENAME ${CMAKE_MATCH_1} COMPONENT python)
-    endif()
-  endforeach()
+  # The system library that a bare machine may lack.
+  file(REAL_PATH ${PNG_LIBRARY_RELEASE} real)
+  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${real} OUTPUT_VARIABLE header)
+  if(header MATCHES "SONAME +([^ \n]+)")
+    install(FILES ${real} DESTINATION lib RENAME ${CMAKE_MATCH_1} COMPONENT python)
+  endif()
   if(TARGET htfm_cuda)
     add_dependencies(htfm_python htfm_cuda) # scikit-build-core names targets, and some machines have none of this name
     set_target_properties(htfm_cuda PROPERTIES INSTALL_RPATH "$ORIGIN/../../../torch/lib")

@@ -90,6 +90,20 @@ if(TARGET htfm_python_stub)
   add_dependencies(quick_tests htfm_python_stub)
 endif()
 
+find_program(python3 python3)
+# Sampling needs nothing of training: with the modules below it alone it is a whole library.
+get_property(sampling_objects GLOBAL PROPERTY HTFM_OBJECTS_sample)
+add_library(htfm_sampling_alone SHARED EXCLUDE_FROM_ALL ${sampling_objects})
+target_link_libraries(htfm_sampling_alone PRIVATE ${htfm_links})
+target_link_options(htfm_sampling_alone PRIVATE -Wl,--no-undefined)
+set_target_properties(htfm_sampling_alone PROPERTIES LINKER_LANGUAGE CXX)
+add_dependencies(quick_tests htfm_sampling_alone)
+# What the library links and shows.
+if(python3)
+  add_test(NAME library COMMAND ${python3} ${CMAKE_SOURCE_DIR}/test/package/library_test.py $<TARGET_FILE:htfm_shared> $<TARGET_FILE:htfm-program>
+                                $<TARGET_FILE:htfm_sampling_alone>)
+endif()
+
 # The installed package: a user's program built against it and run; in the slow tier every example, with the compilers that are there.
 # A program that is compiled without a sanitizer does not load a library that is compiled with one.
 if(NOT HTFM_SANITIZE)
@@ -108,7 +122,6 @@ set_target_properties(htfm_inject PROPERTIES CXX_VISIBILITY_PRESET default)
 add_dependencies(app_test htfm_inject)
 
 # Links, tables and paragraphs of the pages: any Python will do.
-find_program(python3 python3)
 if(python3)
   add_test(NAME pages COMMAND ${python3} ${CMAKE_SOURCE_DIR}/test/documents/check_pages_test.py)
 endif()

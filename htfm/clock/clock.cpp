@@ -32,7 +32,7 @@ ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   // Loading the backend is what makes tensors on the device possible.
   const ClockBackend* backend = request.device.is_cuda() ? &cuda_clock_backend() : nullptr;
   const int64_t n = request.count, points = grid() + 1;
-  ClockSample sample = room(n, request.paths, request.device);
+  ClockSample sample = empty_sample(n, request.paths, request.device);
   double* area = sample.area.mutable_data_ptr<double>();
   double* end = sample.end.mutable_data_ptr<double>();
   double* paths = request.paths ? sample.paths.mutable_data_ptr<double>() : nullptr;
@@ -48,7 +48,7 @@ ClockSample Clock::sample(Key key, const ClockRequest& request) const {
   return sample;
 }
 
-ClockSample Clock::room(int64_t n, bool paths, at::Device device) const {
+ClockSample Clock::empty_sample(int64_t n, bool paths, at::Device device) const {
   const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble).device(device);
   ClockSample sample;
   sample.area = at::empty({n}, options);
@@ -70,7 +70,7 @@ ClockSample Clock::of_scores(const at::Tensor& scores, bool paths) const {
   if (!scores.defined() || scores.dim() != 2 || scores.size(1) != count || scores.scalar_type() != at::kDouble)
     throw InputError("[clock] expected scores as float64, n x {}", count);
   const int64_t n = scores.size(0), points = grid() + 1;
-  ClockSample sample = room(n, paths, at::kCPU);
+  ClockSample sample = empty_sample(n, paths, at::kCPU);
   const at::Tensor whole = scores.contiguous();
   const double* from = whole.const_data_ptr<double>();
   double* area = sample.area.mutable_data_ptr<double>();

@@ -90,8 +90,8 @@ class Clock {
   std::vector<double> grid_times() const;
 
  private:
-  // Room for n clocks on a device.
-  ClockSample room(int64_t n, bool paths, at::Device device) const;
+  // Memory for n clocks on a device.
+  ClockSample empty_sample(int64_t n, bool paths, at::Device device) const;
   void apply_scale(ClockSample& sample) const;
   ClockSpec spec_;
 };

@@ -22,12 +22,12 @@ size_t at(int64_t i) { return static_cast<size_t>(i); }
 enum class Order { any, nearby };  // nearby: 2k and 2k + 1 are alike
 
 // The shortest augmenting path method (Jonker and Volgenant). Its paths are short where it starts from good prices, so
-// a problem of half the size is solved first: its prices give each column the highest one that none of its rows objects
-// to. Where neighbours stand together the small problem is that of their means, which knows of all rows; otherwise it
-// is that of every second row and column. Measured on batches of 1,024 points in the plane the latter saves three
-// quarters of the scans, and means half of those that are left, or more; an auction saves as much as the latter where
-// tails are light and nothing where they are heavy, and short lists of candidates cost more in branches than they save
-// in arithmetic.
+// a problem of half the size is solved first: its columns' prices say what rows can get, and each column takes the
+// highest price that none of them objects to. Where neighbours stand together the small problem is that of their means,
+// and every row is asked; otherwise it is that of every second row and column, and these rows are. Paths are also short
+// where rows that follow one another are far apart, since neighbours ask for the same columns. An auction saves as much
+// where tails are light and nothing where they are heavy, and short lists of candidates cost more in branches than they
+// save in arithmetic.
 class Solver {
  public:
   Solver(int64_t n, const double* cost, Order order)
@@ -62,36 +62,41 @@ class Solver {
  private:
   const double* row(int64_t i) const { return cost_ + i * n_; }
 
-  // Row i of the problem of half the size, over all columns: one row, or the mean of two (into `room`).
-  const double* half_row(int64_t i, std::vector<double>& room) const {
-    const double* first = row(2 * i);
-    if (order_ == Order::any || 2 * i + 1 == n_) return first;
-    const double* second = row(2 * i + 1);
-    for (int64_t j = 0; j < n_; ++j) room[at(j)] = 0.5 * (first[j] + second[j]);
-    return room.data();
+  // The costs of a row for the columns of the problem of half the size: every second, or means of two.
+  void halve_columns(const double* from, double* to) const {
+    const int64_t pairs = order_ == Order::any ? 0 : n_ / 2;
+    for (int64_t j = 0; j < pairs; ++j) to[j] = 0.5 * (from[2 * j] + from[2 * j + 1]);
+    for (int64_t j = pairs; 2 * j < n_; ++j) to[j] = from[2 * j];
   }
 
   void price_by_half() {
-    const int64_t half = (n_ + 1) / 2, pairs = order_ == Order::any ? 0 : n_ / 2;
+    const int64_t half = (n_ + 1) / 2;
     const auto part = std::make_unique_for_overwrite<double[]>(at(half * half));
-    std::vector<double> room(at(n_));
+    std::vector<double> mean(at(n_)), few(at(half));
     for (int64_t i = 0; i < half; ++i) {
-      const double* from = half_row(i, room);
-      double* to = part.get() + i * half;
-      for (int64_t j = 0; j < pairs; ++j) to[j] = 0.5 * (from[2 * j] + from[2 * j + 1]);
-      for (int64_t j = pairs; j < half; ++j) to[j] = from[2 * j];
+      const double *from = row(2 * i), *second = row(2 * i + 1);
+      if (order_ == Order::nearby && 2 * i + 1 < n_) {
+        for (int64_t j = 0; j < n_; ++j) mean[at(j)] = 0.5 * (from[j] + second[j]);
+        from = mean.data();
+      }
+      halve_columns(from, part.get() + i * half);
     }
     Solver solver(half, part.get(), order_);
     solver.solve();
-    const Assignment solved = std::move(solver).result();
-    for (int64_t i = 0; i < half; ++i) kernels_.lower(n_, half_row(i, room), solved.row_price[at(i)], price_.data());
+    for (int64_t i = 0; i < n_; i += order_ == Order::any ? 2 : 1) {
+      halve_columns(row(i), few.data());
+      kernels_.lower(n_, row(i), kernels_.best_two(half, few.data(), solver.price_.data()).best, price_.data());
+    }
   }
 
   // Each row takes its best column and lowers its price until the next best is as good; a row that had the column looks
   // again, while the number of such turns is bounded. Returns the rows that are left.
   std::vector<int64_t> take_best_columns() {
-    std::vector<int64_t> open(at(n_)), left;
-    for (int64_t i = 0; i < n_; ++i) open[at(i)] = n_ - 1 - i;
+    const int64_t stride = order_ == Order::any ? 1 : 32;
+    std::vector<int64_t> open, left;
+    open.reserve(at(n_));
+    for (int64_t first = 0; first < stride; ++first)
+      for (int64_t i = first; i < n_; i += stride) open.push_back(n_ - 1 - i);
     for (int64_t turns = n_; !open.empty();) {
       const int64_t i = open.back();
       open.pop_back();

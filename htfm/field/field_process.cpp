@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -16,8 +18,10 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "htfm/base/error.h"
+#include "htfm/field/field_pieces.h"
 #include "htfm/io/descriptor.h"
 #include "htfm/io/text.h"
 
@@ -33,169 +37,80 @@
 namespace htfm {
 namespace {
 
-// What is said: each piece is its kind, the size of its bytes, and these.
-enum class Piece : uint8_t { file, window, next, message, row, rows_end, end, input_error, error, no_memory };
-
 constexpr uint64_t kMostBytes = uint64_t{1} << 34, kMemory = uint64_t{8} << 30;  // of a piece; beyond what was in use
 constexpr int kSocket = 3;                                                       // in the other process
-
-class PieceWriter {
- public:
-  template <class T>
-  requires std::is_trivially_copyable_v<T> PieceWriter& operator<<(const T& value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-    return *this;
-  }
-  PieceWriter& operator<<(const std::string& text) {
-    *this << uint64_t{text.size()};
-    bytes_ += text;
-    return *this;
-  }
-  PieceWriter& operator<<(const std::vector<double>& values) {
-    *this << uint64_t{values.size()};
-    return add(values.data(), values.size());
-  }
-  template <class T>
-  PieceWriter& operator<<(const std::optional<T>& value) {
-    *this << value.has_value();
-    return value ? *this << *value : *this;
-  }
-  PieceWriter& add(const double* values, size_t count) {
-    bytes_.append(reinterpret_cast<const char*>(values), count * sizeof(double));
-    return *this;
-  }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-// The other process may have been led astray by its file: nothing that it says is taken on trust.
-class PieceReader {
- public:
-  PieceReader(std::string_view bytes, const std::string& path) : rest_(bytes), path_(path) {}
-  template <class T>
-  requires std::is_trivially_copyable_v<T> PieceReader& operator>>(T& value) {
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    return *this;
-  }
-  PieceReader& operator>>(bool& value) {
-    uint8_t byte = 0;
-    *this >> byte;
-    value = byte != 0;
-    return *this;
-  }
-  PieceReader& operator>>(std::string& text) {
-    uint64_t size = 0;
-    *this >> size;
-    text.assign(take(size), size);
-    return *this;
-  }
-  PieceReader& operator>>(std::vector<double>& values) {
-    uint64_t count = 0;
-    *this >> count;
-    if (count > rest_.size() / sizeof(double)) take(rest_.size() + 1);
-    values.resize(count);
-    if (count > 0) std::memcpy(values.data(), take(count * sizeof(double)), count * sizeof(double));
-    return *this;
-  }
-  template <class T>
-  PieceReader& operator>>(std::optional<T>& value) {
-    bool there = false;
-    *this >> there;
-    value.reset();
-    return there ? *this >> value.emplace() : *this;
-  }
-  std::string_view rest() const { return rest_; }
-
- private:
-  const char* take(size_t size) {
-    if (size > rest_.size())
-      throw InputError("[fields] {}: expected a whole answer of the process that decodes it, got a part", path_);
-    const char* at = rest_.data();
-    rest_.remove_prefix(size);
-    return at;
-  }
-  std::string_view rest_;
-  const std::string& path_;
-};
-
-// Every member, by name: one that is added does not compile until it is sent too.
-PieceWriter& operator<<(PieceWriter& to, const FieldChoice& choice) {
-  const auto& [name, code, level_type, level, step, step_from, step_type, member, expand_reduced, everything] = choice;
-  return to << name << code << level_type << level << step << step_from << step_type << member << expand_reduced
-            << everything;
-}
-PieceReader& operator>>(PieceReader& from, FieldChoice& choice) {
-  auto& [name, code, level_type, level, step, step_from, step_type, member, expand_reduced, everything] = choice;
-  return from >> name >> code >> level_type >> level >> step >> step_from >> step_type >> member >> expand_reduced >>
-         everything;
-}
-PieceWriter& operator<<(PieceWriter& to, const Grid& grid) {
-  const auto& [height, width, kind, key, south_first, latitude, longitude] = grid;
-  return to << height << width << kind << key << south_first << latitude << longitude;
-}
-PieceReader& operator>>(PieceReader& from, Grid& grid) {
-  auto& [height, width, kind, key, south_first, latitude, longitude] = grid;
-  return from >> height >> width >> kind >> key >> south_first >> latitude >> longitude;
-}
-PieceWriter& operator<<(PieceWriter& to, const FieldMessage& message) {
-  const auto& [name, text, units, title, level, step, time, calendar, member, grid, problem] = message;
-  static_cast<void>(grid);  // sent where it is another than the last one
-  return to << name << text << units << title << level << step << time << calendar << member << problem;
-}
-PieceReader& operator>>(PieceReader& from, FieldMessage& message) {
-  auto& [name, text, units, title, level, step, time, calendar, member, grid, problem] = message;
-  static_cast<void>(grid);
-  return from >> name >> text >> units >> title >> level >> step >> time >> calendar >> member >> problem;
-}
-
-// Both ends of the talk. False where the other one is gone.
-bool send_all(int socket, const void* data, size_t size) {
-  const char* from = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t n = ::send(socket, from, size, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    from += n, size -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-bool send_piece(int socket, Piece kind, const PieceWriter& content = {}) {
-  const uint64_t size = content.bytes().size();
-  return send_all(socket, &kind, sizeof kind) && send_all(socket, &size, sizeof size) &&
-         send_all(socket, content.bytes().data(), size);
-}
-
-// In the other process: asks for what comes next, without a limit on time.
-bool receive_all(int socket, void* data, size_t size) {
-  char* to = static_cast<char*>(data);
-  while (size > 0) {
-    const ssize_t n = ::recv(socket, to, size, 0);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    to += n, size -= static_cast<size_t>(n);
-  }
-  return true;
-}
 
 struct Said {
   Piece kind;
   std::string bytes;
 };
 
+// In the other process: what comes next, without a limit on time.
 Said hear(int socket) {
-  Said said{};
-  uint64_t size = 0;
-  if (!receive_all(socket, &said.kind, sizeof said.kind) || !receive_all(socket, &size, sizeof size)) ::_exit(0);
-  said.bytes.resize(size);
-  if (!receive_all(socket, said.bytes.data(), size)) ::_exit(0);
+  PieceHead head{};
+  if (!receive_all(socket, &head, sizeof head)) ::_exit(0);
+  Said said{head.kind, std::string(head.size, '\0')};
+  if (!receive_all(socket, said.bytes.data(), head.size)) ::_exit(0);
   return said;
 }
 
+// Memory of both processes that rows go through: a socket would copy them four times. One half is read while the other
+// is filled.
+class SharedRows {
+ public:
+  static constexpr int64_t kHalf = 1 << 17;  // values
+  SharedRows() {
+    void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw Error("[fields] cannot start a process that decodes: {}", system_reason(errno));
+    values_ = static_cast<double*>(memory);
+  }
+  ~SharedRows() { ::munmap(values_, kBytes); }
+  SharedRows(const SharedRows&) = delete;
+  SharedRows& operator=(const SharedRows&) = delete;
+  double* half(int64_t batch) const { return values_ + batch % 2 * kHalf; }
+
+ private:
+  static constexpr size_t kBytes = 2 * kHalf * sizeof(double);
+  double* values_;
+};
+
+// Sends the rows of a window.
+class RowSender {
+ public:
+  explicit RowSender(const SharedRows& shared) : shared_(shared) {}
+  void add(int64_t row, const double* values, int64_t width) {
+    for (int64_t from = 0; from < width;) {
+      const int64_t count = std::min(width - from, SharedRows::kHalf - used_);
+      std::memcpy(shared_.half(sent_) + used_, values + from, static_cast<size_t>(count) * sizeof(double));
+      segments_.push_back({row, from, count});
+      from += count, used_ += count;
+      if (used_ == SharedRows::kHalf) send();
+    }
+  }
+  void end() {
+    if (used_ > 0) send();
+    await(sent_);
+    if (!send_piece(kSocket, Piece::rows_end)) ::_exit(0);
+  }
+
+ private:
+  void send() {
+    if (!send_piece(kSocket, Piece::rows, PieceWriter() << segments_)) ::_exit(0);
+    ++sent_, used_ = 0;
+    segments_.clear();
+    await(sent_ - 1);  // the half that is filled next has been read
+  }
+  void await(int64_t batches) {
+    for (; read_ < batches; ++read_)
+      if (hear(kSocket).kind != Piece::rows_read) ::_exit(0);
+  }
+  const SharedRows& shared_;
+  std::vector<RowSegment> segments_;
+  int64_t used_ = 0, sent_ = 0, read_ = 0;  // values; batches
+};
+
 // The other process: reads one file after the other until nobody asks any more.
-[[noreturn]] void serve(const FieldReader& reader) {
+[[noreturn]] void serve(const FieldReader& reader, const SharedRows& shared) {
   const auto say = [](Piece kind, const PieceWriter& content = {}) {
     if (!send_piece(kSocket, kind, content)) ::_exit(0);
   };
@@ -217,10 +132,9 @@ Said hear(int socket) {
         if (more.kind == Piece::next) return;
         Window window;
         PieceReader(more.bytes, path) >> window;
-        message.visit_rows(window, [&](int64_t row, const double* values) {
-          say(Piece::row, PieceWriter().operator<<(row).add(values, static_cast<size_t>(window.width)));
-        });
-        say(Piece::rows_end);
+        RowSender sender(shared);
+        message.visit_rows(window, [&](int64_t row, const double* values) { sender.add(row, values, window.width); });
+        sender.end();
       }
     };
     try {
@@ -274,7 +188,7 @@ class FieldProcess {
     if (child_ < 0) throw Error("[fields] cannot start a process that decodes: {}", system_reason(errno));
     if (child_ > 0) return;
     settle_in(ends[1]);
-    serve(reader);
+    serve(reader, shared_);
   }
   ~FieldProcess() { stop(); }
   FieldProcess(const FieldProcess&) = delete;
@@ -313,19 +227,28 @@ class FieldProcess {
     explicit Message(FieldProcess& process) : process_(process) {}
     void visit_rows(const Window& window, const RowVisitor& visitor) const override {
       process_.say(Piece::window, PieceWriter() << window);
-      for (;;) {
+      std::vector<double>& row = process_.row_;  // a copy: what the other process holds may change
+      row.resize(static_cast<size_t>(window.width));
+      int64_t filled = 0;
+      for (int64_t batch = 0;; ++batch) {
         const Said said = process_.answer();
         if (said.kind == Piece::rows_end) return;
-        if (said.kind != Piece::row) process_.unexpected();
-        PieceReader content(said.bytes, process_.path_);
-        int64_t row = 0;
-        content >> row;
-        if (row < 0 || row >= window.height ||
-            content.rest().size() != static_cast<size_t>(window.width) * sizeof(double))
-          process_.unexpected();
-        process_.row_.resize(static_cast<size_t>(window.width));
-        std::memcpy(process_.row_.data(), content.rest().data(), content.rest().size());
-        visitor(row, process_.row_.data());
+        if (said.kind != Piece::rows) process_.unexpected();
+        std::vector<RowSegment> segments;
+        PieceReader(said.bytes, process_.path_) >> segments;
+        const double* values = process_.shared_.half(batch);
+        int64_t used = 0;
+        for (const RowSegment& s : segments) {
+          if (s.row < 0 || s.row >= window.height || s.from != filled || s.count <= 0 ||
+              s.count > window.width - filled || s.count > SharedRows::kHalf - used)
+            process_.unexpected();
+          std::memcpy(row.data() + filled, values + used, static_cast<size_t>(s.count) * sizeof(double));
+          used += s.count, filled += s.count;
+          if (filled < window.width) continue;
+          filled = 0;
+          visitor(s.row, row.data());
+        }
+        process_.say(Piece::rows_read);
       }
     }
 
@@ -343,13 +266,11 @@ class FieldProcess {
 
   // What the process says next; the errors that it tells of are thrown.
   Said answer() {
-    Said said{};
-    uint64_t size = 0;
-    read(&said.kind, sizeof said.kind);
-    read(&size, sizeof size);
-    if (size > kMostBytes) unexpected();
-    said.bytes.resize(size);
-    read(said.bytes.data(), size);
+    PieceHead head{};
+    read(&head, sizeof head);
+    if (head.size > kMostBytes) unexpected();
+    Said said{head.kind, std::string(head.size, '\0')};
+    read(said.bytes.data(), head.size);
     const auto text = [&] {
       std::string out;
       PieceReader(said.bytes, path_) >> out;
@@ -406,6 +327,7 @@ class FieldProcess {
   }
 
   const FieldReader& reader_;
+  const SharedRows shared_;
   Descriptor socket_;
   pid_t child_ = 0;
   bool waits_ = true;
@@ -413,9 +335,10 @@ class FieldProcess {
   std::vector<double> row_;
 };
 
-// A process that is done with a file waits for the next one: libraries load their tables once.
+// Processes that are done with a file wait for the next one: libraries load their tables once. There are as many as
+// files were read at a time.
 std::mutex idle_mutex;
-std::unique_ptr<FieldProcess> idle;
+std::vector<std::unique_ptr<FieldProcess>> idle;
 
 }  // namespace
 
@@ -424,13 +347,16 @@ void visit_in_process(const FieldReader& reader, FieldFormat format, const std::
   std::unique_ptr<FieldProcess> process;
   {
     const std::lock_guard lock(idle_mutex);
-    process = std::move(idle);
+    std::erase_if(idle, [&](const auto& one) { return &one->reader() != &reader; });
+    if (!idle.empty()) {
+      process = std::move(idle.back());
+      idle.pop_back();
+    }
   }
-  if (process && &process->reader() != &reader) process.reset();
   if (!process) process = std::make_unique<FieldProcess>(reader);
   const auto give_back = [&] {
     const std::lock_guard lock(idle_mutex);
-    if (process->waits()) idle = std::move(process);
+    if (process->waits()) idle.push_back(std::move(process));
   };
   try {
     process->visit(format, path, choice, visitor);

@@ -1,27 +1,22 @@
 #include "htfm/io/csv.h"
 
-#include <ATen/ops/from_blob.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <clocale>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
 #include "htfm/base/error.h"
-#include "htfm/base/parse_number.h"
 #include "htfm/base/split.h"
+#include "htfm/io/column_choice.h"
+#include "htfm/io/csv_cell.h"
+#include "htfm/io/day_order.h"
 #include "htfm/io/file.h"
+#include "htfm/io/growing_numbers.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
@@ -30,146 +25,6 @@ namespace {
 constexpr size_t kLongestRow = size_t{64} << 20;  // bytes: what a quote that is not closed may swallow
 
 bool is_blank(char c, char separator) { return (c == ' ' || c == '\t') && c != separator; }
-
-/// A number as the whole of a cell. Tiny numbers become zero or subnormal; infinite ones and "nan" are given as they
-/// are.
-std::optional<double> number(std::string_view cell) {
-  cell = trimmed(cell);
-  if (cell.starts_with('+') && cell.size() > 1 && cell[1] != '-') cell.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (end != cell.data() + cell.size() || error == std::errc::invalid_argument) return std::nullopt;
-  if (error == std::errc::result_out_of_range) {
-    // Too large or too small? from_chars does not say, and plain strtod would read the comma of some locales.
-    static const locale_t plain = ::newlocale(LC_ALL_MASK, "C", nullptr);
-    return ::strtod_l(std::string(cell).c_str(), nullptr, plain);
-  }
-  return value;
-}
-
-/// A word that stands for "no value" where numbers are expected.
-bool is_missing(std::string_view cell) {
-  cell = trimmed(cell);
-  if (cell.empty()) return true;
-  for (const std::string_view word :
-       {"NA", "N/A", "n/a", "NaN", "nan",  "NAN", "NaT",    "<NA>",    "null",    "NULL",  "Null",  "None",
-        "-",  "--",  ".",   "?",   "#N/A", "#NA", "#NULL!", "#DIV/0!", "#VALUE!", "#NUM!", "#REF!", "#NAME?"}) {
-    if (cell == word) return true;
-  }
-  const std::optional<double> value = number(cell);
-  return value && !std::isfinite(*value);
-}
-
-/// A whole number that begins with a zero: a code, which would lose it as a number.
-bool is_padded(std::string_view cell) {
-  if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
-  return cell.size() > 1 && cell[0] == '0' && cell.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-/// Digits with the marks of a date or a time: 2020-01-31, 31.1.2020, 12:30:00.
-bool is_date(std::string_view cell) {
-  cell = trimmed(cell);
-  if (cell.empty() || cell[0] < '0' || cell[0] > '9' ||
-      cell.find_first_not_of("0123456789-/.: TZ+") != std::string_view::npos)
-    return false;
-  return std::count_if(cell.begin(), cell.end(), [](char c) { return c == '-' || c == '/' || c == '.' || c == ':'; }) >=
-         2;
-}
-
-/// Numbers with blanks between them.
-bool is_row_of_numbers(std::string_view cell) {
-  int64_t count = 0;
-  for (cell = trimmed(cell); !cell.empty(); ++count) {
-    const size_t end = std::min(cell.find_first_of(" \t"), cell.size());
-    if (!number(cell.substr(0, end))) return false;
-    cell = trimmed(cell.substr(end));
-  }
-  return count > 1;
-}
-
-/// A column's position from 0, given as a number from 1 to count.
-std::optional<int64_t> column_number(const std::string& word, int64_t count) {
-  const std::optional<int64_t> value = parse_number<int64_t>(word);
-  return value && *value >= 1 && *value <= count ? std::optional(*value - 1) : std::nullopt;
-}
-
-/// Numbers that grow in place: the system moves pages instead of copying them, so that a large table is in memory once.
-class GrowingNumbers {
- public:
-  GrowingNumbers() = default;
-  GrowingNumbers(const GrowingNumbers&) = delete;
-  GrowingNumbers& operator=(const GrowingNumbers&) = delete;
-  ~GrowingNumbers() { std::free(data_); }
-  void push(double value) {
-    if (size_ == room_) grow();
-    data_[size_++] = value;
-  }
-  size_t size() const { return size_; }
-  /// As a tensor, which owns them from now on.
-  static at::Tensor tensor(const std::shared_ptr<GrowingNumbers>& numbers, int64_t rows, int64_t columns) {
-    return at::from_blob(
-        numbers->data_, {rows, columns}, [numbers](void*) {}, at::TensorOptions().dtype(at::kDouble));
-  }
-
- private:
-  void grow() {
-    const size_t room = std::max<size_t>(1024, room_ + room_ / 2);
-    // The system would give more than it has, and end the program later.
-    static const size_t memory = static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-    if (room > memory / sizeof(double)) throw std::bad_alloc();
-    void* data = std::realloc(data_, room * sizeof(double));
-    if (!data) throw std::bad_alloc();
-    data_ = static_cast<double*>(data), room_ = room;
-  }
-  double* data_ = nullptr;
-  size_t size_ = 0, room_ = 0;
-};
-
-/// How days follow each other in a column of dates.
-class DayOrder {
- public:
-  void add(std::string_view cell) {
-    // Groups of digits: 2020-01-31 12:30:00, 31.1.2020, 1/31/2020.
-    std::array<int64_t, 6> group{};
-    size_t count = 0, digits = 0, first_digits = 0;
-    for (const char c : cell) {
-      if (c >= '0' && c <= '9') {
-        if (digits++ == 0 && ++count > group.size()) break;
-        if (digits > 9) return;
-        group[count - 1] = group[count - 1] * 10 + (c - '0');
-      } else {
-        if (count == 1 && digits > 0) first_digits = digits;
-        digits = 0;
-      }
-    }
-    if (count < 3) return;
-    const int64_t time = group[3] * 3600 + group[4] * 60 + group[5];
-    const auto at = [&](int64_t year, int64_t month, int64_t day) {
-      return ((year * 100 + month) * 100 + day) * 1000000 + time;
-    };
-    const bool year_first = first_digits == 4;
-    const std::array<int64_t, 2> now = {
-        year_first ? at(group[0], group[1], group[2]) : at(group[2], group[1], group[0]),
-        year_first ? at(group[0], group[1], group[2]) : at(group[2], group[0], group[1])};
-    if (std::exchange(begun_, true))
-      for (size_t k = 0; k < now.size(); ++k) up_[k] |= now[k] > last_[k], down_[k] |= now[k] < last_[k];
-    last_ = now;
-  }
-  /// By the reading of days and months that makes an order, where one does.
-  RowOrder order() const {
-    if (!begun_) return RowOrder::unknown;
-    for (size_t k = 0; k < last_.size(); ++k) {
-      if (up_[k] && !down_[k]) return RowOrder::forwards;
-      if (down_[k] && !up_[k]) return RowOrder::backwards;
-    }
-    return up_[0] ? RowOrder::mixed : RowOrder::unknown;
-  }
-
- private:
-  bool begun_ = false;
-  std::array<int64_t, 2> last_{};  // day before month, month before day
-  std::array<bool, 2> up_{}, down_{};
-};
 
 class CsvParser {
  public:
@@ -347,12 +202,12 @@ class CsvParser {
         if (!column_number(word, columns_)) return true;  // then it is a name, and names stand in a header
       }
     }
-    const auto is_text = [](const std::string& text) { return !number(text) && !is_missing(text); };
+    const auto is_text = [](const std::string& text) { return !cell_number(text) && !is_missing_cell(text); };
     bool numbers = false;
     for (const int64_t position : choose_columns(choice_, {}, columns_, path_)) {
       // Text in columns that are not read says nothing: they may hold names in every row.
       if (is_text(first[position])) return true;
-      numbers = numbers || number(first[position]);
+      numbers = numbers || cell_number(first[position]);
     }
     // A row of numbers with a gap is data with a missing value.
     return !numbers && std::any_of(first.begin(), first.end(), is_text);
@@ -368,9 +223,9 @@ class CsvParser {
     if (second.size() != first.size()) return false;
     bool numbers = false;
     for (size_t k = 0; k < first.size(); ++k) {
-      if (is_missing(first[k]) || is_missing(second[k])) continue;
-      if (number(first[k]).has_value() != number(second[k]).has_value()) return false;
-      numbers = numbers || number(first[k]);
+      if (is_missing_cell(first[k]) || is_missing_cell(second[k])) continue;
+      if (cell_number(first[k]).has_value() != cell_number(second[k]).has_value()) return false;
+      numbers = numbers || cell_number(first[k]);
     }
     return numbers;
   }
@@ -403,7 +258,8 @@ class CsvParser {
     size_t after = static_cast<size_t>(end - line.data());
     while (after < line.size() && is_blank(line[after], separator_)) ++after;
     if (after < line.size() && line[after] != separator_) return false;
-    if (rules_.texts && is_padded(line.substr(begin, static_cast<size_t>(end - line.data()) - begin))) return false;
+    if (rules_.texts && is_padded_cell(line.substr(begin, static_cast<size_t>(end - line.data()) - begin)))
+      return false;
     at = after;
     return true;
   }
@@ -411,27 +267,27 @@ class CsvParser {
   double read_careful(std::string_view line, size_t& at, int64_t column) {
     if (trimmed(line).empty() && columns_ > 1) throw_ragged(line);
     const std::string text = cell(line, at, column);
-    const std::optional<double> value = number(text);
-    if (rules_.texts && is_padded(text)) return texts_[column].add(text, line_);
+    const std::optional<double> value = cell_number(text);
+    if (rules_.texts && is_padded_cell(text)) return texts_[column].add(text, line_);
     if (value && std::isfinite(*value)) return *value;
     std::string note;
     if (value && std::isinf(*value)) {
       throw InputError("[csv] {}: row {}, {}: expected a finite number, got {}", path_, line_, column_text(column),
                        in_quotes(text));
     }
-    if (is_missing(text)) {
+    if (is_missing_cell(text)) {
       if (rules_.lenient) return std::numeric_limits<double>::quiet_NaN();
       note = " (a missing value)";
     } else if (rules_.texts) {
       return texts_[column].add(shown_text(text), line_);
     } else if (std::string point = text; std::count(text.begin(), text.end(), ',') == 1) {
       point[point.find(',')] = '.';
-      if (number(point)) note = " (a decimal comma? numbers are read with a point)";
+      if (cell_number(point)) note = " (a decimal comma? numbers are read with a point)";
     } else if (is_row_of_numbers(text)) {
       note = " (several numbers? columns are told apart by commas, semicolons or tabs)";
     }
     if (note.empty() && !rules_.advice.empty())
-      note = fmt::format(" ({}; {})", is_date(text) ? "a date" : "text", rules_.advice);
+      note = fmt::format(" ({}; {})", is_date_cell(text) ? "a date" : "text", rules_.advice);
     throw InputError("[csv] {}: row {}, {}: expected a number, got {}{}", path_, line_, column_text(column),
                      in_quotes(text), note);
   }
@@ -450,8 +306,8 @@ class CsvParser {
 
   /// The first column of dates that is not read says how the rows follow each other.
   void look_at_day(std::string_view text, int64_t column) {
-    if (date_column_ < 0 && is_date(text)) date_column_ = column;
-    if (column == date_column_ && is_date(text)) days_.add(text);
+    if (date_column_ < 0 && is_date_cell(text)) date_column_ = column;
+    if (column == date_column_ && is_date_cell(text)) days_.add(text);
   }
 
   [[noreturn]] void throw_ragged(std::string_view line) const {
@@ -478,49 +334,7 @@ class CsvParser {
   std::vector<TextColumn> texts_;  // by column of the file, where they pass
 };
 
-int64_t find_column(const std::string& word, const std::vector<std::string>& names, int64_t count,
-                    const std::string& path) {
-  const auto named = std::find(names.begin(), names.end(), word);
-  if (named != names.end()) {
-    if (std::find(named + 1, names.end(), word) != names.end()) {
-      throw InputError("[table] {}: expected one column named {}, got several: choose by number", path,
-                       in_quotes(word));
-    }
-    return named - names.begin();
-  }
-  if (const auto position = column_number(word, count)) return *position;
-  std::string known = fmt::format("a number from 1 to {}", count);
-  if (!names.empty()) {
-    std::vector<std::string> shown;
-    for (size_t k = 0; k < std::min<size_t>(names.size(), 10); ++k) shown.push_back(printable(names[k]));
-    known += fmt::format(" or one of {}{}", fmt::join(shown, ", "), shown.size() < names.size() ? ", ..." : "");
-  }
-  throw InputError("[table] {}: expected a column ({}), got {}", path, known, in_quotes(word));
-}
-
 }  // namespace
-
-std::vector<int64_t> choose_columns(const ColumnChoice& choice, const std::vector<std::string>& names, int64_t count,
-                                    const std::string& path) {
-  if (!choice.columns.empty() && !choice.drop.empty()) {
-    throw InputError("[table] {}: expected columns to read or columns to drop, got both", path);
-  }
-  std::vector<int64_t> positions;
-  std::vector<bool> used(count, false);
-  for (const std::string& word : choice.columns.empty() ? choice.drop : choice.columns) {
-    const int64_t position = find_column(word, names, count, path);
-    if (used[position]) throw InputError("[table] {}: column {} is named twice", path, in_quotes(word));
-    used[position] = true;
-    positions.push_back(position);
-  }
-  if (!choice.columns.empty()) return positions;
-  positions.clear();
-  for (int64_t k = 0; k < count; ++k) {
-    if (!used[k]) positions.push_back(k);
-  }
-  if (positions.empty()) throw InputError("[table] {}: expected a column to read, got all {} dropped", path, count);
-  return positions;
-}
 
 Table parse_csv(std::string_view text, const std::string& path, const ColumnChoice& choice, const ReadRules& rules) {
   return CsvParser(text, path, choice, rules).parse();

@@ -4,6 +4,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/csv.h"
+#include "htfm/io/csv_cell.h"
 #include "htfm/io/dtype.h"
 #include "htfm/io/file.h"
 
@@ -22,21 +23,6 @@ char* put_number(char* to, char* end, T value, int digits) {
   return std::to_chars(to, end, value).ptr;
 }
 
-// A text as a cell: in quotes where it would be taken for something else.
-void put_cell(std::string_view cell, std::string& text) {
-  if (cell.find_first_of(",;\t\"\r\n") == std::string_view::npos &&
-      (cell.empty() || (cell.front() != ' ' && cell.back() != ' '))) {
-    text += cell;
-    return;
-  }
-  text += '"';
-  for (const char c : cell) {
-    if (c == '"') text += '"';
-    text += c;
-  }
-  text += '"';
-}
-
 template <class T>
 void format_rows(const T* data, int64_t rows, int64_t columns, const std::vector<int>& digits, const CellText& cells,
                  std::string& text) {
@@ -45,7 +31,7 @@ void format_rows(const T* data, int64_t rows, int64_t columns, const std::vector
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       if (cells && (cell.clear(), cells(j, static_cast<double>(*data), cell))) {
-        put_cell(cell, text);
+        append_csv_cell(cell, text, cell.starts_with(' ') || cell.ends_with(' '));
         text.push_back(j + 1 < columns ? ',' : '\n');
         ++data;
         continue;
@@ -59,16 +45,9 @@ void format_rows(const T* data, int64_t rows, int64_t columns, const std::vector
 std::string header(const std::vector<std::string>& names) {
   std::string text;
   for (size_t j = 0; j < names.size(); ++j) {
-    if (!names[j].empty() && names[j].find_first_of(",;\t\"\r\n ") == std::string::npos) {
-      text += names[j];
-    } else {
-      text += '"';
-      for (const char c : names[j]) {
-        if (c == '"') text += '"';
-        text += c == '\n' || c == '\r' ? ' ' : c;
-      }
-      text += '"';
-    }
+    std::string name = names[j];
+    for (char& c : name) c = c == '\n' || c == '\r' ? ' ' : c;
+    append_csv_cell(name, text, name.empty() || name.find(' ') != std::string::npos);
     text += j + 1 < names.size() ? ',' : '\n';
   }
   return text;

@@ -4,166 +4,19 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 #include <limits>
-#include <optional>
 #include <type_traits>
 
 #include "htfm/base/error.h"
 #include "htfm/io/dtype.h"
+#include "htfm/io/npy_header.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
 namespace {
-
-constexpr std::string_view kNpyMagic = "\x93NUMPY";
-constexpr uint32_t kMostNpyHeader = 1 << 20;
-constexpr size_t kMostNpyDimensions = 32;
-
-struct NpyHeader {
-  std::string descr;
-  bool structured = false;
-  bool fortran_order = false;
-  std::vector<int64_t> shape;
-};
-
-/// Reads the header's Python dictionary: the three keys in any order, each once.
-class HeaderParser {
- public:
-  HeaderParser(std::string_view text, const std::string& path) : text_(text), path_(path) {}
-
-  NpyHeader parse() {
-    std::optional<bool> order;
-    std::optional<std::vector<int64_t>> shape;
-    std::optional<std::string> descr;
-    NpyHeader header;
-    expect('{');
-    while (!accept('}')) {
-      const std::string key = word();
-      expect(':');
-      if (key == "descr" && !descr) {
-        header.structured = peek() == '[' || peek() == '(';
-        descr = header.structured ? bracketed() : word();
-      } else if (key == "fortran_order" && !order) {
-        order = boolean();
-      } else if (key == "shape" && !shape) {
-        shape = tuple();
-      } else {
-        fail(fmt::format("the keys descr, fortran_order and shape once each, got {}", in_quotes(key)));
-      }
-      if (!accept(',') && peek() != '}') fail("',' or '}' after a value");
-    }
-    if (peek() != '\0') fail("the end of the header after '}'");
-    if (!descr || !order || !shape) fail("the keys descr, fortran_order and shape");
-    header.descr = *descr;
-    header.fortran_order = *order;
-    header.shape = *shape;
-    return header;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& expected) const {
-    throw InputError("[npy] {}: damaged header: expected {} (at byte {} of the header)", path_, expected, at_);
-  }
-  char peek() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool accept(char c) {
-    if (peek() != c || at_ >= text_.size()) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) fail(fmt::format("'{}'", c));
-  }
-  std::string word() {
-    const char quote = peek();
-    if (quote != '\'' && quote != '"') fail("a quoted word");
-    const size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) fail("a closing quote");
-    const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
-    at_ = end + 1;
-    return std::string(inside);
-  }
-  /// A list or tuple with all that it holds: the description of a structured type, kept for the message.
-  std::string bracketed() {
-    const size_t begin = at_;
-    int depth = 0;
-    for (; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (c == '[' || c == '(') ++depth;
-      if ((c == ']' || c == ')') && --depth == 0) return std::string(text_.substr(begin, ++at_ - begin));
-    }
-    fail("a closing bracket");
-  }
-  bool boolean() {
-    peek();
-    for (const std::string_view value : {"True", "False"}) {
-      if (text_.substr(at_).starts_with(value)) {
-        at_ += value.size();
-        return value == "True";
-      }
-    }
-    fail("True or False");
-  }
-  std::vector<int64_t> tuple() {
-    std::vector<int64_t> sizes;
-    expect('(');
-    while (!accept(')')) {
-      peek();
-      int64_t size = 0;
-      const char* begin = text_.data() + at_;
-      const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), size);
-      if (error == std::errc::result_out_of_range) fail("sizes of at most 2^63-1 in the shape");
-      if (error != std::errc()) fail("a whole number in the shape");
-      if (size < 0) fail(fmt::format("sizes of at least 0 in the shape, got {}", size));
-      if (sizes.size() == kMostNpyDimensions)
-        fail(fmt::format("at most {} dimensions in the shape", kMostNpyDimensions));
-      sizes.push_back(size);
-      at_ += static_cast<size_t>(end - begin);
-      if (!accept(',') && peek() != ')') fail("',' or ')' in the shape");
-    }
-    return sizes;
-  }
-
-  std::string_view text_;
-  const std::string& path_;
-  size_t at_ = 0;
-};
-
-/// A type's description in words, for the message about one that is not read here.
-std::string describe(const NpyHeader& header) {
-  if (header.structured) return fmt::format("the structured type {}", in_quotes(header.descr));
-  std::string_view descr = header.descr;
-  std::string words;
-  if (descr.starts_with('>')) {
-    words = "big-endian ";
-    descr.remove_prefix(1);
-  } else if (descr.starts_with('<') || descr.starts_with('|') || descr.starts_with('=')) {
-    descr.remove_prefix(1);
-  }
-  int bytes = 0;
-  if (descr.size() > 1) std::from_chars(descr.data() + 1, descr.data() + descr.size(), bytes);
-  const bool sized = bytes > 0 && bytes <= 32;
-  switch (descr.empty() ? '\0' : descr[0]) {
-    case 'f': words += sized ? fmt::format("float{}", 8 * bytes) : ""; break;
-    case 'i': words += sized ? fmt::format("int{}", 8 * bytes) : ""; break;
-    case 'u': words += sized ? fmt::format("uint{}", 8 * bytes) : ""; break;
-    case 'c': words += sized ? fmt::format("complex{}", 8 * bytes) : ""; break;
-    case 'b': words += "bool"; break;
-    case 'O': words += "Python objects"; break;
-    case 'U':
-    case 'S': words += "text"; break;
-    case 'M':
-    case 'm': words += "dates or times"; break;
-    default: break;
-  }
-  return words.empty() ? in_quotes(header.descr) : fmt::format("{} ({})", in_quotes(header.descr), words);
-}
 
 bool wanted(at::ScalarType type, NpyNumbers numbers) {
   if (numbers == NpyNumbers::integer) return type == at::kLong;
@@ -177,31 +30,6 @@ const char* words(NpyNumbers numbers) {
     case NpyNumbers::real: return "whole numbers, float16, float32 or float64, little-endian";
     default: return "uint8, float32 or float64 ('|u1', '<f4' or '<f8')";
   }
-}
-
-NpyHeader read_header(const Source& source, uint64_t& data_start) {
-  const std::string& path = source.name();
-  unsigned char start[12] = {};
-  if (source.size() == 0) throw InputError("[npy] {}: expected an .npy file, got an empty file", path);
-  const uint64_t start_size = std::min<uint64_t>(source.size(), sizeof start);
-  source.read(0, start, start_size);
-  if (start_size < 8 || std::string_view(reinterpret_cast<char*>(start), kNpyMagic.size()) != kNpyMagic) {
-    throw InputError("[npy] {}: expected an .npy file, got one that does not begin as .npy files do", path);
-  }
-  const int major = start[6];
-  if (major < 1 || major > 3)
-    throw InputError("[npy] {}: expected format version 1, 2 or 3, got {}.{}", path, major, int{start[7]});
-  const uint64_t begin = major == 1 ? 10 : 12;
-  if (start_size < begin) throw InputError("[npy] {}: truncated: the file ends inside its header", path);
-  uint32_t length = start[8] | (uint32_t{start[9]} << 8);
-  if (major > 1) length |= (uint32_t{start[10]} << 16) | (uint32_t{start[11]} << 24);
-  if (length > kMostNpyHeader)
-    throw InputError("[npy] {}: expected a header of at most {} bytes, got {}", path, kMostNpyHeader, length);
-  if (length > source.size() - begin) throw InputError("[npy] {}: truncated: the file ends inside its header", path);
-  std::string text(length, '\0');
-  source.read(begin, text.data(), length);
-  data_start = begin + length;
-  return HeaderParser(text, path).parse();
 }
 
 template <class Float, class Word>
@@ -220,10 +48,6 @@ int64_t first_not_finite(const Float* values, int64_t count) {
   }
   return -1;
 }
-
-}  // namespace
-
-namespace {
 
 // Whether the shape takes just the bytes that are there.
 void check_size(const Source& source, const NpyHeader& header, uint64_t data_start, at::ScalarType type,
@@ -244,10 +68,10 @@ void check_size(const Source& source, const NpyHeader& header, uint64_t data_sta
 // The header of an array that is wanted and all there.
 NpyHeader check_array(const Source& source, NpyNumbers numbers, uint64_t& data_start, at::ScalarType& type) {
   const std::string& path = source.name();
-  NpyHeader header = read_header(source, data_start);
+  NpyHeader header = read_npy_header(source, data_start);
   const Dtype* dtype = header.structured ? nullptr : find_dtype_npy(header.descr);
   if (!dtype || !wanted(dtype->type, numbers))
-    throw InputError("[npy] {}: expected {}, got {}", path, words(numbers), describe(header));
+    throw InputError("[npy] {}: expected {}, got {}", path, words(numbers), describe_type(header));
   if (header.fortran_order) {
     throw InputError("[npy] {}: expected C order, got Fortran order (in Python: numpy.ascontiguousarray before saving)",
                      path);
@@ -292,14 +116,14 @@ constexpr RealType kRealTypes[] = {
 
 at::Tensor read_real(const Source& source) {
   uint64_t data_start = 0;
-  NpyHeader header = read_header(source, data_start);
+  NpyHeader header = read_npy_header(source, data_start);
   const Dtype* dtype = header.structured ? nullptr : find_dtype_npy(header.descr);
   const bool floating = dtype && (dtype->type == at::kFloat || dtype->type == at::kDouble || dtype->type == at::kHalf);
   const RealType* whole = std::find_if(std::begin(kRealTypes), std::end(kRealTypes), [&](const RealType& t) {
     return !header.structured && t.descr == header.descr;
   });
   if (!floating && whole == std::end(kRealTypes))
-    throw InputError("[npy] {}: expected {}, got {}", source.name(), words(NpyNumbers::real), describe(header));
+    throw InputError("[npy] {}: expected {}, got {}", source.name(), words(NpyNumbers::real), describe_type(header));
   check_size(source, header, data_start, floating ? dtype->type : whole->like, floating ? dtype->name : whole->name);
   std::vector<int64_t> shape = header.shape;
   if (header.fortran_order) std::reverse(shape.begin(), shape.end());
@@ -348,7 +172,7 @@ at::Tensor read_npy(const std::string& path, NpyNumbers numbers) { return read_n
 
 std::vector<int64_t> read_npy_shape(const std::string& path) {
   uint64_t data_start = 0;
-  return read_header(FileSource(path), data_start).shape;
+  return read_npy_header(FileSource(path), data_start).shape;
 }
 
 void write_npy_header(Sink& sink, at::IntArrayRef shape, at::ScalarType type) {

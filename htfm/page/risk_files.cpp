@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "htfm/io/csv.h"
+#include "htfm/io/csv_cell.h"
 #include "htfm/io/file.h"
 #include "htfm/page/risk_text.h"
 
@@ -29,15 +30,8 @@ void write_cells(const std::string& path, const std::vector<std::vector<std::str
     for (const auto& row : rows) {
       std::string line;
       for (const std::string& cell : row) {
-        if (!line.empty() || &cell != &row[0]) line += ',';
-        const bool quote = cell.find_first_of(",;\"\t ") != std::string::npos;
-        if (!quote) {
-          line += cell;
-          continue;
-        }
-        line += '"';
-        for (const char c : cell) line += c == '"' ? "\"\"" : std::string(1, c);
-        line += '"';
+        if (&cell != &row[0]) line += ',';
+        append_csv_cell(cell, line, cell.find(' ') != std::string::npos);
       }
       sink.write(line + "\n");
     }

@@ -47,6 +47,7 @@ TEST(Dump, WritesWhatItReads) {
       index << line.dump() << "\n";
     }
   }
+  EXPECT_GT(number, 0) << "no field was read";
 }
 
 }  // namespace

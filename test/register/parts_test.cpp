@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <limits>
 #include <set>
 #include <thread>
@@ -81,12 +82,22 @@ class TwoLayers final : public ModuleNetwork {
   }
 };
 
+std::atomic<int> clocks_made = 0, couplings_made = 0, networks_made = 0;
+
 // Once for the whole program, as a user does.
 const bool registered = [] {
-  register_clock(lognormal());
+  ClockFamily clock = lognormal();
+  clock.make = [make = clock.make](ClockSpec spec) {
+    ++clocks_made;
+    return make(std::move(spec));
+  };
+  register_clock(std::move(clock));
   register_coupling({"test-reversed",
                      "",
-                     [](const CouplingContext& c) { return std::make_unique<Reversed>(c); },
+                     [](const CouplingContext& c) {
+                       ++couplings_made;
+                       return std::make_unique<Reversed>(c);
+                     },
                      {{"shift", 0.0, "rows that are moved on", 0, 100}}});
   register_schedule({"test-squared",
                      "",
@@ -96,6 +107,7 @@ const bool registered = [] {
                     .summary = "two layers",
                     .make =
                         [](const NetworkContext& c) {
+                          ++networks_made;
                           return std::make_unique<TwoLayers>(c.dim, c.feature, c.options.whole("hidden"));
                         },
                     .options = {{"hidden", 16.0, "hidden units", 1, 100}, {"note", std::string("none"), "a text"}}});
@@ -146,6 +158,19 @@ TEST(Registered, PartsAreKeysOfAConfig) {
             std::string::npos);
   EXPECT_NE(refusal([] { parse_config("[net.test-layers]\nhidden = \"x\"\n", "t"); }).find("expected a number"),
             std::string::npos);
+}
+
+// A start makes every part once; a coupling is made where a method is fitted to the transformed data.
+TEST(Registered, PartsAreMadeOnceAStart) {
+  const test::TemporaryFolder folder;
+  const RunConfig c = parse_config("", "t", kOwn);
+  for (const bool resume : {false, true}) {
+    clocks_made = couplings_made = networks_made = 0;
+    train(c, {.folder = folder / "run", .resume = resume});
+    EXPECT_EQ(clocks_made, resume ? 2 : 1) << "one is for the check of the configuration that a checkpoint holds";
+    EXPECT_EQ(couplings_made, 1) << resume;
+    EXPECT_EQ(networks_made, 1) << resume;
+  }
 }
 
 TEST(Registered, MessagesListTheNames) {
