@@ -11,98 +11,25 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 
-#include "bench/peer_script.h"
+#include "bench/measure.h"
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/single_thread_guard.h"
 #include "htfm/coupling/assignment.h"
+#include "htfm/data/synthetic.h"
 #include "htfm/io/npy.h"
 #include "htfm/metric/frechet.h"
 #include "htfm/metric/metric.h"
 #include "htfm/net/unet.h"
-#include "htfm/sample/sampler.h"
 #include "htfm/signature/signature.h"
-#include "htfm/train/trainer.h"
+#include "htfm/source/source.h"
 
 namespace htfm::app {
 
 namespace {
-
-double seconds_of(const std::function<void()>& f) {
-  const auto t = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
-}
-
-// Of this process: what others do on the machine does not count.
-double processor_seconds(const std::function<void()>& f) {
-  const auto now = [] {
-    timespec t{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-  };
-  const double start = now();
-  f();
-  return now() - start;
-}
-
-// Median seconds of a call, over rounds of at least `least` seconds each.
-double median_seconds(const std::function<void()>& f, int rounds = 7, double least = 0.1) {
-  f();
-  const int inner = std::max(1, static_cast<int>(least / std::max(seconds_of(f), 1e-9)));
-  std::vector<double> times;
-  times.reserve(static_cast<size_t>(rounds));
-  for (int r = 0; r < rounds; ++r)
-    times.push_back(seconds_of([&] {
-                      for (int i = 0; i < inner; ++i) f();
-                    }) /
-                    inner);
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[static_cast<size_t>(rounds / 2)];
-}
-
-// One line of a peer script.
-struct PeerLine {
-  std::string bench, peer, label;
-  double seconds = 0;  // for the same work as ours
-  std::string skipped;
-};
-
-struct Bench {
-  std::string python, peers;
-  Json lines = Json::array();
-
-  // Our figure, and beside it each peer's time for the same work.
-  void add(const std::string& bench, const std::string& what, double seconds, const std::string& figure,
-           const std::vector<PeerLine>& rivals) {
-    fmt::print(stderr, "{:<60} {:>20}\n", what, figure);
-    Json line{{"bench", bench}, {"case", what}, {"seconds", seconds}, {"figure", figure}, {"peers", Json::object()}};
-    for (const PeerLine& r : rivals) {
-      const std::string name = r.peer + (r.label.empty() ? "" : " " + r.label);
-      if (!r.skipped.empty()) {
-        fmt::print(stderr, "    {:<56} {:>20}\n", name, "skipped: " + r.skipped);
-        line["peers"][name] = Json{{"skipped", r.skipped}};
-        continue;
-      }
-      fmt::print(stderr, "    {:<56} {:>14.2f} times\n", "faster than " + name, r.seconds / seconds);
-      line["peers"][name] = Json{{"seconds", r.seconds}, {"ratio", r.seconds / seconds}};
-    }
-    lines.push_back(line);
-  }
-
-  // Runs a peer script and reads its JSON lines; nothing where there is no Python or script.
-  std::vector<Json> run_peer(const std::string& script, const std::vector<std::string>& arguments = {}) const {
-    return run_peer_script(python, peers + "/" + script, arguments);
-  }
-};
-
-PeerLine peer_line(const Json& j, double seconds, const std::string& label = "") {
-  return {j.value("bench", ""), j.value("peer", ""), label, seconds, j.value("skipped", "")};
-}
 
 void bench_stable(Bench& b) {
   set_thread_count(1);
@@ -298,74 +225,6 @@ void bench_images(Bench& b) {
         fmt::format("{:.0f} ms", 1e3 * backward), gradient_rivals);
   b.add("images", fmt::format("evaluation of {} images", images), evaluation,
         fmt::format("{:.0f} ms", 1e3 * evaluation), evaluation_rivals);
-}
-
-// The whole training step and the sampling of the 2D job.
-void bench_job(Bench& b) {
-  for (const int threads : {1, 2})
-    for (const char* clock : {"stable", "deterministic"}) {
-      set_thread_count(threads);
-      std::vector<std::string> settings{fmt::format("clock.family={}", clock), "clock.alpha=1.7", "train.epochs=10",
-                                        "train.log_steps=1"};
-      const RunConfig config = parse_config("", "bench", settings);
-      std::vector<double> times;
-      auto last = std::chrono::steady_clock::now();
-      TrainOptions options;
-      options.report = [&](const TrainProgress& p) {
-        const auto now = std::chrono::steady_clock::now();
-        // The last batch of an epoch is smaller; it is not counted.
-        if (p.step > 20 && p.step % 32 != 0) times.push_back(std::chrono::duration<double>(now - last).count());
-        last = now;
-      };
-      const Model model = train(config, options);
-      std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-      const double step = times[times.size() / 2];
-      SampleOptions s;
-      s.solve.nfe = 100;
-      const double evaluation = median_seconds([&] { sample(model, s); }, 3) / 100;
-      std::vector<PeerLine> step_rivals, evaluation_rivals;
-      for (const char* mode : {"eager", "compile"})
-        for (const Json& j :
-             b.run_peer("mlp2d.py", {"--mode", mode, "--threads", fmt::format("{}", threads), "--clock", clock})) {
-          if (j.value("bench", "") == "train2d") step_rivals.push_back(peer_line(j, j.value("ms_per_step", 0.0) / 1e3));
-          if (j.value("bench", "") == "sample2d")
-            evaluation_rivals.push_back(peer_line(j, j.value("ms_per_evaluation", 0.0) / 1e3));
-        }
-      const std::string where = fmt::format("{} clock, {} thread{}", clock, threads, threads > 1 ? "s" : "");
-      b.add("train2d", "training step, batch 1024, " + where, step, fmt::format("{:.2f} ms", step * 1e3), step_rivals);
-      b.add("sample2d", "24,000 samples, an evaluation, " + where, evaluation,
-            fmt::format("{:.2f} ms", evaluation * 1e3), evaluation_rivals);
-    }
-}
-
-// What a coupling adds to a training step, everything included: the least of three runs each, taken in turns.
-void bench_couplings(Bench& b) {
-  set_thread_count(1);
-  for (const char* clock : {"inverse-gamma", "stable"}) {
-    const std::vector<std::string> kinds{"independent", "radial", "clock", "pool", "ot"};
-    std::vector<double> step(kinds.size(), std::numeric_limits<double>::infinity());
-    for (int round = 0; round < 3; ++round)
-      for (size_t k = 0; k < kinds.size(); ++k) {
-        const RunConfig config = parse_config(
-            "", "bench",
-            {fmt::format("clock.family={}", clock), "clock.alpha=1.5", "clock.nu=1.5", "coupling.kind=" + kinds[k],
-             "feature.area=on", "train.log_steps=16", fmt::format("train.epochs={}", kinds[k] == "ot" ? 2 : 9)});
-        // From the 16th step on, so that what is made once a run does not count; pools that are drawn again do.
-        std::chrono::steady_clock::time_point first, last;
-        int64_t steps = 0;
-        TrainOptions options;
-        options.report = [&](const TrainProgress& p) {
-          last = std::chrono::steady_clock::now();
-          if (p.step == 16) first = last;
-          steps = p.step - 16;
-        };
-        train(config, options);
-        step[k] = std::min(step[k], std::chrono::duration<double>(last - first).count() / static_cast<double>(steps));
-      }
-    for (size_t k = 0; k < kinds.size(); ++k)
-      b.add("coupling", fmt::format("training step, batch 1024, {} clock, {}, 1 thread", clock, kinds[k]), step[k],
-            fmt::format("{:.2f} ms ({:+.1f} %)", step[k] * 1e3, 100 * (step[k] / step[0] - 1)), {});
-  }
 }
 
 }  // namespace

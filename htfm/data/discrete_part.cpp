@@ -13,71 +13,19 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/single_thread_guard.h"
-#include "htfm/data/column_transform.h"
-#include "htfm/data/dates.h"
+#include "htfm/data/date_cells.h"
 #include "htfm/data/state_net.h"
 
 namespace htfm {
 
 namespace {
 
-constexpr size_t kFewValues = 20;  // a number of so few values, each so often, is drawn as one of them
-constexpr int64_t kOften = 5;
 constexpr int64_t kDrawn = 512;  // rows at a time, always so many: a row's bits then do not depend on the others
 constexpr int kBalanceRounds = 4;
 constexpr const char* kState = "transform.state.";
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
 
 bool same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
-// Values that occur very often at an end of a column that is otherwise spread; the rest stays in `values`.
-std::vector<double> take_atoms(std::vector<double>& values) {
-  std::vector<double> atoms;
-  while (atoms.size() < 2 && values.size() > 20) {
-    const ColumnTransform kind = ColumnTransform::recognise(values, Key(0));
-    if (kind.constant || !kind.atom || !kind.values.empty()) break;
-    atoms.push_back((kind.flip ? -kind.bound : kind.bound) + 0.0);
-    std::erase_if(values, [&](double v) { return v == atoms.back(); });
-  }
-  return atoms;
-}
-
-constexpr double kDaySeconds = 86400, kYearDays = 365.2425;
-
-// A part of a date as cells of a period, in the units of the column.
-struct PartCells {
-  double period = 0, width = 0;
-  int64_t count = 0;
-};
-
-// `seconds`: the column counts them, else days.
-PartCells cells_of(DatePart part, bool seconds) {
-  const double day = seconds ? kDaySeconds : 1;
-  switch (part) {
-    case DatePart::year: return {kYearDays * day, kYearDays * day / 12, 12};
-    case DatePart::week: return {7 * day, day, 7};
-    case DatePart::day: return {day, day / 24, 24};
-    default: return {};
-  }
-}
-
-double within(double value, double period) { return value - period * std::floor(value / period); }
-
-int64_t cell_of(const PartCells& cells, double value) {
-  return std::min(static_cast<int64_t>(within(value, cells.period) / cells.width), cells.count - 1);
-}
-
-// The nearest date in another cell, at the same place in it, between the first and the last.
-double moved_to(const PartCells& cells, double value, int64_t cell, double first, double last) {
-  const int64_t now = cell_of(cells, value);
-  double by = static_cast<double>(cell - now) * cells.width;
-  if (by > cells.period / 2) by -= cells.period;
-  if (by <= -cells.period / 2) by += cells.period;
-  const double to = value + by;
-  if (to > last && to - cells.period >= first) return to - cells.period;
-  if (to < first && to + cells.period <= last) return to + cells.period;
-  return to;
-}
 
 // Seconds or days? The parts of a column say it: only seconds have hours, and their periods are long.
 bool counts_seconds(const DiscreteColumn& c) { return c.flows; }
@@ -132,104 +80,6 @@ DiscretePart& DiscretePart::operator=(const DiscretePart& other) {
 }
 DiscretePart::DiscretePart(DiscretePart&&) noexcept = default;
 DiscretePart& DiscretePart::operator=(DiscretePart&&) noexcept = default;
-
-DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableColumn>& columns) {
-  const int64_t n = rows.size(0), width = rows.size(1);
-  const double* x = rows.const_data_ptr<double>();
-  std::vector<DiscreteColumn> found(static_cast<size_t>(width));
-  std::vector<bool> constant(static_cast<size_t>(width));
-  parallel_for(width, [&](int64_t k) {
-    DiscreteColumn& out = found[static_cast<size_t>(k)];
-    out.column = k;
-    std::map<double, int64_t> different;  // with their numbers, as long as they are few
-    std::vector<double> there;
-    for (int64_t i = 0; i < n; ++i) {
-      const double v = x[i * width + k];
-      if (std::isnan(v)) continue;
-      there.push_back(v);
-      if (different.size() <= kFewValues) ++different[v];
-    }
-    const bool gaps = there.size() < static_cast<size_t>(n);
-    const TableColumn& info = columns[static_cast<size_t>(k)];
-    constant[static_cast<size_t>(k)] = different.size() == 1 && !gaps;
-    if (constant[static_cast<size_t>(k)] || there.empty()) {
-      if (there.empty()) out.values = {kGap};
-      return;
-    }
-    // A value that hardly occurs is no code: large counts are rare, and larger ones than were seen may come.
-    const bool often =
-        std::all_of(different.begin(), different.end(), [](const auto& v) { return v.second >= kOften; });
-    const bool few = different.size() <= 2 || (different.size() <= kFewValues && often && !info.asked);
-    if (info.is_category()) {
-      for (size_t c = 0; c < info.categories.size(); ++c) out.values.push_back(static_cast<double>(c));
-    } else if (few) {
-      for (const auto& [value, count] : different) out.values.push_back(value);
-    } else {
-      out.flows = true;
-      out.values = {0};
-      for (const double atom : info.kind == ColumnKind::date ? std::vector<double>() : take_atoms(there))
-        out.values.push_back(atom);
-    }
-    if (gaps) out.values.push_back(kGap);
-    if (out.flows && out.values.size() == 1) out.values.clear();  // nothing discrete about it
-  });
-  // A flow needs a column: where all are discrete it gets the codes of the one with the most states.
-  const auto in_flow = [&](int64_t k) {
-    return !constant[static_cast<size_t>(k)] &&
-           (found[static_cast<size_t>(k)].flows || found[static_cast<size_t>(k)].values.empty());
-  };
-  int64_t most = -1, flowing = 0;
-  for (int64_t k = 0; k < width; ++k) {
-    flowing += in_flow(k);
-    if (!constant[static_cast<size_t>(k)] &&
-        (most < 0 || found[static_cast<size_t>(k)].states() > found[static_cast<size_t>(most)].states()))
-      most = k;
-  }
-  if (flowing == 0 && most >= 0) {
-    DiscreteColumn& c = found[static_cast<size_t>(most)];
-    const bool gaps = std::isnan(c.values.back()) && c.states() > 1;
-    c.flows = true;
-    c.values = gaps ? std::vector<double>{0, kGap} : std::vector<double>();
-  }
-  DiscretePart out;
-  for (DiscreteColumn& c : found)
-    if (!c.values.empty()) out.list_.push_back(std::move(c));
-  out.add_date_parts(rows, columns);
-  if (out.empty()) return out;
-  const at::Tensor states = out.states_of(rows);
-  const int64_t* s = states.const_data_ptr<int64_t>();
-  const int64_t heads = states.size(1);
-  for (int64_t h = 0; h < heads; ++h) {
-    std::vector<double>& shares = out.list_[static_cast<size_t>(h)].shares;
-    shares.assign(static_cast<size_t>(out.list_[static_cast<size_t>(h)].states()), 0);
-    for (int64_t i = 0; i < n; ++i) shares[static_cast<size_t>(s[i * heads + h])] += 1.0 / static_cast<double>(n);
-  }
-  return out;
-}
-
-void DiscretePart::add_date_parts(const at::Tensor& rows, const std::vector<TableColumn>& columns) {
-  const int64_t n = rows.size(0), width = rows.size(1);
-  const double* x = rows.const_data_ptr<double>();
-  for (int64_t k = 0; k < width; ++k) {
-    const TableColumn& info = columns[static_cast<size_t>(k)];
-    if (info.kind != ColumnKind::date || (of(k) && !of(k)->flows)) continue;
-    const bool seconds = DateForm{info.date_form}.has_time();
-    const double day = seconds ? kDaySeconds : 1;
-    double first = std::numeric_limits<double>::infinity(), last = -first;
-    for (int64_t i = 0; i < n; ++i)
-      if (const double v = x[i * width + k]; !std::isnan(v)) first = std::min(first, v), last = std::max(last, v);
-    const auto add = [&](DatePart part, double least_days) {
-      if (!(last - first >= least_days * day)) return;
-      DiscreteColumn c{.column = k, .part = part, .flows = seconds};
-      c.values.assign(static_cast<size_t>(cells_of(part, seconds).count), 0);
-      c.values[0] = first, c.values[1] = last;
-      list_.push_back(std::move(c));
-    };
-    add(DatePart::year, 2 * kYearDays);
-    if (info.date_form.find('D') != std::string::npos) add(DatePart::week, 28);
-    if (seconds) add(DatePart::day, info.date_form.find('D') == std::string::npos ? 1e9 : 2);
-  }
-}
 
 const DiscreteColumn* DiscretePart::of(int64_t column) const {
   for (const DiscreteColumn& c : list_)

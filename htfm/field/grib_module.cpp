@@ -7,10 +7,11 @@
 #include <cstdio>
 #include <limits>
 #include <mutex>
-#include <numbers>
 
 #include "htfm/base/error.h"
 #include "htfm/field/calendar.h"
+#include "htfm/field/grib_grid_module.h"
+#include "htfm/field/grib_handle_module.h"
 #include "htfm/field/grib_png_module.h"
 #include "htfm/field/grib_scan_module.h"
 #include "htfm/field/readers_module.h"
@@ -20,7 +21,6 @@
 namespace htfm {
 namespace {
 
-constexpr int64_t kMostPoints = int64_t{1} << 28;
 constexpr double kMissing = -0x1p100;
 
 // What ecCodes would print is kept for the message: the library never prints.
@@ -42,87 +42,21 @@ void set_up(const std::string& path) {
   last_words.clear();
 }
 
-std::string reason(int error) {
+}  // namespace
+
+std::string grib_reason(int error) {
   std::string text = codes_get_error_message(error);
   if (!last_words.empty()) text += fmt::format(" ({})", last_words);
   return printable(text);
 }
 
-class GribHandle {
- public:
-  GribHandle(codes_handle* handle, std::string where) : handle_(handle), where_(std::move(where)) {}
-  ~GribHandle() { codes_handle_delete(handle_); }
-  GribHandle(const GribHandle&) = delete;
-  GribHandle& operator=(const GribHandle&) = delete;
-
-  codes_handle* get() const { return handle_; }
-  const std::string& where() const { return where_; }
-  void check(int error, const char* what) const {
-    if (error) throw InputError("[grib] {}: expected {}, got: {}", where_, what, reason(error));
-  }
-  int64_t whole(const char* key) const {
-    long v = 0;
-    check(codes_get_long(handle_, key, &v), key);
-    return v;
-  }
-  int64_t whole_or(const char* key, int64_t default_value) const {
-    long v = 0;
-    return codes_get_long(handle_, key, &v) ? default_value : v;
-  }
-  double number_or(const char* key, double default_value) const {
-    double v = 0;
-    return codes_get_double(handle_, key, &v) ? default_value : v;
-  }
-  double number(const char* key) const {
-    double v = 0;
-    check(codes_get_double(handle_, key, &v), key);
-    return v;
-  }
-  std::string words(const char* key) const {
-    char text[256] = {};
-    size_t size = sizeof text;
-    return codes_get_string(handle_, key, text, &size) ? std::string() : std::string(text);
-  }
-
- private:
-  codes_handle* handle_;
-  std::string where_;
-};
+namespace {
 
 double power(double base, int64_t exponent) {  // step by step, as ecCodes does: the last bit counts
   double v = 1;
   for (; exponent < 0; ++exponent) v /= base;
   for (; exponent > 0; --exponent) v *= base;
   return v;
-}
-
-// Where the value of a row and column, from west to east, stands in a message.
-struct ScanOrder {
-  int64_t height = 0, width = 0;
-  bool west_to_east = true, columns_first = false, alternate = false;
-
-  ScanOrder(const GribHandle& h, const Grid& grid)
-      : height(grid.height),
-        width(grid.width),
-        west_to_east(h.whole_or("iScansNegatively", 0) == 0),
-        columns_first(h.whole_or("jPointsAreConsecutive", 0) != 0),
-        alternate(h.whole_or("alternativeRowScanning", 0) != 0) {}
-  bool plain() const { return west_to_east && !columns_first && !alternate; }
-  int64_t at(int64_t j, int64_t i) const {
-    if (!west_to_east) i = width - 1 - i;
-    if (columns_first) return i * height + (alternate && i % 2 ? height - 1 - j : j);
-    return j * width + (alternate && j % 2 ? width - 1 - i : i);
-  }
-};
-
-bool is_reduced(const GribHandle& h) { return h.words("gridType").starts_with("reduced_"); }
-
-std::vector<int64_t> points_of_rows(const GribHandle& h) {
-  size_t size = 0;
-  h.check(codes_get_size(h.get(), "pl", &size), "the numbers of points of the rows");
-  std::vector<long> rows(std::min<size_t>(size, size_t{1} << 20));
-  h.check(codes_get_long_array(h.get(), "pl", rows.data(), &size), "the numbers of points of the rows");
-  return {rows.begin(), rows.end()};
 }
 
 class GribMessage : public FieldMessage {
@@ -222,163 +156,6 @@ class GribMessage : public FieldMessage {
   std::unique_lock<std::mutex>& lock_;
 };
 
-// Rows of one latitude and columns of one longitude are told by these alone.
-void make_separable(Grid& grid) {
-  std::vector<double> latitude, longitude(grid.longitude.begin(), grid.longitude.begin() + grid.width);
-  for (int64_t j = 0; j < grid.height; ++j) {
-    const double* lat = grid.latitude.data() + j * grid.width;
-    const double* lon = grid.longitude.data() + j * grid.width;
-    for (int64_t i = 0; i < grid.width; ++i)
-      if (std::abs(lat[i] - lat[0]) > 1e-9 || std::abs(lon[i] - longitude[static_cast<size_t>(i)]) > 1e-9) return;
-    latitude.push_back(lat[0]);
-  }
-  grid.latitude = std::move(latitude), grid.longitude = std::move(longitude);
-}
-
-// All places of a projected grid, from ecCodes' iterator, without the values: rows one after another, whatever the
-// order of the values.
-void read_places(const GribHandle& h, Grid& grid) {
-  constexpr unsigned long kNoValues = 1;
-  int error = 0;
-  codes_iterator* iterator = codes_grib_iterator_new(h.get(), kNoValues, &error);
-  if (!iterator || error) return;
-  double latitude = 0, longitude = 0, value = 0;
-  const auto points = static_cast<size_t>(grid.height * grid.width);
-  grid.latitude.reserve(points), grid.longitude.reserve(points);
-  while (codes_grib_iterator_next(iterator, &latitude, &longitude, &value))
-    grid.latitude.push_back(latitude), grid.longitude.push_back(longitude);
-  codes_grib_iterator_delete(iterator);
-  if (grid.latitude.size() != points) return grid.latitude.clear(), grid.longitude.clear();
-  if (!ScanOrder(h, grid).west_to_east)
-    for (std::vector<double>* list : {&grid.latitude, &grid.longitude})
-      for (int64_t j = 0; j < grid.height; ++j)
-        std::reverse(list->begin() + j * grid.width, list->begin() + (j + 1) * grid.width);
-  make_separable(grid);
-}
-
-// Rows of Mercator's projection are equally far apart in log tan(45° + latitude / 2). ecCodes 2.28 takes the
-// sphere for an ellipsoid.
-void read_mercator(const GribHandle& h, Grid& grid) {
-  constexpr double kDegree = std::numbers::pi / 180;
-  const auto height = [&](double degrees) { return std::asinh(std::tan(degrees * kDegree)); };
-  const double from = height(h.number("latitudeOfFirstGridPointInDegrees")),
-               to = height(h.number("latitudeOfLastGridPointInDegrees"));
-  const bool west_to_east = ScanOrder(h, grid).west_to_east;
-  const double first = h.number("longitudeOfFirstGridPointInDegrees"),
-               last = h.number("longitudeOfLastGridPointInDegrees"), west = west_to_east ? first : last;
-  double reach = (west_to_east ? last : first) - west;
-  if (reach < 0) reach += 360;
-  const auto share = [](int64_t k, int64_t n) {
-    return static_cast<double>(k) / std::max<double>(1, static_cast<double>(n - 1));
-  };
-  for (int64_t j = 0; j < grid.height; ++j)
-    grid.latitude.push_back(std::atan(std::sinh(from + (to - from) * share(j, grid.height))) / kDegree);
-  for (int64_t i = 0; i < grid.width; ++i) grid.longitude.push_back(west + reach * share(i, grid.width));
-}
-
-// Latitudes of a reduced grid, which is taken for one around the globe.
-void read_reduced(const GribHandle& h, Grid& grid) {
-  const std::vector<int64_t> points = points_of_rows(h);
-  grid.height = static_cast<int64_t>(points.size());
-  grid.width = points.empty() ? 0 : *std::max_element(points.begin(), points.end());
-  if (grid.width < 1 || *std::min_element(points.begin(), points.end()) < 0 || grid.width * grid.height > kMostPoints)
-    throw InputError("[grib] {}: damaged: expected points in the rows of a reduced grid, got none", h.where());
-  const double west = h.number("longitudeOfFirstGridPointInDegrees"),
-               reach = h.number("longitudeOfLastGridPointInDegrees") - west;
-  if (reach + 1.5 * 360 / static_cast<double>(grid.width) < 360)
-    throw InputError("[grib] {}: expected a reduced grid around the globe, got one that ends after {:.3f} degrees",
-                     h.where(), reach);
-  std::vector<double> rows(static_cast<size_t>(grid.height));
-  size_t size = rows.size();
-  if (grid.kind == "reduced_ll" || codes_get_double_array(h.get(), "distinctLatitudes", rows.data(), &size) ||
-      size != rows.size()) {
-    const double from = h.number("latitudeOfFirstGridPointInDegrees"),
-                 to = h.number("latitudeOfLastGridPointInDegrees");
-    for (size_t j = 0; j < rows.size(); ++j)
-      rows[j] = from + (to - from) * static_cast<double>(j) / std::max<double>(1, static_cast<double>(rows.size() - 1));
-  }
-  grid.south_first = h.whole_or("jScansPositively", 0) != 0;
-  if (rows.size() > 1 && (rows.front() < rows.back()) != grid.south_first) std::reverse(rows.begin(), rows.end());
-  grid.latitude = std::move(rows);
-  for (int64_t i = 0; i < grid.width; ++i)
-    grid.longitude.push_back(west + 360 * static_cast<double>(i) / static_cast<double>(grid.width));
-  grid.kind += " as regular";
-}
-
-// Why a message is no field of rows and columns, and what to do; empty where it is one.
-std::string grid_problem(const GribHandle& h, const FieldChoice& choice) {
-  const std::string kind = h.words("gridType");
-  if (kind == "sh" || kind.ends_with("_sh"))
-    return fmt::format("spectral coefficients ({}): make a grid of them first, with cdo sp2gpl for instance", kind);
-  if (kind.starts_with("reduced_"))
-    return choice.expand_reduced
-               ? ""
-               : fmt::format("a reduced grid ({}): --expand-reduced interpolates it along its rows to a regular one",
-                             kind);
-  const int64_t width = h.whole_or("Ni", 0), height = h.whole_or("Nj", 0), most = int64_t{1} << 24;
-  if (width < 1 || height < 1 || width > most || height > most)
-    return fmt::format(
-        "a grid without rows and columns ({}): put it on a regular one first, with cdo remapbil for "
-        "instance",
-        printable(kind));
-  return {};
-}
-
-std::string grid_key(const GribHandle& h) {
-  const std::string key = h.words("md5GridSection");
-  return key.empty() ? fmt::format("{} {} {} {} {}", h.words("gridType"), h.whole_or("Ni", 0), h.whole_or("Nj", 0),
-                                   h.number_or("latitudeOfFirstGridPointInDegrees", 0),
-                                   h.number_or("longitudeOfFirstGridPointInDegrees", 0))
-                     : key;
-}
-
-std::shared_ptr<const Grid> read_grid(const GribHandle& h) {
-  auto grid = std::make_shared<Grid>();
-  grid->kind = h.words("gridType"), grid->key = grid_key(h);
-  if (is_reduced(h)) {
-    read_reduced(h, *grid);
-    return grid;
-  }
-  // Lat-lon grids count in Ni and Nj, projected ones in Nx and Ny, for which the former are other names.
-  grid->width = h.whole_or("Ni", 0), grid->height = h.whole_or("Nj", 0);
-  // A damaged header may promise what no memory holds.
-  if (grid->width * grid->height > kMostPoints || h.whole_or("numberOfDataPoints", 0) != grid->width * grid->height)
-    throw InputError("[grib] {}: damaged: expected {} points on {}, got {}", h.where(), grid->width * grid->height,
-                     grid->text(), h.whole_or("numberOfDataPoints", 0));
-  grid->south_first = h.whole_or("jScansPositively", 0) != 0;
-  if (grid->kind == "regular_ll") {
-    const double from = h.number("latitudeOfFirstGridPointInDegrees"),
-                 to = h.number("latitudeOfLastGridPointInDegrees");
-    const bool west_to_east = ScanOrder(h, *grid).west_to_east;
-    const double first = h.number("longitudeOfFirstGridPointInDegrees"),
-                 last = h.number("longitudeOfLastGridPointInDegrees"), west = west_to_east ? first : last;
-    double reach = (west_to_east ? last : first) - west;
-    if (reach < 0) reach += 360;
-    for (int64_t j = 0; j < grid->height; ++j)
-      grid->latitude.push_back(from + (to - from) * static_cast<double>(j) /
-                                          std::max<double>(1, static_cast<double>(grid->height - 1)));
-    for (int64_t i = 0; i < grid->width; ++i)
-      grid->longitude.push_back(west + reach * static_cast<double>(i) /
-                                           std::max<double>(1, static_cast<double>(grid->width - 1)));
-  } else if (grid->kind == "mercator") {
-    read_mercator(h, *grid);
-  } else {
-    read_places(h, *grid);
-  }
-  return grid;
-}
-
-// The places of a projected grid take a second, and years of files have the same one: the last few grids are kept.
-std::shared_ptr<const Grid> shared_grid(const GribHandle& h) {
-  static std::vector<std::shared_ptr<const Grid>> kept;
-  constexpr size_t kMost = 4;
-  const std::string key = grid_key(h);
-  for (const auto& grid : kept)
-    if (grid->key == key && !key.empty()) return grid;
-  if (kept.size() == kMost) kept.erase(kept.begin());
-  return kept.emplace_back(read_grid(h));
-}
-
 struct What {
   std::string name, level_type, step_range, step_type;
   std::optional<ParameterCode> code;  // edition 2
@@ -467,7 +244,7 @@ void visit_grib(const std::string& path, const FieldChoice& choice, const FieldV
     codes_handle* raw = codes_handle_new_from_file(nullptr, file.get(), PRODUCT_GRIB, &error);
     const std::string where = fmt::format("{}: message {}", path, number);
     if (!raw && (error == CODES_SUCCESS || error == CODES_END_OF_FILE)) break;
-    if (!raw) throw InputError("[grib] {}: truncated or damaged: {}", where, reason(error));
+    if (!raw) throw InputError("[grib] {}: truncated or damaged: {}", where, grib_reason(error));
     const GribHandle handle(raw, where);
     const What what(handle);
     if (!what.matches(choice)) {

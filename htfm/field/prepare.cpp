@@ -17,6 +17,7 @@
 #include "htfm/field/calendar.h"
 #include "htfm/field/file_frames.h"
 #include "htfm/field/frame_store.h"
+#include "htfm/field/resume_settings.h"
 #include "htfm/field/time_part.h"
 #include "htfm/field/windows.h"
 #include "htfm/io/mapped_file.h"
@@ -26,21 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-// What must be the same for a set that is taken up again.
-json settings_of(const PrepareSpec& spec) {
-  json channels = json::array();
-  for (const FieldChoice& c : spec.channels) channels.push_back(c.text() + (c.expand_reduced ? ", expanded" : ""));
-  json out{{"channels", channels}, {"height", spec.height}, {"width", spec.width}, {"tiles", spec.tiles}};
-  if (spec.offset) out["offset"] = {spec.offset->first, spec.offset->second};
-  if (spec.centre) out["centre"] = {spec.centre->latitude, spec.centre->longitude};
-  if (spec.box)
-    out["box"] = {spec.box->first.latitude, spec.box->first.longitude, spec.box->second.latitude,
-                  spec.box->second.longitude};
-  if (spec.mask_below) out["mask_below"] = *spec.mask_below;
-  if (spec.transform.reach > 0) out["outside"] = {*spec.transform.threshold, spec.transform.reach};
-  return out;
-}
 
 std::string span_text(int64_t seconds) {
   return seconds % 3600 == 0 ? fmt::format("{} h", seconds / 3600) : fmt::format("{} min", seconds / 60);
@@ -53,7 +39,7 @@ class Preparation {
  public:
   Preparation(const PrepareSpec& spec, const std::string& output)
       : spec_(spec),
-        store_(spec.resume ? FrameStore(output, settings_of(spec)) : FrameStore(output)),
+        store_(spec.resume ? FrameStore(output, resume_settings(spec)) : FrameStore(output)),
         dry_below_(spec.transform.threshold.value_or(std::numeric_limits<double>::denorm_min())) {
     for (const json& line : store_.lines()) count_line(line);
   }

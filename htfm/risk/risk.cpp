@@ -18,6 +18,7 @@
 #include "htfm/fit/calibrated_sample.h"
 #include "htfm/risk/far_portfolio.h"
 #include "htfm/risk/loss_model.h"
+#include "htfm/risk/risk_layout.h"
 #include "htfm/risk/spread.h"
 #include "htfm/train/trainer.h"
 
@@ -25,9 +26,6 @@ namespace htfm {
 
 namespace {
 
-constexpr const char* kPortfolio = "portfolio";
-constexpr int64_t kMostStressed = 12;
-constexpr double kSamples = 100000;
 constexpr int kPortfolioDigits = 9;
 
 void check(const RiskOptions& o) {
@@ -49,93 +47,6 @@ void check(const RiskOptions& o) {
   if (o.rounds != 0 && o.rounds < 20) throw InputError("[rounds] expected 0, or at least 20, got {}", o.rounds);
   if (o.refits != 0 && o.refits < 2) throw InputError("[refits] expected 0, or at least 2, got {}", o.refits);
   if (o.refits > 0 && o.rounds == 0) throw InputError("[refits] expected rounds of the bootstrap beside them, got 0");
-}
-
-// The columns of numbers: categories and dates are no losses.
-std::vector<int64_t> loss_columns(const Model& model) {
-  std::vector<int64_t> out;
-  for (int64_t k = 0; k < model.transform().columns(); ++k)
-    if (model.columns().empty() || model.columns()[static_cast<size_t>(k)].kind == ColumnKind::number) out.push_back(k);
-  if (out.empty()) throw InputError("[risk] expected a column of numbers, got none");
-  return out;
-}
-
-std::vector<std::string> names_of(const Model& model) {
-  std::vector<std::string> out;
-  const std::vector<std::string>& names = model.column_names();
-  for (const int64_t k : loss_columns(model))
-    out.push_back(k < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(k)]
-                                                         : fmt::format("column {}", k + 1));
-  return out;
-}
-
-bool side_by_name(const std::string& side, const std::string& part) {
-  if (side != "high" && side != "low")
-    throw InputError("[losses] expected high, low or column=high or column=low; got '{}'", part);
-  return side == "high";
-}
-
-// "low,fire=high": a side for all, and sides of columns.
-void set_sides(std::vector<RiskLoss>& losses, const std::string& text) {
-  for (const bool all : {true, false})
-    for (const std::string& part : split(text)) {
-      const size_t equals = part.rfind('=');
-      if ((equals == std::string::npos) != all) continue;
-      const bool high = side_by_name(all ? part : part.substr(equals + 1), part);
-      if (all) {
-        for (RiskLoss& l : losses) l.high = high;
-        continue;
-      }
-      const auto found = std::find_if(losses.begin(), losses.end(),
-                                      [&](const RiskLoss& l) { return l.name == part.substr(0, equals); });
-      if (found == losses.end()) {
-        std::vector<std::string> names;
-        for (const RiskLoss& l : losses) names.push_back(l.name);
-        throw InputError("[losses] expected one of {}; got '{}'", fmt::join(names, ", "), part.substr(0, equals));
-      }
-      found->high = high;
-    }
-}
-
-RiskReport laid_out(const Model& model, const RiskOptions& o) {
-  RiskReport r;
-  r.options = o;
-  const double wide = std::clamp(16 / static_cast<double>(model.transform().columns()), 0.2, 1.0);
-  if (o.n == 0) r.options.n = static_cast<int64_t>(kSamples * wide);
-  if (!o.seed) r.options.seed = static_cast<uint64_t>(model.config().seed);
-  const std::vector<std::string> names = names_of(model);
-  r.with_portfolio = !o.portfolio.empty();
-  for (const std::string& name : names) r.losses.push_back({.name = name});
-  if (r.with_portfolio) {
-    if (std::find(names.begin(), names.end(), kPortfolio) != names.end())
-      throw InputError("[portfolio] expected a model without a column of this name, got one");
-    r.losses.push_back({.name = kPortfolio});
-  }
-  set_sides(r.losses, o.losses);
-  for (RiskLoss& l : r.losses) {
-    for (const double p : o.levels) l.measures.emplace_back().p = p;
-    for (const double period : o.return_periods)
-      l.return_levels.emplace_back().p = level_of_period(period * o.rows_per_period);
-  }
-  std::vector<int64_t> stressed;
-  for (const std::string& name : o.stress) stressed.push_back(r.find(name));
-  if (o.stress.empty()) {
-    const std::vector<int64_t> columns = loss_columns(model);
-    const auto varies = [&](size_t k) {
-      return !model.transform().list()[static_cast<size_t>(columns[k])].constant ||
-             model.transform().discrete().of(columns[k]);
-    };
-    for (size_t k = 0; k < names.size() && static_cast<int64_t>(stressed.size()) < kMostStressed; ++k)
-      if (varies(k)) stressed.push_back(static_cast<int64_t>(k));
-    if (r.with_portfolio) stressed.push_back(static_cast<int64_t>(names.size()));
-  }
-  for (const int64_t given : stressed) {
-    StressTable t{.given = given};
-    t.rows.resize(r.losses.size());
-    for (StressRow& row : t.rows) row.quantiles.resize(o.stress_quantiles.size());
-    r.stress.push_back(std::move(t));
-  }
-  return r;
 }
 
 // The rows that the model was trained on; nothing, and a note, where they cannot be had.
@@ -300,9 +211,9 @@ RiskReport risk(const Model& model, const RiskOptions& o) {
   check(o);
   if (model.image() || model.field())
     throw InputError("[risk] expected a model of a table, got one of {}", model.field() ? "fields" : "images");
-  RiskReport r = laid_out(model, o);
+  RiskReport r = laid_out_report(model, o);
   const std::vector<double> weights =
-      r.with_portfolio ? portfolio_weights(o.portfolio, names_of(model)) : std::vector<double>();
+      r.with_portfolio ? portfolio_weights(o.portfolio, loss_names(model)) : std::vector<double>();
   std::string about_rows;
   const std::optional<Dataset> data = training_rows(model, o, about_rows);
   if (o.refits > 0 && !data) throw InputError("[refits] expected the training rows, got none: {}", about_rows);
