@@ -83,9 +83,14 @@ class Solver {
     }
     Solver solver(half, part.get(), order_);
     solver.solve();
-    for (int64_t i = 0; i < n_; i += order_ == Order::any ? 2 : 1) {
+    const Assignment solved = std::move(solver).result();
+    if (order_ == Order::any) {
+      for (int64_t i = 0; i < half; ++i) kernels_.lower(n_, row(2 * i), solved.row_price[at(i)], price_.data());
+      return;
+    }
+    for (int64_t i = 0; i < n_; ++i) {
       halve_columns(row(i), few.data());
-      kernels_.lower(n_, row(i), kernels_.best_two(half, few.data(), solver.price_.data()).best, price_.data());
+      kernels_.lower(n_, row(i), kernels_.best_two(half, few.data(), solved.column_price.data()).best, price_.data());
     }
   }
 
