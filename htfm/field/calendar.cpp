@@ -49,7 +49,7 @@ Moment date_of(int64_t days, Calendar calendar) {
     return {static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day())};
   }
   days += days_before_year(1970, calendar);
-  int64_t year = floor_divide(days, 366);  // not too late
+  int64_t year = floor_divide(days, days < 0 ? 360 : 366);  // not too late
   while (days_before_year(year + 1, calendar) <= days) ++year;
   days -= days_before_year(year, calendar);
   if (calendar == Calendar::days360) return {year, days / 30 + 1, days % 30 + 1};

@@ -8,6 +8,7 @@
 #include <wordexp.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -54,6 +55,7 @@ class Start : public testing::Environment {
   void SetUp() override {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) throw std::runtime_error("socketpair");
+    std::fflush(nullptr);  // or the copies would print it too
     if (::fork() == 0) {
       ::close(ends[0]);
       serve(ends[1]);
