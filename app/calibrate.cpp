@@ -8,10 +8,6 @@
 
 namespace htfm::app {
 
-namespace {
-constexpr int64_t kFields = 2000;
-}
-
 void add_calibrate(CLI::App& app) {
   struct Options {
     Common common;
@@ -41,12 +37,8 @@ void add_calibrate(CLI::App& app) {
     SampleOptions options = sample_options(model.config());
     // Other samples than those that are drawn with the run's seed.
     options.seed = o->common.seed_given ? static_cast<uint64_t>(o->common.seed) : options.seed + 1;
-    options.n = o->n > 0 ? o->n : kFields;
-    if (!o->given.empty()) {
-      options.condition = find_given(model.condition(), o->given);
-      options.condition.each = 1;
-      if (o->n == 0) options.n = options.condition.rows.size(0);
-    }
+    if (!o->given.empty()) options.condition = find_given(model.condition(), o->given);
+    options.n = o->n > 0 ? o->n : o->given.empty() ? 2000 : options.condition.rows.size(0);
     if (!o->solver.empty()) options.solver = o->solver;
     if (o->nfe > 0) options.solve.nfe = o->nfe;
     options.device = o->common.device_for(model.config().net.kind);
