@@ -23,6 +23,18 @@ testing::AssertionResult contains(const std::string& text, const std::string& pa
   return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
+// toml++ asserts that a table's name begins with a letter before it says that it does not.
+TEST(Config, ATableWithoutANameIsNamed) {
+  for (const char* text : {"[&]\n", "  [\x01 c", "[[$]]\na = 1\n"}) {
+    try {
+      parse_config(text, "test.toml", {});
+      ADD_FAILURE() << text;
+    } catch (const InputError& e) {
+      EXPECT_NE(std::string(e.what()).find("test.toml:1: expected TOML, got: "), std::string::npos) << e.what();
+    }
+  }
+}
+
 TEST(Config, FormatParsesBackToTheSame) {
   const RunConfig a = parse_config("[clock]\nfamily = \"stable\"\nalpha = 1.7\n[train]\nlr = 3e-4\n", "t",
                                    {"data.columns=a,\"b\"", "feature.order=2", "net.film=true", "precondition=off"});
