@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "htfm/base/error.h"
+#include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/single_thread_guard.h"
 #include "htfm/data/date_cells.h"
@@ -23,7 +23,6 @@ namespace {
 constexpr int64_t kDrawn = 512;  // rows at a time, always so many: a row's bits then do not depend on the others
 constexpr int kBalanceRounds = 4;
 constexpr const char* kState = "transform.state.";
-constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
 
 bool same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -139,7 +138,7 @@ at::Tensor DiscretePart::flowing(const at::Tensor& rows) const {
     if (!c.flows || c.part != DatePart::none) continue;
     for (int64_t i = 0; i < n; ++i)
       for (size_t k = 1; k < c.values.size(); ++k)
-        if (same_value(x[i * width + c.column], c.values[k])) x[i * width + c.column] = kGap;
+        if (same_value(x[i * width + c.column], c.values[k])) x[i * width + c.column] = kNan;
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
 #include "htfm/data/column_transform.h"
 #include "htfm/data/date_cells.h"
@@ -16,7 +17,6 @@ namespace {
 
 constexpr size_t kFewValues = 20;  // a number of so few values, each so often, is drawn as one of them
 constexpr int64_t kOften = 5;
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 // Values that occur very often at an end of a column that is otherwise spread; the rest stays in `values`.
 std::vector<double> take_atoms(std::vector<double>& values) {
@@ -52,7 +52,7 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
     const TableColumn& info = columns[static_cast<size_t>(k)];
     constant[static_cast<size_t>(k)] = different.size() == 1 && !gaps;
     if (constant[static_cast<size_t>(k)] || there.empty()) {
-      if (there.empty()) out.values = {kMissing};
+      if (there.empty()) out.values = {kNan};
       return;
     }
     // A value that hardly occurs is no code: large counts are rare, and larger ones than were seen may come.
@@ -69,7 +69,7 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
       for (const double atom : info.kind == ColumnKind::date ? std::vector<double>() : take_atoms(there))
         out.values.push_back(atom);
     }
-    if (gaps) out.values.push_back(kMissing);
+    if (gaps) out.values.push_back(kNan);
     if (out.flows && out.values.size() == 1) out.values.clear();  // nothing discrete about it
   });
   // A flow needs a column: where all are discrete it gets the codes of the one with the most states.
@@ -88,7 +88,7 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
     DiscreteColumn& c = found[static_cast<size_t>(most)];
     const bool gaps = std::isnan(c.values.back()) && c.states() > 1;
     c.flows = true;
-    c.values = gaps ? std::vector<double>{0, kMissing} : std::vector<double>();
+    c.values = gaps ? std::vector<double>{0, kNan} : std::vector<double>();
   }
   DiscretePart out;
   for (DiscreteColumn& c : found)
