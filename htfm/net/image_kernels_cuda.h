@@ -55,6 +55,20 @@ void norm_backward(const NormBackwardArgs& args, cudaStream_t stream);
 /// Floats that a norm needs for sums of parts of a sample, either way; 0 for most.
 int64_t norm_workspace(Type type, int samples, int pixels, int channels);
 
+/// A 3x3 convolution between few channels, padded by a pixel.
+struct NarrowConvArgs {
+  int samples = 0, height = 0, width = 0, in = 0, out = 0;
+  Strided x;
+  const void* weight = nullptr;  ///< out x 3 x 3 x in
+  void* y = nullptr;             ///< dense
+  void* kept = nullptr;          ///< what a norm before it gives, dense; may be null
+};
+/// Whether there is a kernel for it.
+bool is_narrow_conv(Type type, int height, int width, int in, int out);
+void narrow_conv(const NarrowConvArgs& args, cudaStream_t stream);
+/// Of a norm's output, in place of the convolution's x: the norm's input has x, or no residual.
+void narrow_norm_conv(const NormForwardArgs& norm, const NarrowConvArgs& args, cudaStream_t stream);
+
 /// Adds up y + biases + residual into dense `out` and into `copy` where there is one.
 struct AddArgs {
   Type type = Type::float32;

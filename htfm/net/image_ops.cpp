@@ -91,6 +91,13 @@ at::Tensor join_heads(const at::Tensor& x, const at::Tensor& qkv, int64_t heads)
 
 }  // namespace
 
+at::Tensor ImageOps::norm_conv(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                               const at::Tensor& weight, NormStatistics* statistics, at::Tensor* kept) const {
+  const at::Tensor a = norm(sum, x, layer, statistics);
+  if (kept) *kept = a;
+  return conv(a, weight, 1);
+}
+
 std::array<at::Tensor, 3> ImageOps::split_heads(const at::Tensor& qkv, int64_t heads) {
   const int64_t n = qkv.size(0), tokens = qkv.size(1) * qkv.size(2), channels = qkv.size(3) / 3;
   const at::Tensor parts = qkv.view({n, tokens, 3, heads, channels / heads});

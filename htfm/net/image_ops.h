@@ -79,9 +79,9 @@ class ImageOps {
 
   /// 3x3 (or 6x6) convolution without bias, padded by a pixel (by two); dense input. The gradient with respect to x is
   /// left out where `need_x` is false.
-  at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const;
-  ConvGradients conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
-                              bool need_x) const;
+  virtual at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const;
+  virtual ConvGradients conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                                      int64_t stride, bool need_x) const;
 
   /// 3x3 convolution of the image at twice its size (nearest neighbour), as one transposed convolution of the image
   /// itself with a 4x4 kernel: 4/9 of the products, and the large image is never written. The kernel is `spread` from
@@ -99,6 +99,9 @@ class ImageOps {
   /// (then it may have more channels, which are read). Without y the input is x.
   virtual at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
                           NormStatistics* statistics) const = 0;
+  /// Such a norm, then a 3x3 convolution with stride 1 of its output, which is `kept` where that is asked for.
+  virtual at::Tensor norm_conv(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                               const at::Tensor& weight, NormStatistics* statistics, at::Tensor* kept) const;
   /// Gradients of the input; sums over pixels go to `columns` of `sums` (n x width, float32).
   virtual InputGradients norm_backward(const NormBackward& in, const NormLayer& layer,
                                        const at::Tensor& sums) const = 0;

@@ -12,6 +12,7 @@
 
 #include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/image_ops.h"
+#include "htfm/net/norm_stream_cuda.h"
 
 namespace htfm {
 
@@ -35,31 +36,44 @@ class CudaImageOps final : public ImageOps {
 
   at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
                   NormStatistics* statistics) const override {
-    const at::Tensor& shape = x.defined() ? x : sum.y;
-    at::Tensor out = empty(shape.sizes());
-    cuda::NormForwardArgs a;
-    a.type = kernel_type(), a.samples = size(shape, 0), a.pixels = size(shape, 1) * size(shape, 2),
-    a.channels = size(shape, 3);
-    a.groups = static_cast<int>(layer.groups);
-    if (sum.y.defined()) {
-      a.y = values(sum.y), a.fresh = size(sum.y, 3), a.residual = strided(sum.residual), a.scale = sum.scale;
-      for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
-    }
-    a.x = strided(x);
-    a.gamma = floats(layer.gamma), a.beta = floats(layer.beta), a.silu = layer.silu;
-    if (layer.modulation.defined())
-      a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
+    const at::Tensor out = empty((x.defined() ? x : sum.y).sizes());
+    at::Tensor partial;
+    cuda::NormForwardArgs a = norm_arguments(sum, x, layer, statistics, partial);
     a.out = out.mutable_data_ptr();
-    if (statistics) {
-      const auto options = at::TensorOptions().dtype(at::kFloat).device(device());
-      *statistics = {at::empty({shape.size(0), layer.groups}, options),
-                     at::empty({shape.size(0), layer.groups}, options)};
-      a.mean = statistics->mean.mutable_data_ptr<float>(),
-      a.inverse = statistics->inverse_deviation.mutable_data_ptr<float>();
-    }
-    const at::Tensor partial = workspace(a.samples, a.pixels, a.channels);
-    if (partial.defined()) a.workspace = partial.mutable_data_ptr<float>();
     cuda::norm_forward(a, stream());
+    return out;
+  }
+
+  at::Tensor norm_conv(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer, const at::Tensor& weight,
+                       NormStatistics* statistics, at::Tensor* kept) const override {
+    const at::Tensor& shape = x.defined() ? x : sum.y;
+    const bool readable = x.defined() || !sum.residual.defined();
+    if (!readable || !is_narrow(shape, weight.size(0), weight))
+      return ImageOps::norm_conv(sum, x, layer, weight, statistics, kept);
+    at::Tensor partial;
+    const cuda::NormForwardArgs norm = norm_arguments(sum, x, layer, statistics, partial);
+    at::Tensor out = empty({shape.size(0), shape.size(1), shape.size(2), weight.size(0)});
+    cuda::NarrowConvArgs c = conv_arguments(shape, weight, out);
+    if (kept) *kept = empty(shape.sizes()), c.kept = kept->mutable_data_ptr();
+    cuda::narrow_norm_conv(norm, c, stream());
+    return out;
+  }
+
+  at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, int64_t stride) const override {
+    if (stride != 1 || !is_narrow(x, weight.size(0), weight)) return ImageOps::conv(x, weight, stride);
+    at::Tensor out = empty({x.size(0), x.size(1), x.size(2), weight.size(0)});
+    cuda::NarrowConvArgs c = conv_arguments(x, weight, out);
+    c.x = strided(x);
+    cuda::narrow_conv(c, stream());
+    return out;
+  }
+
+  ConvGradients conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
+                              bool need_x) const override {
+    const bool narrow = need_x && stride == 1 && is_narrow(dy, x.size(3), weight);
+    ConvGradients out = ImageOps::conv_backward(dy, x, weight, stride, need_x && !narrow);
+    // The input's gradient is a convolution, too: taps the other way round, channels exchanged.
+    if (narrow) out.input = conv(dy, weight.flip({1, 2}).permute({3, 1, 2, 0}).contiguous(), 1);
     return out;
   }
 
@@ -156,6 +170,47 @@ class CudaImageOps final : public ImageOps {
   cuda::Type kernel_type() const { return type_ == at::kFloat ? cuda::Type::float32 : cuda::Type::bfloat16; }
   bool flash(const at::Tensor& qkv, int64_t heads) const {
     return type_ == at::kBFloat16 && (qkv.size(3) / 3 / heads) % 8 == 0;
+  }
+
+  bool is_narrow(const at::Tensor& x, int64_t out, const at::Tensor& weight) const {
+    return weight.size(1) == 3 && cuda::streams(kernel_type(), size(x, 1) * size(x, 2), size(x, 3)) &&
+           cuda::is_narrow_conv(kernel_type(), size(x, 1), size(x, 2), size(x, 3), static_cast<int>(out));
+  }
+
+  static cuda::NarrowConvArgs conv_arguments(const at::Tensor& shape, const at::Tensor& weight, at::Tensor& out) {
+    cuda::NarrowConvArgs c;
+    c.samples = size(shape, 0), c.height = size(shape, 1), c.width = size(shape, 2);
+    c.in = size(shape, 3), c.out = size(out, 3);
+    c.weight = values(weight), c.y = out.mutable_data_ptr();
+    return c;
+  }
+
+  // All but where the output goes. `partial` must outlive the launch.
+  cuda::NormForwardArgs norm_arguments(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                                       NormStatistics* statistics, at::Tensor& partial) const {
+    const at::Tensor& shape = x.defined() ? x : sum.y;
+    cuda::NormForwardArgs a;
+    a.type = kernel_type(), a.samples = size(shape, 0), a.pixels = size(shape, 1) * size(shape, 2),
+    a.channels = size(shape, 3);
+    a.groups = static_cast<int>(layer.groups);
+    if (sum.y.defined()) {
+      a.y = values(sum.y), a.fresh = size(sum.y, 3), a.residual = strided(sum.residual), a.scale = sum.scale;
+      for (size_t k = 0; k < sum.bias.size(); ++k) a.bias[k] = floats(sum.bias[k]);
+    }
+    a.x = strided(x);
+    a.gamma = floats(layer.gamma), a.beta = floats(layer.beta), a.silu = layer.silu;
+    if (layer.modulation.defined())
+      a.modulation = floats(layer.modulation), a.modulation_row = layer.modulation.stride(0);
+    if (statistics) {
+      const auto options = at::TensorOptions().dtype(at::kFloat).device(device());
+      *statistics = {at::empty({shape.size(0), layer.groups}, options),
+                     at::empty({shape.size(0), layer.groups}, options)};
+      a.mean = statistics->mean.mutable_data_ptr<float>(),
+      a.inverse = statistics->inverse_deviation.mutable_data_ptr<float>();
+    }
+    partial = workspace(a.samples, a.pixels, a.channels);
+    if (partial.defined()) a.workspace = partial.mutable_data_ptr<float>();
+    return a;
   }
 
   at::Tensor workspace(int samples, int pixels, int channels) const {

@@ -99,6 +99,18 @@ __device__ void block_sums(float (&value)[Count][8], int vectors, int chunk, flo
   __syncthreads();
 }
 
+// The total of what `parts` blocks of a sample (blockIdx.y) have added up, for all.
+__device__ __forceinline__ void add_partials(const float* partial, int parts, int values, float* total) {
+  const float* own = partial + static_cast<int64_t>(blockIdx.y) * parts * values;
+  for (int i = static_cast<int>(threadIdx.x); i < values; i += static_cast<int>(blockDim.x)) {
+    float sum = 0;
+#pragma unroll 8
+    for (int s = 0; s < parts; ++s) sum += own[static_cast<int64_t>(s) * values + i];
+    total[i] = sum;
+  }
+  __syncthreads();
+}
+
 // The sum over the group of channel i.
 __device__ __forceinline__ float group_sum(const float* total, int i, int group) {
   float sum = 0;

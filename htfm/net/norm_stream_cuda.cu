@@ -39,19 +39,9 @@ struct Part {
   int vectors, channel, rows, begin, end;
 };
 
-// The sums of this block where those of the others of its sample will be looked for, and their total.
+// The sums of this block, where `add_partials` looks for them.
 __device__ float* own_partial(float* partial, int values) {
   return partial + (static_cast<int64_t>(blockIdx.y) * gridDim.x + blockIdx.x) * values;
-}
-__device__ void add_partials(const float* partial, int parts, int values, float* total) {
-  const float* own = partial + static_cast<int64_t>(blockIdx.y) * parts * values;
-  for (int i = static_cast<int>(threadIdx.x); i < values; i += static_cast<int>(blockDim.x)) {
-    float sum = 0;
-#pragma unroll 8
-    for (int s = 0; s < parts; ++s) sum += own[static_cast<int64_t>(s) * values + i];
-    total[i] = sum;
-  }
-  __syncthreads();
 }
 
 template <class T>
@@ -297,10 +287,17 @@ int64_t norm_workspace(Type type, int samples, int pixels, int channels) {
   return streams(type, pixels, channels) ? int64_t{3} * stream_parts(samples, pixels) * samples * channels : 0;
 }
 
+int stream_moments(const NormForwardArgs& a, cudaStream_t stream) {
+  const Shape s(a.samples, a.pixels, a.channels);
+  moments_kernel<__nv_bfloat16><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace);
+  check(cudaGetLastError(), "norm");
+  return s.parts;
+}
+
 void stream_forward(const NormForwardArgs& a, cudaStream_t stream) {
   using B = __nv_bfloat16;
   const Shape s(a.samples, a.pixels, a.channels);
-  moments_kernel<B><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace);
+  stream_moments(a, stream);
   apply_kernel<B><<<s.grid, s.threads, s.bytes, stream>>>(a, a.workspace, s.parts);
   check(cudaGetLastError(), "norm");
 }

@@ -8,6 +8,9 @@ namespace htfm::cuda {
 /// Whether such images are done in two passes.
 bool streams(Type type, int pixels, int channels);
 /// With `workspace` of the arguments set.
+/// The first of the two passes: sums of values and squares, added up and stored where the input is a sum. Returns how
+/// many blocks share a sample.
+int stream_moments(const NormForwardArgs& args, cudaStream_t stream);
 void stream_forward(const NormForwardArgs& args, cudaStream_t stream);
 void stream_backward(const NormBackwardArgs& args, cudaStream_t stream);
 

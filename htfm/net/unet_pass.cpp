@@ -87,18 +87,25 @@ float UNetPass::sum_scale() const { return layers_.options.rescale ? std::sqrt(0
 
 PendingSum UNetPass::block(const ResidualLayer& layer, const PendingSum& in, const at::Tensor& x, BlockTape& tape) {
   tape.column = in.column, tape.scale = in.scale;
-  at::Tensor a1 = ops_.norm(in, x, norm_layer(layer.norm1, true), keep_ ? &tape.statistics1 : nullptr);
-  at::Tensor residual = x;
-  if (layer.resample == Resample::down) a1 = ops_.fir_down(a1), residual = ops_.fir_down(x);
-  if (layer.resample == Resample::up) a1 = ops_.fir_up(a1), residual = ops_.fir_up(x);
-  at::Tensor y1 = ops_.conv(a1, weight(layer.conv1), 1);
-  if (keep_) tape.a1 = a1;
-  a1.reset();
-  at::Tensor a2 = ops_.norm({y1, {bias(layer.conv1)}}, {}, norm_layer(layer.norm2, true, layer.modulation),
-                            keep_ ? &tape.statistics2 : nullptr);
-  if (keep_) tape.y1 = y1, tape.x = x, tape.a2 = a2, tape.shortcut_input = residual;
+  at::Tensor y1, residual = x;
+  NormStatistics *statistics1 = keep_ ? &tape.statistics1 : nullptr, *statistics2 = keep_ ? &tape.statistics2 : nullptr;
+  if (layer.resample == Resample::none) {
+    y1 = ops_.norm_conv(in, x, norm_layer(layer.norm1, true), weight(layer.conv1), statistics1,
+                        keep_ ? &tape.a1 : nullptr);
+  } else {
+    at::Tensor a1 = ops_.norm(in, x, norm_layer(layer.norm1, true), statistics1);
+    const auto resampled = [&](const at::Tensor& image) {
+      return layer.resample == Resample::down ? ops_.fir_down(image) : ops_.fir_up(image);
+    };
+    a1 = resampled(a1), residual = resampled(x);
+    y1 = ops_.conv(a1, weight(layer.conv1), 1);
+    if (keep_) tape.a1 = a1;
+  }
+  at::Tensor y2 = ops_.norm_conv({y1, {bias(layer.conv1)}}, {}, norm_layer(layer.norm2, true, layer.modulation),
+                                 weight(layer.conv2), statistics2, keep_ ? &tape.a2 : nullptr);
+  if (keep_) tape.y1 = y1, tape.x = x, tape.shortcut_input = residual;
   y1.reset();
-  PendingSum out{ops_.conv(a2, weight(layer.conv2), 1), {bias(layer.conv2)}, residual, layer.conv2.column, sum_scale()};
+  PendingSum out{y2, {bias(layer.conv2)}, residual, layer.conv2.column, sum_scale()};
   if (layer.shortcut.out > 0) {
     out.residual = ops_.product(residual, weight(layer.shortcut));
     out.bias.push_back(bias(layer.shortcut));
