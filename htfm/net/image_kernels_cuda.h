@@ -69,6 +69,17 @@ void narrow_conv(const NarrowConvArgs& args, cudaStream_t stream);
 /// Of a norm's output, in place of the convolution's x: the norm's input has x, or no residual.
 void narrow_norm_conv(const NormForwardArgs& norm, const NarrowConvArgs& args, cudaStream_t stream);
 
+/// The gradient of its weights.
+struct NarrowConvGradientArgs {
+  int samples = 0, height = 0, width = 0, in = 0, out = 0;
+  Strided x;
+  const void* dy = nullptr;          ///< dense
+  float* weight_gradient = nullptr;  ///< out x 3 x 3 x in
+  float* workspace = nullptr;        ///< narrow_gradient_workspace floats
+};
+int64_t narrow_gradient_workspace(const NarrowConvGradientArgs& args);
+void narrow_conv_gradient(const NarrowConvGradientArgs& args, cudaStream_t stream);
+
 /// Adds up y + biases + residual into dense `out` and into `copy` where there is one.
 struct AddArgs {
   Type type = Type::float32;

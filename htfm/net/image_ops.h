@@ -59,7 +59,7 @@ struct InputGradients {
 };
 
 struct ConvGradients {
-  at::Tensor input, weight;  ///< dense; the input's may be left out
+  at::Tensor input, weight;  ///< dense; the input's may be left out; the weights' maybe in float32
 };
 
 class ImageOps {

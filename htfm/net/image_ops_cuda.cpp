@@ -10,6 +10,8 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include <cstdlib>
+
 #include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/image_ops.h"
 #include "htfm/net/norm_stream_cuda.h"
@@ -29,7 +31,8 @@ const void* values(const at::Tensor& x) { return x.defined() ? x.const_data_ptr(
 
 class CudaImageOps final : public ImageOps {
  public:
-  explicit CudaImageOps(at::ScalarType type) : type_(type) {}
+  explicit CudaImageOps(at::ScalarType type)
+      : type_(type), narrow_(std::getenv("HTFM_NARROW_CONVOLUTIONS") != nullptr) {}
   at::Device device() const override { return at::Device(at::kCUDA, c10::cuda::current_device()); }
   at::ScalarType type() const override { return type_; }
   int64_t channel_multiple() const override { return 8; }
@@ -70,10 +73,18 @@ class CudaImageOps final : public ImageOps {
 
   ConvGradients conv_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, int64_t stride,
                               bool need_x) const override {
-    const bool narrow = need_x && stride == 1 && is_narrow(dy, x.size(3), weight);
-    ConvGradients out = ImageOps::conv_backward(dy, x, weight, stride, need_x && !narrow);
+    if (stride != 1 || !is_narrow(dy, x.size(3), weight)) return ImageOps::conv_backward(dy, x, weight, stride, need_x);
+    ConvGradients out;
     // The input's gradient is a convolution, too: taps the other way round, channels exchanged.
-    if (narrow) out.input = conv(dy, weight.flip({1, 2}).permute({3, 1, 2, 0}).contiguous(), 1);
+    if (need_x) out.input = conv(dy, weight.flip({1, 2}).permute({3, 1, 2, 0}).contiguous(), 1);
+    const auto options = at::TensorOptions().dtype(at::kFloat).device(device());
+    out.weight = at::empty(weight.sizes(), options);
+    cuda::NarrowConvGradientArgs c;
+    c.samples = size(x, 0), c.height = size(x, 1), c.width = size(x, 2), c.in = size(x, 3), c.out = size(dy, 3);
+    c.x = strided(x), c.dy = values(dy), c.weight_gradient = out.weight.mutable_data_ptr<float>();
+    const at::Tensor partial = at::empty({cuda::narrow_gradient_workspace(c)}, options);
+    c.workspace = partial.mutable_data_ptr<float>();
+    cuda::narrow_conv_gradient(c, stream());
     return out;
   }
 
@@ -173,7 +184,7 @@ class CudaImageOps final : public ImageOps {
   }
 
   bool is_narrow(const at::Tensor& x, int64_t out, const at::Tensor& weight) const {
-    return weight.size(1) == 3 && cuda::streams(kernel_type(), size(x, 1) * size(x, 2), size(x, 3)) &&
+    return narrow_ && weight.size(1) == 3 && cuda::streams(kernel_type(), size(x, 1) * size(x, 2), size(x, 3)) &&
            cuda::is_narrow_conv(kernel_type(), size(x, 1), size(x, 2), size(x, 3), static_cast<int>(out));
   }
 
@@ -241,6 +252,8 @@ class CudaImageOps final : public ImageOps {
   }
 
   at::ScalarType type_;
+  bool
+      narrow_;  // own kernels for convolutions between few channels: not measured yet, so only where they are asked for
 };
 
 }  // namespace

@@ -2,58 +2,33 @@
 // memory, so the norm before it is done while its input is read: norm and convolution are one pass. A block computes a
 // tile of pixels; its input lies in shared memory, 32 channels at a time, and warps multiply four rows of it each by
 // the tensor cores.
-#include "htfm/net/norm_block_cuda.h"
+#include "htfm/net/narrow_conv_cuda.h"
 #include "htfm/net/norm_stream_cuda.h"
 #include "htfm/net/norm_tiling_cuda.h"
 
 namespace htfm::cuda {
 namespace {
 
-using Bf16 = __nv_bfloat16;
-
-constexpr int kWide = 16, kHigh = 32;  // pixels of a tile
-constexpr int kInputWide = kWide + 2, kInputPixels = kInputWide * (kHigh + 2);
-constexpr int kChannels = 32;  // of the input at a time, and of a block's output
-constexpr int kPitch = 40;     // elements from pixel to pixel: eight rows of 16 bytes, 80 apart, are in different banks
-constexpr int kWarps = 8, kThreads = 32 * kWarps, kRows = kHigh / kWarps;
-constexpr int kVectors = kChannels / 8;
+constexpr int kRows = kTileHigh / kConvWarps;  // of a warp
 
 // What a block computes: a tile of an image, some channels of it.
 struct Tile {
   __device__ Tile(const NarrowConvArgs& c) {
-    const int outs = c.out / kChannels, place = static_cast<int>(blockIdx.x) / outs, across = c.width / kWide;
-    out = static_cast<int>(blockIdx.x) % outs * kChannels;
-    x = place % across * kWide, y = place / across * kHigh;
+    const int outs = c.out / kTileChannels, place = static_cast<int>(blockIdx.x) / outs, across = c.width / kTileWide;
+    out = static_cast<int>(blockIdx.x) % outs * kTileChannels;
+    x = place % across * kTileWide, y = place / across * kTileHigh;
   }
   int x, y, out;
   int64_t n = blockIdx.y;
 };
 
-// Four 8 x 8 matrices of shared memory; each lane names a row of one of them.
-__device__ __forceinline__ void load_matrices(const Bf16* row, unsigned (&out)[4]) {
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-               : "r"(address)
-               : "memory");
-}
-
-// sum += a b: 16 pixels x 16 channels times 16 x 8.
-__device__ __forceinline__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 // The weights from channel `first` of the input on: 9 taps x 32 outputs x 32 inputs.
 __device__ void load_weights(const NarrowConvArgs& c, const Tile& tile, int first, Bf16* weights) {
-  for (int i = static_cast<int>(threadIdx.x); i < 9 * kChannels * kVectors; i += kThreads) {
-    const int v = i % kVectors * 8, o = i / kVectors % kChannels, tap = i / (kVectors * kChannels);
+  for (int i = static_cast<int>(threadIdx.x); i < 9 * kTileChannels * kTileVectors; i += kConvThreads) {
+    const int v = i % kTileVectors * 8, o = i / kTileVectors % kTileChannels, tap = i / (kTileVectors * kTileChannels);
     const Bf16* from =
         static_cast<const Bf16*>(c.weight) + (static_cast<int64_t>(tile.out + o) * 9 + tap) * c.in + first + v;
-    store_vector(weights + (tap * kChannels + o) * kPitch + v, load_vector(from));
+    store_vector(weights + (tap * kTileChannels + o) * kPitch + v, load_vector(from));
   }
 }
 
@@ -76,14 +51,17 @@ struct Activation {
 // 32 channels of the tile and of a rim of one pixel, which is zero outside the image; AtOnce vectors of a thread are on
 // their way at a time.
 template <bool Normed, int AtOnce>
-__device__ __forceinline__ void load_input(const NarrowConvArgs& c, const Tile& tile, int first, const Activation& act, Bf16* input) {
-  constexpr int kSteps = (kInputPixels * kVectors + kThreads - 1) / kThreads;
-  const int v = static_cast<int>(threadIdx.x) % kVectors * 8;
+__device__ __forceinline__ void load_input(const NarrowConvArgs& c, const Tile& tile, int first, const Activation& act,
+                                           Bf16* input) {
+  constexpr int kSteps = (kInputPixels * kTileVectors + kConvThreads - 1) / kConvThreads;
+  const int v = static_cast<int>(threadIdx.x) % kTileVectors * 8;
   const Bf16* from = static_cast<const Bf16*>(c.x.data) + tile.n * c.x.sample + first + v;
 #pragma unroll 1
   for (int step = 0; step < kSteps; step += AtOnce) {
     Vector<Bf16> value[AtOnce];
-    const auto pixel = [&](int u) { return (static_cast<int>(threadIdx.x) + (step + u) * kThreads) / kVectors; };
+    const auto pixel = [&](int u) {
+      return (static_cast<int>(threadIdx.x) + (step + u) * kConvThreads) / kTileVectors;
+    };
     const auto place = [&](int p, int& x, int& y) {
       x = tile.x + p % kInputWide - 1, y = tile.y + p / kInputWide - 1;
       return p < kInputPixels && x >= 0 && x < c.width && y >= 0 && y < c.height;
@@ -103,7 +81,7 @@ __device__ __forceinline__ void load_input(const NarrowConvArgs& c, const Tile& 
       if (Normed && inside) value[u] = act(value[u]);
       store_vector(input + p * kPitch + v, value[u]);
       if (!Normed || !c.kept || tile.out > 0) continue;
-      if (x < tile.x || x >= tile.x + kWide || y < tile.y || y >= tile.y + kHigh) continue;
+      if (x < tile.x || x >= tile.x + kTileWide || y < tile.y || y >= tile.y + kTileHigh) continue;
       Bf16* kept = static_cast<Bf16*>(c.kept) + ((tile.n * c.height + y) * c.width + x) * c.in + first + v;
       store_vector(kept, value[u]);
     }
@@ -120,13 +98,13 @@ __device__ __forceinline__ void multiply(const Bf16* input, const Bf16* weights,
 #pragma unroll
   for (int kx = 0; kx < 3; ++kx) {
 #pragma unroll
-    for (int k = 0; k < kChannels; k += 16) {
+    for (int k = 0; k < kTileChannels; k += 16) {
       unsigned weight[3][2][4];
 #pragma unroll
       for (int ky = 0; ky < 3; ++ky)
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-          load_matrices(b + ((ky * 3 + kx) * kChannels + half * 16) * kPitch + k, weight[ky][half]);
+          load_matrices(b + ((ky * 3 + kx) * kTileChannels + half * 16) * kPitch + k, weight[ky][half]);
 #pragma unroll
       for (int r = 0; r < kRows + 2; ++r) {
         unsigned pixels[4];
@@ -148,8 +126,7 @@ __device__ __forceinline__ unsigned pick(const unsigned (&v)[4], int i) {
 }
 
 // A lane has two channels of each eight of a pixel; four lanes exchange them so that each has eight neighbours.
-__device__ __forceinline__ void store_sums(const NarrowConvArgs& c, const Tile& tile,
-                                           const float (&sum)[kRows][4][4]) {
+__device__ __forceinline__ void store_sums(const NarrowConvArgs& c, const Tile& tile, const float (&sum)[kRows][4][4]) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32, part = lane % 4;
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
@@ -163,8 +140,7 @@ __device__ __forceinline__ void store_sums(const NarrowConvArgs& c, const Tile& 
       }
       got[0] = pick(own, part);
 #pragma unroll
-      for (int other = 1; other < 4; ++other)
-        got[other] = __shfl_xor_sync(0xffffffffu, pick(own, part ^ other), other);
+      for (int other = 1; other < 4; ++other) got[other] = __shfl_xor_sync(0xffffffffu, pick(own, part ^ other), other);
       const int x = tile.x + lane / 4 + 8 * half, y = tile.y + warp * kRows + r;
       Bf16* to = static_cast<Bf16*>(c.y) + ((tile.n * c.height + y) * c.width + x) * c.out + tile.out + part * 8;
       store_vector(to, {make_uint4(pick(got, part), pick(got, part ^ 1), pick(got, part ^ 2), pick(got, part ^ 3))});
@@ -173,11 +149,11 @@ __device__ __forceinline__ void store_sums(const NarrowConvArgs& c, const Tile& 
 }
 
 template <bool Normed, int Chunks>
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kConvThreads, 2)
     narrow_conv_kernel(NarrowConvArgs c, NormForwardArgs norm, const float* partial, int parts) {
   extern __shared__ __align__(16) unsigned char memory[];
   Bf16 *input = reinterpret_cast<Bf16*>(memory), *weights = input + kInputPixels * kPitch;
-  float *total = reinterpret_cast<float*>(weights + 9 * kChannels * kPitch), *coefficient = total + 2 * c.in;
+  float *total = reinterpret_cast<float*>(weights + 9 * kTileChannels * kPitch), *coefficient = total + 2 * c.in;
   const Tile tile(c);
   if constexpr (Normed) {
     add_partials(partial, parts, 2 * c.in, total);
@@ -186,11 +162,11 @@ __global__ void __launch_bounds__(kThreads, 2)
   float sum[kRows][4][4] = {};
 #pragma unroll
   for (int chunk = 0; chunk < Chunks; ++chunk) {
-    const int first = chunk * kChannels;
+    const int first = chunk * kTileChannels;
     if (chunk > 0) __syncthreads();  // the channels before have been used
     Activation act;
     if constexpr (Normed) {
-      const int channel = first + static_cast<int>(threadIdx.x) % kVectors * 8;
+      const int channel = first + static_cast<int>(threadIdx.x) % kTileVectors * 8;
       load_floats(coefficient + channel, act.slope);
       load_floats(coefficient + c.in + channel, act.offset);
       act.silu_after = norm.silu;
@@ -210,20 +186,20 @@ __global__ void __launch_bounds__(kThreads, 2)
 template <bool Normed>
 void launch(const NarrowConvArgs& c, const NormForwardArgs& norm, int parts, cudaStream_t stream) {
   const size_t bytes =
-      static_cast<size_t>(kInputPixels + 9 * kChannels) * kPitch * sizeof(Bf16) + static_cast<size_t>(4 * c.in) * 4;
-  const auto kernel = c.in == kChannels ? narrow_conv_kernel<Normed, 1> : narrow_conv_kernel<Normed, 2>;
+      static_cast<size_t>(kInputPixels + 9 * kTileChannels) * kPitch * sizeof(Bf16) + static_cast<size_t>(4 * c.in) * 4;
+  const auto kernel = c.in == kTileChannels ? narrow_conv_kernel<Normed, 1> : narrow_conv_kernel<Normed, 2>;
   if (!allow_shared(kernel, bytes)) throw std::runtime_error("[cuda] convolution: too little shared memory");
-  const dim3 grid(static_cast<unsigned>(c.width / kWide * (c.height / kHigh) * (c.out / kChannels)),
+  const dim3 grid(static_cast<unsigned>(c.width / kTileWide * (c.height / kTileHigh) * (c.out / kTileChannels)),
                   static_cast<unsigned>(c.samples));
-  kernel<<<grid, kThreads, bytes, stream>>>(c, norm, norm.workspace, parts);
+  kernel<<<grid, kConvThreads, bytes, stream>>>(c, norm, norm.workspace, parts);
   check(cudaGetLastError(), "convolution");
 }
 
 }  // namespace
 
 bool is_narrow_conv(Type type, int height, int width, int in, int out) {
-  return type == Type::bfloat16 && height % kHigh == 0 && width % kWide == 0 && in % kChannels == 0 &&
-         out % kChannels == 0 && in + out <= 3 * kChannels;
+  return type == Type::bfloat16 && height % kTileHigh == 0 && width % kTileWide == 0 && in % kTileChannels == 0 &&
+         out % kTileChannels == 0 && in + out <= 3 * kTileChannels;
 }
 
 void narrow_conv(const NarrowConvArgs& args, cudaStream_t stream) { launch<false>(args, {}, 0, stream); }

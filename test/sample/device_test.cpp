@@ -96,12 +96,19 @@ UNetOptions field_network() {
   return o;
 }
 
+// The same, its convolutions between few channels by kernels of our own.
+UNetOptions narrow_field_network() {
+  ::setenv("HTFM_NARROW_CONVOLUTIONS", "1", 1);
+  return field_network();
+}
+
 // Sizes as in the paper's networks: every tiling of the norms (of fields by teams of blocks), flash attention, float32
 // and bfloat16 against the CPU.
 class DeviceSizeTest : public testing::TestWithParam<std::pair<const char*, UNetOptions (*)()>> {};
 
 TEST_P(DeviceSizeTest, AgreesWithTheCpu) {
   HTFM_NEEDS_DEVICE();
+  ::unsetenv("HTFM_NARROW_CONVOLUTIONS");
   const UNetOptions o = GetParam().second();
   const auto net = make_unet(o);
   std::vector<float> parameters(static_cast<size_t>(net->layout().size()));
@@ -143,7 +150,8 @@ TEST_P(DeviceSizeTest, AgreesWithTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, DeviceSizeTest,
-                         testing::Values(std::pair{"images", &image_network}, std::pair{"fields", &field_network}),
+                         testing::Values(std::pair{"images", &image_network}, std::pair{"fields", &field_network},
+                                         std::pair{"narrow_fields", &narrow_field_network}),
                          [](const auto& each) { return std::string(each.param.first); });
 
 // The same data, clocks and noise on the device and on the CPU: the same losses, weights and samples, for every method
