@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -204,33 +203,6 @@ void add_values(Json& figures, const std::vector<MetricValue>& values, bool json
       figures[v.name] = fmt::format("{:.6g}  [{:.4g}, {:.4g}]", v.value, v.low, v.high);
     if (json && v.interval) figures[v.name + "_low"] = v.low, figures[v.name + "_high"] = v.high;
   }
-}
-
-namespace {
-// A full disk behind standard error must not end the work: fmt would throw.
-void put(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-}
-}  // namespace
-
-StatusLine::StatusLine(std::string prefix) : prefix_(std::move(prefix)), terminal_(::isatty(STDERR_FILENO) != 0) {}
-
-StatusLine::~StatusLine() {
-  if (terminal_ && shown_) std::fputc('\n', stderr);  // fmt may throw
-}
-
-void StatusLine::show(const std::string& text, bool last) {
-  if (!speaks()) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (!last && now < next_) return;
-  next_ = now + (terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(2000));
-  put(terminal_ ? fmt::format("\r\033[K{}{}", prefix_, text) : fmt::format("{}{}\n", prefix_, text));
-  shown_ = true;
-}
-
-void say(const std::string& text) {
-  if (speaks()) put(text + "\n");
 }
 
 std::string version_text() { return fmt::format("htfm {} ({}, {} threads)", HTFM_VERSION, isa_name(), thread_count()); }

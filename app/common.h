@@ -1,12 +1,12 @@
-// What the subcommands share: common options, output as text or JSON, the status line.
+// What the subcommands share: common options, output as text or JSON.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "app/status.h"
 #include "htfm/clock/clock.h"
 #include "htfm/metric/metric.h"
 #include "htfm/report/page.h"
@@ -75,22 +75,6 @@ void print_figures(const Common& common, const Json& figures);
 
 /// Adds values: their intervals as fields of their own in JSON, in brackets for the eye.
 void add_values(Json& figures, const std::vector<MetricValue>& values, bool json);
-
-/// Progress on standard error: one line rewritten on a terminal, a plain line every few seconds otherwise.
-class StatusLine {
- public:
-  explicit StatusLine(std::string prefix = "");
-  ~StatusLine();
-  void show(const std::string& text, bool last = false);
-
- private:
-  std::string prefix_;
-  bool terminal_, shown_ = false;
-  std::chrono::steady_clock::time_point next_{};
-};
-
-/// A line on standard error.
-void say(const std::string& text);
 
 /// The program's version and build, for provenance.
 std::string version_text();

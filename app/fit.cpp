@@ -28,8 +28,8 @@ struct FitCommand {
 class FitStatus {
  public:
   void watch(TableFitOptions& options) {
-    options.note = [this](const std::string& sentence) { say_line(sentence); };
-    options.training = [this](const std::string& stage, const Model& model) { line_.reset(), say_model(model, stage); };
+    options.note = say;
+    options.training = [](const std::string& stage, const Model& model) { say_model(model, stage); };
     options.trained = [this](const std::string& stage, const TrainProgress& p) {
       line(stage).show(progress_text(p), p.last);
     };
@@ -42,7 +42,6 @@ class FitStatus {
   }
   /// Whether this process has stopped by itself; in training several stop together.
   bool stopped_alone() const { return alone_; }
-  void say_line(const std::string& sentence) { line_.reset(), say(sentence); }
 
  private:
   StatusLine& line(const std::string& stage) {
@@ -77,10 +76,10 @@ void run_fit(FitCommand& c) {
     }
   }();
   if (!speaks()) return;
-  for (const std::string& sentence : comparison_sentences(fit)) status.say_line(sentence);
+  for (const std::string& sentence : comparison_sentences(fit)) say(sentence);
   print_figures(c.common, Json::parse(fit_json(fit)));
-  status.say_line(fmt::format("Open {} in a browser; htfm sample {} -n 1e6 -o out.csv draws more.",
-                              std::filesystem::absolute(fit.page_file).string(), o.folder));
+  say(fmt::format("Open {} in a browser; htfm sample {} -n 1e6 -o out.csv draws more.",
+                  std::filesystem::absolute(fit.page_file).string(), o.folder));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "app/processes.h"
+#include "app/status.h"
 #include "app/stop_signals.h"
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
@@ -147,6 +148,7 @@ int parse_and_run(int argc, char** argv, const std::function<void(CLI::App&)>& a
     return fail(2, fmt::format("expected a command, got '{}'{} (htfm --help lists them)", argv[1],
                                like.empty() ? "" : fmt::format(": did you mean {}?", like)));
   }
+  const SignOfLife watched;
   try {
     isa();  // refuses what HTFM_ISA should not say, before any work
     app.parse(argc, argv);

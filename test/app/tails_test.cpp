@@ -1,7 +1,10 @@
 // htfm tails as a user meets it.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "test/app/support.h"
 
@@ -53,6 +56,21 @@ TEST(TailsCommand, LightColumnsAndBadInput) {
   EXPECT_EQ(w.run("tails bad.csv").code, 2);
   EXPECT_EQ(w.run("tails none.csv").code, 2);
   EXPECT_EQ(w.run("tails g.csv --columns 7").code, 2);
+}
+
+TEST(SignOfLife, SilenceIsBrokenWithinTwoSeconds) {
+  const Workplace w;
+  w.write("few.csv", "a,b\n1,2\n3,4\n5,7\n");
+  ASSERT_EQ(::mkfifo((w / "late.csv").c_str(), 0600), 0);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2600));
+    test::spill(w / "late.csv", slurp(w / "few.csv"));
+  });
+  const Outcome late = w.run("tails late.csv");
+  writer.join();
+  EXPECT_EQ(late.code, 0) << late.err;
+  EXPECT_NE(slurp(w / ".err").find("... working (2 s)\n"), std::string::npos) << slurp(w / ".err");
+  EXPECT_EQ(late.err.find("working"), std::string::npos) << late.err;
 }
 
 }  // namespace
