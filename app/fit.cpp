@@ -96,7 +96,7 @@ void add_fit(CLI::App& app) {
       ->check(between(0.0, 0.9))
       ->capture_default_str();
   c->add_option("--minutes", o.minutes,
-                "The most to spend; fewer steps are taken, and it is said, where they would take longer")
+                "The most to spend; fewer steps or rows are taken, and it is said, where all would take longer")
       ->check(positive());
   c->add_option("--condition", command->condition,
                 "Columns that are given and not modelled, comma-separated: htfm sample run --given name=value");

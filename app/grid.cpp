@@ -35,7 +35,8 @@ at::Tensor by_class(const GridOptions& o, Json& figures) {
   features.device = choose_device(o.common.device, "unet");
   ImageSet images = read_images(o.reference.real);
   if (!images.labels.defined())
-    throw InputError("[--real] {}: expected images with labels for one column a class", o.reference.real.path);
+    throw InputError("[--real] {}: expected images with labels for one column a class, got images without",
+                     o.reference.real.path);
   const SampledImages samples = read_sampled_images(o.samples, images.shape());
   const ImageReference real = reference_with_status(std::move(images), features);
   figures["columns"] = real.images.classes;

@@ -239,7 +239,9 @@ void check_missing(const FileSpec& spec) {
   if (spec.missing != "refuse" && spec.missing != "drop" && spec.missing != "keep")
     throw InputError("[data.missing] expected refuse, drop or keep; got '{}'", spec.missing);
   if (spec.missing == "keep" && spec.kinds == "numbers")
-    throw InputError("[data.missing] expected refuse or drop where columns are numbers alone (data.kinds), got keep");
+    throw InputError(
+        "[data.missing] expected refuse or drop where columns are numbers alone, got keep: data.kinds = auto "
+        "can keep them");
 }
 
 }  // namespace
@@ -330,6 +332,29 @@ std::string column_name(const Dataset& data, int64_t column) {
   return named ? data.names[column] : fmt::format("column {}", column + 1);
 }
 
+namespace {
+
+// Rows of some numbers; `what` says in reports which they are.
+Dataset part_of(const Dataset& data, int64_t* numbers, int64_t count, const char* what) {
+  Dataset out{.names = data.names,
+              .columns = data.columns,
+              .constraints = data.constraints,
+              .notes = data.notes,
+              .image = data.image,
+              .field = data.field,
+              .classes = data.classes};
+  const at::Tensor index = at::from_blob(numbers, {count}, at::kLong);
+  out.rows = data.rows.index_select(0, index);
+  if (data.labels.defined()) out.labels = data.labels.index_select(0, index);
+  if (data.conditions.there())
+    out.conditions = {data.conditions.columns, data.conditions.values.index_select(0, index), data.conditions.field};
+  out.hash = rows_hash(out.rows);
+  out.origin = fmt::format("{}, {} of them {}", data.origin, count, what);
+  return out;
+}
+
+}  // namespace
+
 std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key key) {
   const int64_t n = data.rows.size(0);
   if (share > 0 && n < 2) throw InputError("[data.holdout] expected at least two rows to set some apart, got {}", n);
@@ -338,25 +363,18 @@ std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key ke
   fill_permutation(key, n, order.data());
   std::sort(order.begin(), order.begin() + apart);
   std::sort(order.begin() + apart, order.end());
-  const auto part = [&](int64_t first, int64_t count, const char* what) {
-    Dataset out{.names = data.names,
-                .columns = data.columns,
-                .constraints = data.constraints,
-                .notes = data.notes,
-                .image = data.image,
-                .field = data.field,
-                .classes = data.classes};
-    const at::Tensor index = at::from_blob(order.data() + first, {count}, at::kLong);
-    out.rows = data.rows.index_select(0, index);
-    if (data.labels.defined()) out.labels = data.labels.index_select(0, index);
-    if (data.conditions.there())
-      out.conditions = {data.conditions.columns, data.conditions.values.index_select(0, index), data.conditions.field};
-    out.hash = rows_hash(out.rows);
-    out.origin = fmt::format("{}, {} of them {}", data.origin, count, what);
-    return out;
-  };
-  if (apart == 0) return {data, part(0, 0, "held out")};
-  return {part(apart, n - apart, "to train"), part(0, apart, "held out")};
+  Dataset held_out = part_of(data, order.data(), apart, "held out");
+  if (apart == 0) return {data, std::move(held_out)};
+  return {part_of(data, order.data() + apart, n - apart, "to train"), std::move(held_out)};
+}
+
+Dataset some_rows(const Dataset& data, int64_t count, Key key) {
+  const int64_t n = data.rows.size(0);
+  if (count >= n) return data;
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  fill_permutation(key, n, order.data());
+  std::sort(order.begin(), order.begin() + count);
+  return part_of(data, order.data(), count, "at random");
 }
 
 }  // namespace htfm

@@ -85,5 +85,7 @@ Dataset image_dataset(const ImageSet& set);
 /// A random share of the rows (at least one, where the share is not 0) set apart: what stays, and what is held out,
 /// both in the rows' order.
 std::pair<Dataset, Dataset> split_rows(const Dataset& data, double share, Key key);
+/// So many rows, drawn at random, in the rows' order; all of them where there are no more.
+Dataset some_rows(const Dataset& data, int64_t count, Key key);
 
 }  // namespace htfm

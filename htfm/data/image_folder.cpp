@@ -56,7 +56,9 @@ bool has_png_files(const std::string& folder) {
 
 ImageSet read_image_folder(const std::string& path) {
   std::error_code none;
-  if (!fs::is_directory(path, none)) throw InputError("[png] {}: expected a folder of PNG files", path);
+  if (!fs::is_directory(path, none))
+    throw InputError("[png] {}: expected a folder of PNG files, got {}", path,
+                     fs::exists(path, none) ? "a file" : "nothing there");
   ImageSet set;
   Listing here = list(path);
   std::vector<std::string> files = std::move(here.png);

@@ -103,8 +103,9 @@ ImageSet read_images(const ImageSpec& spec) {
   const std::string kind = spec.kind == "auto" ? image_kind(spec.path) : spec.kind;
   if (kind == "table" || kind == "fields")
     throw InputError(
-        "[data] {}: expected images: CIFAR-10 batches, a folder of PNG files, or an .npy array of four dimensions",
-        spec.path);
+        "[data] {}: expected images: CIFAR-10 batches, a folder of PNG files, or an .npy array of four dimensions, "
+        "got {}",
+        spec.path, kind == "table" ? "a table" : "prepared fields");
   ImageSet set = find_named(kKinds, kind, "data.kind").read(spec.path);
   if (spec.subset == "long-tail") return long_tail(set, spec.imbalance);
   if (spec.subset != "all") throw InputError("[data.subset] expected all or long-tail, got '{}'", spec.subset);

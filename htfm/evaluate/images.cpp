@@ -81,7 +81,8 @@ ImageEvaluation evaluate_images(const ImageReference& real, const SampledImages&
 
 ClassScores evaluate_classes(const ImageReference& real, const at::Tensor& features, const at::Tensor& asked) {
   if (!real.images.labels.defined())
-    throw InputError("[real] {}: expected images with labels for scores of classes", real.images.origin);
+    throw InputError("[real] {}: expected images with labels for scores of classes, got images without",
+                     real.images.origin);
   return class_scores(real.reference.features, real.images.labels, features, asked,
                       static_cast<int64_t>(real.images.classes.size()));
 }

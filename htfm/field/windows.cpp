@@ -11,9 +11,10 @@ std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, co
   if (ways > 1) throw InputError("[window] expected one of offset, centre, box and tiles, got {}", ways);
   if ((spec.height > 0) != (spec.width > 0))
     throw InputError("[size] expected rows and columns, got {} x {}", spec.height, spec.width);
-  if (spec.box && spec.height > 0) throw InputError("[size] expected none with box, which has its own");
+  if (spec.box && spec.height > 0)
+    throw InputError("[size] expected none with box, which has its own, got {} x {}", spec.height, spec.width);
   if ((spec.offset || spec.centre || spec.tiles > 0) && spec.height < 1)
-    throw InputError("[size] expected the size of a window");
+    throw InputError("[size] expected the size of a window beside offset, centre or tiles, such as 128x128; got none");
   if (spec.height > 0 && ways == 0 && (spec.height != grid.height || spec.width != grid.width))
     throw InputError(
         "[size] expected where the window of {} x {} lies in {}, got nothing: --centre LATITUDE,LONGITUDE, --offset "

@@ -27,8 +27,8 @@ namespace {
 constexpr double kJudged = 200000;  // rows drawn to be compared, and to set margins right; fewer of many columns
 constexpr int64_t kDrawnAnew = 300'000'000;  // rows, in all rounds of a bootstrap
 constexpr double kLeisure = 2;               // in fewer minutes fewer rows are drawn
-constexpr double kModelShare = 0.25,
-                 kGaussianShare = 0.15;  // of the time, where it is limited; the rest is for sampling
+constexpr double kModelShare = 0.2,
+                 kGaussianShare = 0.12;  // of the time, where it is limited; the rest is for sampling
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -65,12 +65,14 @@ void announce(const TableFitOptions& o, const at::Tensor& rows, const std::strin
   if (rows.numel() >= 1000000) note(o, fmt::format("{} {} rows with {} columns.", what, rows.size(0), rows.size(1)));
 }
 
+// What is left of the pains that judging and reporting take, where the time is limited.
+double leisure(const TableFitOptions& o) { return o.minutes > 0 ? std::clamp(o.minutes / kLeisure, 0.1, 1.0) : 1; }
+
 // How many rows are drawn to be compared.
 int64_t judged_rows(const TablePlan& plan, const TableFitOptions& o) {
   if (o.judged > 0) return o.judged;
   const double wide = std::min(1.0, 16 / static_cast<double>(plan.transform.dim()));
-  const double time = o.minutes > 0 ? o.minutes / kLeisure : 1;
-  return static_cast<int64_t>(kJudged * std::clamp(wide * time, 0.1, 1.0));
+  return static_cast<int64_t>(kJudged * std::clamp(wide * leisure(o), 0.1, 1.0));
 }
 
 // Folders of the models that a fit needs beside the one that it gives, in the folder of the run where there is one.
@@ -87,6 +89,22 @@ void refuse_other_run(const TableFitOptions& o) {
   for (const std::string& folder : {o.folder, judged_folder(o)})
     if (RunFolder(folder).exists())
       throw InputError("[run] {}: expected an empty folder or --resume, got a folder that holds a run", o.folder);
+}
+
+// Of a table that takes longer than the time allows some rows stand for all: `base` gets how many.
+void settle_rows(RunConfig& base, const Dataset& whole, const TableFitOptions& o, double spent) {
+  if (o.minutes == 0 || with_settings(base, o.settings).data.rows > 0) return;
+  if (const std::string begun = RunFolder(judged_folder(o)).config();
+      o.resume && !o.folder.empty() && std::filesystem::exists(begun)) {
+    base.data.rows = load_config(begun).data.rows;
+    return;
+  }
+  int64_t rows = rows_in_time(base, whole, o.settings, 60 * o.minutes - spent);
+  if (o.processes.communicator) o.processes.communicator->broadcast(&rows, sizeof rows);  // the speed of rank 0 counts
+  const int64_t all = whole.rows.size(0);
+  if (rows >= all) return;
+  base.data.rows = rows;
+  note(o, fmt::format("{} of {} rows, drawn at random, fit into the time.", rows, all));
 }
 
 // How long the trainings are: as planned, as the run in the folder has it, or as the time allows.
@@ -243,9 +261,12 @@ void write_samples(const TableFit& fit) {
   write_csv(fit.samples_file, written_rows(fit.model, drawn), names, digits, cell_text(written_columns(fit.model)));
 }
 
-TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::steady_clock::time_point started) {
+TableFit fit_rows(const Dataset& whole, const TableFitOptions& o, std::chrono::steady_clock::time_point started) {
+  RunConfig base = base_config(o);
+  settle_rows(base, whole, o, seconds_since(started));
+  const Dataset table = chosen_rows(with_settings(base, o.settings), whole);
   announce(o, table.rows, "Looking at the tails of");
-  TablePlan plan = plan_table(base_config(o), table, o.settings);
+  TablePlan plan = plan_table(base, table, o.settings);
   for (const std::string& sentence : plan_sentences(plan)) note(o, sentence);
   settle_lengths(plan, o);
   LossRecord losses;
@@ -264,7 +285,7 @@ TableFit fit_rows(const Dataset& table, const TableFitOptions& o, std::chrono::s
 
   TableFit fit{.plan = std::move(plan), .model = std::move(judged.model)};
   fit.rows = o.refit ? table : fit.plan.train;
-  fit.refitted = o.refit, fit.judged_step = judged_step;
+  fit.refitted = o.refit, fit.judged_step = judged_step, fit.leisure = leisure(o);
   fit.samples = judged.result.samples.narrow(0, 0, o.samples);
   if (judged.result.conditions.defined()) fit.conditions = judged.result.conditions.narrow(0, 0, o.samples);
   fit.losses = o.folder.empty() ? losses : read_losses(judged_folder(o));  // with the steps before an interruption

@@ -28,8 +28,8 @@ struct TableFitOptions {
   std::vector<std::string> settings = {};  ///< "key=value" of a configuration, over everything that is planned
   int64_t seed = 0;
   double holdout = 0.3;     ///< share of the rows that the models are judged by
-  double minutes = 0;       ///< the most to spend: where the steps that are planned take longer, fewer are taken, and
-                            ///< a note says so; 0: as long as they take
+  double minutes = 0;       ///< the most to spend: where what is planned takes longer, fewer steps are taken, or fewer
+                            ///< rows at random, and a note says so; 0: as long as it takes
   int64_t samples = 10000;  ///< rows to draw
   int64_t judged = 0;       ///< rows to draw to be compared and to set margins right; 0: as many as that takes
   bool compare = true;      ///< with Gaussian flow matching, a Student-t law and resampling
@@ -72,6 +72,7 @@ struct TableFit {
   Dataset rows = {};                    ///< what `model` was trained on
   bool refitted = false;                ///< whether `model` was trained on all rows, the held-out ones too
   int64_t judged_step = 0;              ///< after how many steps the judged model was best
+  double leisure = 1;                   ///< share of its rounds and samples that a page draws; below 1 in little time
   at::Tensor samples = {};              ///< as many rows as were asked for, in the table's units
   at::Tensor conditions = {};           ///< that they were drawn under, n x width; undefined where nothing is given
   std::vector<TableModel> models = {};  ///< the judged model by more samples, then those that it is compared with

@@ -31,7 +31,8 @@ struct DataConfig {
   std::string decimal = "auto";    ///< auto | point | comma: the mark of decimals in texts
   std::string constraints;         ///< between columns: "paid <= incurred; total = net + tax"
   bool log_returns = false;
-  double holdout = 0;              ///< share of a file's rows that is set apart
+  int64_t rows = 0;                ///< of a file: only so many, at random; 0: all
+  double holdout = 0;              ///< share of these rows that is set apart
   std::string normalise = "none";  ///< none | zscore | robust | log | table | scores, column by column
   std::string scores = "normal";   ///< normal | logistic: the law that scores have
   bool whiten = false;             ///< turn and stretch by a robust scatter matrix afterwards

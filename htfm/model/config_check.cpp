@@ -49,7 +49,7 @@ void check_config(RunConfig& c) {
   keep_own_options("coupling", couplings(), c.coupling.kind, c.coupling.options);
   one_of("train.times", c.train.times, {"auto", "uniform", "normal"});
   if (c.train.times == "normal" && c.method != "htfm")
-    throw InputError("[train.times] expected uniform for method = {}", c.method);
+    throw InputError("[train.times] expected uniform for method = {}, got {}", c.method, c.train.times);
   one_of("train.optimiser", c.train.optimiser, {"adamw", "muon"});
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
   one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});

@@ -57,6 +57,7 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
   add("data.constraints", c.data.constraints,
       "what every row keeps, separated by semicolons: paid <= incurred; total = net + tax");
   add("data.log_returns", c.data.log_returns, "rows become log(x_i / x_(i-1))");
+  add("data.rows", c.data.rows, 0, many, "of the file's rows only so many, drawn at random; 0: all");
   add("data.holdout", c.data.holdout, 0, 0.9,
       "share of the file's rows that is set apart, at random, to be compared with");
   add("data.normalise", c.data.normalise,

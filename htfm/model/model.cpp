@@ -12,8 +12,13 @@ FileSpec file_spec(const DataConfig& d) {
           d.kind, d.subset,  d.imbalance, d.kinds,   d.decimal,     d.constraints};
 }
 
+Dataset chosen_rows(const RunConfig& c, const Dataset& data) {
+  if (c.data.rows == 0) return data;
+  return some_rows(data, c.data.rows, Key(static_cast<uint64_t>(c.seed)).child("rows"));
+}
+
 std::pair<Dataset, Dataset> split_dataset(const RunConfig& c, const Dataset& data) {
-  return split_rows(with_conditions(data, c.condition), c.data.holdout,
+  return split_rows(with_conditions(chosen_rows(c, data), c.condition), c.data.holdout,
                     Key(static_cast<uint64_t>(c.seed)).child("holdout"));
 }
 
@@ -24,6 +29,7 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
     if (d.holdout > 0)
       throw InputError("[data.holdout] expected 0 for prepared fields, which have their own part held out, got {}",
                        d.holdout);
+    if (d.rows > 0) throw InputError("[data.rows] expected 0 for prepared fields, got {}", d.rows);
     return {field_dataset(d.path, false), {}};  // those held out are scored as they stream
   }
   return split_dataset(c, file_dataset(file_spec(d)));
@@ -31,6 +37,8 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
 
 Dataset load_dataset(const RunConfig& c) {
   if (!c.data.path.empty()) return load_split(c).first;
+  if (c.data.rows > 0)
+    throw InputError("[data.rows] expected 0 for a synthetic set, whose points data.n counts, got {}", c.data.rows);
   return with_conditions(synthetic_dataset(Key(static_cast<uint64_t>(c.seed)).child("data"),
                                            {c.data.name, c.data.alpha, c.data.dim, c.data.nu}, c.data.n),
                          c.condition);

@@ -23,7 +23,10 @@ FileSpec file_spec(const DataConfig& data);
 Dataset load_dataset(const RunConfig& config);
 /// The training set and the rows of a file that are held out from it; a synthetic set has none.
 std::pair<Dataset, Dataset> load_split(const RunConfig& config);
-/// The same of rows that are at hand: the share data.holdout of them is set apart.
+/// Of rows that are at hand those that data.rows says: all, or some at random.
+Dataset chosen_rows(const RunConfig& config, const Dataset& data);
+/// The training set of rows that are at hand, and what is held out: of those that data.rows says the share data.holdout
+/// is set apart.
 std::pair<Dataset, Dataset> split_dataset(const RunConfig& config, const Dataset& data);
 /// Fresh points of the same synthetic law, never seen in training; the k-th such set. InputError where the data are a
 /// file.

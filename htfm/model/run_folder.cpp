@@ -85,7 +85,10 @@ FolderLock::FolderLock(const std::string& folder) {
       break;
     }
     ::close(fd_);
-    throw InputError("[run] {}: expected a folder that no other process is training in, got one that is", folder);
+    throw InputError(
+        "[run] {}: expected a folder that no other process is training in, got one that is: wait for its end, or give "
+        "another folder",
+        folder);
   }
 }
 

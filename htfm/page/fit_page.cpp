@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "htfm/base/error.h"
@@ -146,6 +147,10 @@ void add_risk(report::Page& page, const TableFit& fit) {
     RiskOptions options{.rows = &fit.rows};
     // Each round draws all rows anew: fewer of very many, whose laws are the more certain.
     options.rounds = std::clamp<int64_t>(50'000'000 / std::max<int64_t>(1, fit.rows.rows.size(0)), 50, options.rounds);
+    if (fit.leisure < 1) {
+      options.rounds = std::max<int64_t>(50, std::llround(fit.leisure * static_cast<double>(options.rounds)));
+      if (fit.rows.rows.size(1) <= 16) options.n = std::llround(fit.leisure * 100000);  // of more columns they are few
+    }
     add_risk_section(page, risk(fit.model, options));
     page.remark(
         "`htfm risk RUN --losses low --portfolio weights.csv` takes small values as losses, and adds a weighted "

@@ -303,6 +303,10 @@ TEST(Dataset, SplitKeepsEveryRowOnce) {
   EXPECT_NEAR(total, parts, 1e-9);
   EXPECT_TRUE(split_rows(all, 0.3, Key(5)).first.rows.equal(train.rows));
   EXPECT_TRUE(split_rows(all, 0, Key(5)).first.rows.equal(all.rows));
+  const Dataset some = some_rows(all, 7, Key(5));
+  EXPECT_EQ(some.rows.size(0), 7);
+  EXPECT_NE(some.hash, all.hash);
+  EXPECT_TRUE(some_rows(all, all.rows.size(0), Key(5)).rows.equal(all.rows));
 }
 
 }  // namespace

@@ -172,6 +172,28 @@ TEST(FitTable, OnlyMinutesShortenATraining) {
   EXPECT_EQ(std::ranges::count_if(notes, shortened), 1);
 }
 
+// Of more rows than there is time for some are drawn, which the run remembers.
+TEST(FitTable, MinutesTakeRowsAwayWhereAPassTakesLonger) {
+  const test::TemporaryFolder folder;
+  const Dataset table = student_table(60000);
+  TableFitOptions o = quick(folder / "run");
+  o.compare = false, o.refit = false, o.minutes = 1e-4;
+  o.settings = {"net.width=8", "net.blocks=1", "sample.solver=euler", "sample.nfe=2", "train.checkpoint_steps=5"};
+  std::vector<std::string> notes;
+  o.note = [&](const std::string& sentence) { notes.push_back(sentence); };
+  o.trained = [](const std::string&, const TrainProgress& p) {
+    if (p.step >= 5) throw std::runtime_error("interrupted");
+  };
+  EXPECT_THROW(fit_table(table, o), std::runtime_error);
+  EXPECT_EQ(std::ranges::count(notes, "20000 of 60000 rows, drawn at random, fit into the time."), 1);
+  o.trained = {}, o.resume = true, o.minutes = 100;
+  const TableFit fit = fit_table(table, o);
+  EXPECT_EQ(fit.plan.model.data.rows, 20000);
+  EXPECT_EQ(fit.plan.train.rows.size(0) + fit.plan.held_out.rows.size(0), 20000);
+  EXPECT_TRUE(split_dataset(fit.plan.model, table).first.rows.equal(fit.plan.train.rows))
+      << "as another command has them";
+}
+
 // Two columns with unlike tails and zeros inside one of them: each keeps its own law, whatever the flow makes of it.
 TEST(FitTable, ScoresKeepMarginsAtomsAndSettings) {
   constexpr int64_t n = 1500;
