@@ -115,7 +115,9 @@ void settle_lengths(TablePlan& plan, const TableFitOptions& o) {
     if (!shortened.empty()) note(o, fmt::format("{}: {}", name, shortened));
   };
   const bool resume = o.resume && !o.folder.empty(), begun = resume && RunFolder(judged_folder(o)).exists();
-  if (!begun) settle(plan.model, o.refit ? kModelShare : 2 * kModelShare, "model");
+  // The networks of discrete columns are trained whole, and take their part of it.
+  const double share = plan.transform.discrete().empty() ? kModelShare : kModelShare / 2;
+  if (!begun) settle(plan.model, o.refit ? share : 2 * share, "model");
   if (!begun && o.compare) settle(plan.gaussian, kGaussianShare, "comparison");
   if (resume) take_up(judged_folder(o), plan.model), take_up(folder_of(o, "gaussian"), plan.gaussian);
   if (!o.processes.communicator) return;
