@@ -71,6 +71,11 @@ void say(const std::string& text) {
   begin(text);
 }
 
+StatusLine::StatusLine(std::string prefix) : prefix_(std::move(prefix)) {
+  const std::scoped_lock lock(said.mutex);
+  begin(prefix_ + "starting");
+}
+
 StatusLine::~StatusLine() {
   const std::scoped_lock lock(said.mutex);
   close_line();

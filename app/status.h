@@ -14,7 +14,7 @@ void say(const std::string& text);
 /// Progress on standard error: one line rewritten on a terminal, a plain line every few seconds otherwise.
 class StatusLine {
  public:
-  explicit StatusLine(std::string prefix = "") : prefix_(std::move(prefix)) {}
+  explicit StatusLine(std::string prefix = "");
   ~StatusLine();
   void show(const std::string& text, bool last = false);
 

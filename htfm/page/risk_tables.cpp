@@ -9,13 +9,9 @@
 
 namespace htfm {
 
-namespace {
-
 std::string once_in_title(const RiskReport& r) {
   return r.options.rows_per_period == 1 ? "once in (rows)" : "once in (periods)";
 }
-
-}  // namespace
 
 std::string scored_text(const Scored& s) {
   if (std::isnan(s.value)) return "-";

@@ -18,6 +18,8 @@ std::string scored_text(const Scored& figure);
 std::string loss_name(const RiskLoss& loss);
 
 CellTable measure_cells(const RiskReport& report);
+/// What return periods count.
+std::string once_in_title(const RiskReport& report);
 /// Whether every return period is one of the levels, so that a table of its own would say nothing new.
 bool periods_are_levels(const RiskReport& report);
 CellTable return_cells(const RiskReport& report);

@@ -54,7 +54,7 @@ report::Figure return_figure(const RiskReport& r, const RiskLoss& loss) {
   }
   return report::line_chart({s}, {.label = "Return levels of " + loss.name,
                                   .title = loss_name(loss),
-                                  .x = {.label = "once in", .scale = report::Scale::log},
+                                  .x = {.label = once_in_title(r), .scale = report::Scale::log},
                                   .y = {.label = "level"},
                                   .width = 440,
                                   .height = 300});

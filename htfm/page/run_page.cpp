@@ -249,7 +249,10 @@ std::string scores_text(const std::vector<ScoredRun>& runs) {
   for (const ScoredRun& run : runs) out += fmt::format("  {:>{}}", run.name, width(run));
   for (const MetricValue& v : scores) {
     out += fmt::format("\n{:<{}}", v.name, first);
-    for (const ScoredRun& run : runs) out += fmt::format("  {:>{}.5g}", run.scores[v.name], width(run));
+    for (const ScoredRun& run : runs) {
+      const double score = run.scores[v.name];
+      out += fmt::format("  {:>{}}", std::isnan(score) ? "-" : fmt::format("{:.5g}", score), width(run));
+    }
   }
   return out + "\n";
 }

@@ -109,8 +109,10 @@ void bind_data(nb::module_& m) {
   m.def("field_dataset", &field_dataset, "path"_a, "held_out"_a, Unlocked());
   m.def("column_name", &column_name, "data"_a, "column"_a);
   m.def("split_rows", &split_rows, "data"_a, "share"_a, "key"_a, Unlocked());
+  m.def("some_rows", &some_rows, "data"_a, "count"_a, "key"_a, Unlocked());
   m.def("load_dataset", &load_dataset, "config"_a, Unlocked());
   m.def("load_split", &load_split, "config"_a, Unlocked());
+  m.def("chosen_rows", &chosen_rows, "config"_a, "data"_a, Unlocked());
   m.def("split_dataset", &split_dataset, "config"_a, "data"_a, Unlocked());
   m.def("held_out", &held_out, "config"_a, "n"_a, "k"_a = 0, Unlocked());
   m.def("synthetic_sets", [] {
