@@ -108,4 +108,9 @@ Spread mean_spread(const std::vector<double>& values) {
   return s;
 }
 
+std::string spread_text(const Spread& s, int digits) {
+  const std::string mean = fmt::format("{:.{}f}", s.mean, digits);
+  return s.deviation > 0 ? fmt::format("{} ± {:.{}f}", mean, s.deviation, digits) : mean;
+}
+
 }  // namespace htfm::app

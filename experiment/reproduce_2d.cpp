@@ -102,9 +102,9 @@ Json reproduce_2d(const ReproduceOptions& o) {
     }
     const bool holds = prd[0].mean >= v.paper_15 - 0.005 && prd[1].mean >= v.paper_18 - 0.005;
     all_hold = all_hold && holds;
-    fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7.3f} {:>8.4f} ± {:.4f} {:>7.3f}   {:>7.4f} {:>7.4f}{}\n", v.name,
-               prd[0].mean, prd[0].deviation, v.paper_15, prd[1].mean, prd[1].deviation, v.paper_18, knn[0].mean,
-               knn[1].mean, holds ? "" : "  below the paper");
+    fmt::print(stderr, "{:<12} {:>17} {:>7.3f} {:>17} {:>7.3f}   {:>7.4f} {:>7.4f}{}\n", v.name, spread_text(prd[0], 4),
+               v.paper_15, spread_text(prd[1], 4), v.paper_18, knn[0].mean, knn[1].mean,
+               holds ? "" : "  below the paper");
     out["rows"].push_back({{"model", v.name},
                            {"f1_prd_1.5", prd[0].mean},
                            {"f1_prd_1.5_deviation", prd[0].deviation},
@@ -117,8 +117,8 @@ Json reproduce_2d(const ReproduceOptions& o) {
     table.add({v.name, report::Cell(prd[0].mean).spread(prd[0].deviation).paper(v.paper_15),
                report::Cell(prd[1].mean).spread(prd[1].deviation).paper(v.paper_18), knn[0].mean, knn[1].mean});
   }
-  fmt::print(stderr, "{:<12} {:>8.4f} ± {:.4f} {:>7} {:>8.4f} ± {:.4f}\n", "fresh draws", fresh[0].mean,
-             fresh[0].deviation, "", fresh[1].mean, fresh[1].deviation);
+  fmt::print(stderr, "{:<12} {:>17} {:>7} {:>17}\n", "fresh draws", spread_text(fresh[0], 4), "",
+             spread_text(fresh[1], 4));
   table
       .add({"two fresh draws", report::Cell(fresh[0].mean).spread(fresh[0].deviation),
             report::Cell(fresh[1].mean).spread(fresh[1].deviation), report::Cell(), report::Cell()})

@@ -194,7 +194,7 @@ Json reproduce_skew(const ReproduceOptions& o) {
       report::Cell cell(spread.mean);
       cell.spread(spread.deviation);
       line.push_back(cell);
-      text += fmt::format("  {:.3f} ± {:.3f}", spread.mean, spread.deviation);
+      text += "  " + spread_text(spread, 3);
       summary.push_back({{"mean", spread.mean}, {"deviation", spread.deviation}});
     }
     out["summary"][law.name][source] = summary;

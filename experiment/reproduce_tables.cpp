@@ -200,7 +200,7 @@ Json reproduce_tables(const ReproduceOptions& o) {
         const Spread s = mean_spread(errors);
         out["summary"][fmt::format("{}-{}", t.name, twin ? "twin" : "splits")][m] =
             Json{{"mean", s.mean}, {"deviation", s.deviation}};
-        line += fmt::format("  {} {:.4f} ± {:.4f}", m, s.mean, s.deviation);
+        line += fmt::format("  {} {}", m, spread_text(s, 4));
       }
       if (!line.ends_with(':')) say(line);
     }

@@ -130,7 +130,7 @@ report::Table Sweep::table() const {
     std::string line = "| " + models[m].name + " |";
     for (const SweepScore& s : scores[m]) {
       cells.push_back(report::Cell(s.f1_prd.mean).spread(s.f1_prd.deviation));
-      line += fmt::format(" {:.3f} ± {:.3f} |", s.f1_prd.mean, s.f1_prd.deviation);
+      line += fmt::format(" {} |", spread_text(s.f1_prd, 3));
     }
     if (papers) {
       cells.push_back(models[m].paper > 0 ? report::Cell(models[m].paper) : report::Cell());

@@ -173,7 +173,7 @@ TEST(FitTable, OnlyMinutesShortenATraining) {
 }
 
 // Of more rows than there is time for some are drawn, which the run remembers.
-TEST(FitTable, MinutesTakeRowsAwayWhereAPassTakesLonger) {
+TEST(FitTableSlow, MinutesTakeRowsAwayWhereAPassTakesLonger) {
   const test::TemporaryFolder folder;
   const Dataset table = student_table(60000);
   TableFitOptions o = quick(folder / "run");
