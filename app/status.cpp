@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <mutex>
+#include <system_error>
 
 #include "app/processes.h"
 
@@ -99,11 +100,15 @@ SignOfLife::SignOfLife() {
   sigset_t all, before;  // signals are for the thread that works
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  watcher_ = std::thread([] {
+  const auto watch = [] {
     std::unique_lock lock(said.mutex);
     while (!said.ended.wait_until(lock, said.written + kSilence, [] { return !said.watched; }))
       if (Time::now() >= said.written + kSilence && speaks()) give_sign();
-  });
+  };
+  try {
+    watcher_ = std::thread(watch);
+  } catch (const std::system_error&) {  // no more threads are allowed: the work may do with those it has
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -113,7 +118,7 @@ SignOfLife::~SignOfLife() {
     said.watched = false;
   }
   said.ended.notify_all();
-  watcher_.join();
+  if (watcher_.joinable()) watcher_.join();
 }
 
 }  // namespace htfm::app

@@ -42,7 +42,7 @@ void expect_line(const Outcome& o, int code, const std::string& part) {
 Outcome shell(const Workplace& w, const std::string& before, const std::string& arguments) {
   const std::string command = "cd '" + (w / "") + "' && " + before + " '" + program() + "' " + arguments;
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), "", slurp(w / "err")};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), "", without_signs(slurp(w / "err"))};
 }
 
 std::string table_with(const std::string& value, int rows = 120) {
