@@ -102,8 +102,10 @@ SignOfLife::SignOfLife() {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const auto watch = [] {
     std::unique_lock lock(said.mutex);
-    while (!said.ended.wait_until(lock, said.written + kSilence, [] { return !said.watched; }))
-      if (Time::now() >= said.written + kSilence && speaks()) give_sign();
+    while (!said.ended.wait_until(lock, said.written + kSilence, [] { return !said.watched; })) {
+      if (Time::now() < said.written + kSilence) continue;
+      speaks() ? give_sign() : void(said.written = Time::now());
+    }
   };
   try {
     watcher_ = std::thread(watch);
