@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -15,6 +16,7 @@ namespace htfm::app {
 namespace {
 
 Communicator* running = nullptr;
+std::atomic<bool> silent = false;  // asked by the watcher of silence too
 bool together = false;
 
 }  // namespace
@@ -22,13 +24,14 @@ bool together = false;
 CommChoice start_processes(const std::string& asked) {
   const CommChoice choice = start_communicator(asked);
   running = choice.communicator;
+  silent = running && running->rank() != 0;
   if (running) check_equal(*running, "program", "htfm " HTFM_VERSION);
   return choice;
 }
 
 Communicator* processes() { return running; }
 
-bool speaks() { return !running || running->rank() == 0; }
+bool speaks() { return !silent; }
 
 void expect_one_process() {
   if (const Launch launch = find_launch(); launch.size > 1)

@@ -104,7 +104,10 @@ SignOfLife::SignOfLife() {
     std::unique_lock lock(said.mutex);
     while (!said.ended.wait_until(lock, said.written + kSilence, [] { return !said.watched; })) {
       if (Time::now() < said.written + kSilence) continue;
-      speaks() ? give_sign() : void(said.written = Time::now());
+      if (speaks())
+        give_sign();
+      else
+        said.written = Time::now();
     }
   };
   try {
