@@ -35,7 +35,7 @@ function(htfm_module name)
       target_link_libraries(htfm_${name}_${isa} PRIVATE htfm_options)
       # Kernels see no torch and no precompiled header: a template instantiated there for a newer machine must not leak.
       target_compile_definitions(htfm_${name}_${isa} PRIVATE HTFM_ISA=${isa})
-      target_compile_options(htfm_${name}_${isa} PRIVATE ${HTFM_ISA_FLAGS_${isa}} $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math
+      target_compile_options(htfm_${name}_${isa} PRIVATE ${HTFM_ISA_FLAGS_${isa}} $<$<CONFIG:Release>:-O3> $<$<BOOL:${HTFM_FUZZ}>:-O1> -fno-math-errno -fno-trapping-math
                                                          -Wno-psabi -Wno-maybe-uninitialized -Wno-uninitialized) # the last two: false alarms of GCC 12 in its own intrinsics
       list(APPEND objects $<TARGET_OBJECTS:htfm_${name}_${isa}>)
     endforeach()

@@ -289,7 +289,8 @@ class FieldProcess {
     char* to = static_cast<char*>(data);
     while (size > 0) {
       pollfd ready{socket_.get(), POLLIN, 0};
-      const int seconds = patience(), n = ::poll(&ready, 1, 1000 * seconds);
+      const double seconds = patience();
+      const int n = ::poll(&ready, 1, static_cast<int>(1000 * seconds));
       if (n < 0 && errno == EINTR) continue;
       if (n == 0)
         throw InputError(
@@ -303,10 +304,10 @@ class FieldProcess {
     }
   }
 
-  static int patience() {
+  static double patience() {
     const char* text = std::getenv("HTFM_FIELD_SECONDS");
-    const int seconds = text ? std::atoi(text) : 0;
-    return seconds > 0 && seconds <= 1000000 ? seconds : 120;
+    const double seconds = text ? std::atof(text) : 0;
+    return seconds >= 0.001 && seconds <= 1e6 ? seconds : 120;
   }
 
   [[noreturn]] void ended() {

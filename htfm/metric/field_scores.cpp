@@ -33,9 +33,9 @@ struct Ordered {
 };
 
 // A set with its largest values in order, seen under weights.
-class Side {
+class FieldSide {
  public:
-  Side(const FieldSummary& summary, float floor)
+  FieldSide(const FieldSummary& summary, float floor)
       : s_(summary), floor_(floor), tail_(summary, &FieldBlock::tail), maxima_(summary, &FieldBlock::maxima) {}
 
   const FieldSummary& summary() const { return s_; }
@@ -101,7 +101,7 @@ struct Beyond {
   double n = 0;
 };
 
-Beyond beyond(const Side& s, const Weights& w, double cut) {
+Beyond beyond(const FieldSide& s, const Weights& w, double cut) {
   Beyond out;
   for (; out.end < s.tail().value.size() && s.tail().value[out.end] > cut; ++out.end)
     out.n += w[s.tail().block[out.end]] * s.stride(s.tail().block[out.end]);
@@ -109,7 +109,8 @@ Beyond beyond(const Side& s, const Weights& w, double cut) {
 }
 
 // The Kolmogorov-Smirnov distance of what lies beyond.
-double distance_beyond(const Side& real, const Weights& wr, Beyond p, const Side& fake, const Weights& wf, Beyond q) {
+double distance_beyond(const FieldSide& real, const Weights& wr, Beyond p, const FieldSide& fake, const Weights& wf,
+                       Beyond q) {
   if (p.n < kLeastTail || q.n < kLeastTail) return kNan;
   double ks = 0, a = 0, b = 0;
   for (size_t i = 0, j = 0; i < p.end || j < q.end;) {
@@ -138,7 +139,7 @@ std::vector<int64_t> curve_bins(const FieldSummary& real, const FieldSummary& fa
   return out;
 }
 
-std::vector<double> exceedance(const Side& side, const Weights& w, const std::vector<std::vector<double>>& above) {
+std::vector<double> exceedance(const FieldSide& side, const Weights& w, const std::vector<std::vector<double>>& above) {
   std::vector<double> out;
   out.reserve(above.size());
   for (const std::vector<double>& level : above) {
@@ -164,7 +165,7 @@ std::vector<std::vector<double>> counts_above(const FieldSummary& s, const std::
 }
 
 // All figures of one pair of weights, in a fixed order.
-struct Figures {
+struct FieldFigures {
   std::vector<double> signed_values;  // percentile intervals
   std::vector<double> distances;      // reflected ones
 };
@@ -207,11 +208,11 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
       std::min(floor, floor_of(fake));  // samples whose own quantile is far below the real one are read once more
   if (lower < floor) collect_tail(fake_stream, lower, fake);
 
-  const Side a(real, floor), b(fake, lower);
+  const FieldSide a(real, floor), b(fake, lower);
   const std::vector<int64_t> bins = curve_bins(real, fake);
   const auto above_real = counts_above(real, bins), above_fake = counts_above(fake, bins);
   const auto figures = [&](const Weights& wr, const Weights& wf) {
-    Figures f;
+    FieldFigures f;
     const MomentShape x = a.shape(wr), y = b.shape(wf);
     const double cut = a.tail_quantile(wr, o.cut);
     const Beyond tail = beyond(a, wr, cut), reached = beyond(b, wf, cut),
@@ -230,23 +231,23 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
     for (const double period : o.periods) f.signed_values.push_back(b.return_level(wf, period));
     return f;
   };
-  const Figures sample = figures(a.once(), b.once());
-  std::vector<Figures> rounds(static_cast<size_t>(o.bootstrap.rounds));
+  const FieldFigures sample = figures(a.once(), b.once());
+  std::vector<FieldFigures> rounds(static_cast<size_t>(o.bootstrap.rounds));
   const Key key = Key(o.bootstrap.seed).child("fields");
   parallel_for(o.bootstrap.rounds, [&](int64_t r) {
     const Key own = key.child(static_cast<uint64_t>(r));
     rounds[static_cast<size_t>(r)] = figures(draw(own.child("real"), a.blocks()), draw(own.child("fake"), b.blocks()));
   });
   size_t at = 0;
-  const auto scored = [&](std::vector<double> Figures::*member, size_t k, bool distance) {
+  const auto scored = [&](std::vector<double> FieldFigures::*member, size_t k, bool distance) {
     std::vector<double> values;
     values.reserve(rounds.size());
-    for (const Figures& f : rounds) values.push_back((f.*member)[k]);
+    for (const FieldFigures& f : rounds) values.push_back((f.*member)[k]);
     const double own = (sample.*member)[k];
     return distance ? reflected_interval(own, std::move(values), o.bootstrap.level)
                     : percentile_interval(own, std::move(values), o.bootstrap.level);
   };
-  const auto next = [&] { return scored(&Figures::signed_values, at++, false); };
+  const auto next = [&] { return scored(&FieldFigures::signed_values, at++, false); };
   const auto several = [&](size_t count) {
     std::vector<Scored> out;
     for (size_t k = 0; k < count; ++k) out.push_back(next());
@@ -255,9 +256,9 @@ FieldScores field_scores(const FieldStream& real_stream, const FieldStream& fake
   FieldScores out;
   out.real = real.fields(), out.fake = fake.fields(), out.nonfinite = fake.nonfinite();
   out.cut = a.tail_quantile(a.once(), o.cut);
-  out.kr = scored(&Figures::distances, 0, true), out.sr = scored(&Figures::distances, 1, true);
-  out.tail_ks = scored(&Figures::distances, 2, true), out.tail_ks_own = scored(&Figures::distances, 3, true);
-  out.spectrum_distance = scored(&Figures::distances, 4, true);
+  out.kr = scored(&FieldFigures::distances, 0, true), out.sr = scored(&FieldFigures::distances, 1, true);
+  out.tail_ks = scored(&FieldFigures::distances, 2, true), out.tail_ks_own = scored(&FieldFigures::distances, 3, true);
+  out.spectrum_distance = scored(&FieldFigures::distances, 4, true);
   out.kurtosis_real = next(), out.kurtosis_fake = next(), out.skewness_real = next(), out.skewness_fake = next(),
   out.tail_share = next();
   out.wet_real = next(), out.wet_fake = next();

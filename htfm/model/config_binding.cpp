@@ -72,11 +72,16 @@ std::vector<int64_t> parse_whole_numbers(const std::string& key, const std::stri
 
 ConfigBinding& ConfigBindings::find(std::string name, const std::string& where) {
   if (name == "precondition") name = "precondition.enabled";  // the short form of the command line
-  ConfigBinding* nearest = nullptr;
-  size_t best = std::numeric_limits<size_t>::max();
-  for (ConfigBinding& b : list) {
+  for (ConfigBinding& b : list)
     if (b.key.name == name) return b;
-    if (const size_t d = edit_distance(name, b.key.name); d < best) best = d, nearest = &b;
+  constexpr size_t kCompared = 64;  // of a name that may have any length
+  const std::string_view start = std::string_view(name).substr(0, kCompared);
+  const ConfigBinding* nearest = nullptr;
+  size_t best = std::numeric_limits<size_t>::max();
+  for (const ConfigBinding& b : list) {
+    const size_t own = b.key.name.size(), least = std::max(own, start.size()) - std::min(own, start.size());
+    if (least >= best) continue;
+    if (const size_t d = edit_distance(start, b.key.name); d < best) best = d, nearest = &b;
   }
   throw InputError("{}[{}] expected a known key, perhaps '{}'", where, name, nearest->key.name);
 }
