@@ -137,18 +137,17 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
     for (size_t i = 0; i < n; ++i) values[i] = points.row(static_cast<int64_t>(i))[d];
     sort_values(values, scratch);
     std::tie(out.centre[d], out.scale[d]) = centre_and_spread(values);
-    const std::vector<double> ascending = values;
+    std::vector<double>& side = scratch;  // tables may be large: no more copies than two
+    side.resize(n);
     for (const double sign : {1.0, -1.0}) {
-      if (sign < 0) std::reverse(values.begin(), values.end());
-      std::vector<double> side(n);
-      for (size_t i = 0; i < n; ++i) side[i] = sign * (values[i] - out.centre[d]);
+      for (size_t i = 0; i < n; ++i) side[i] = sign * (values[sign > 0 ? i : n - 1 - i] - out.centre[d]);
       TailReport report = diagnose_tail(name_of(d) + (sign > 0 ? ", above" : ", below"), side, options);
       report.centre = out.centre[d];
       report.sign = sign;
       report.column = column;
       out.sides[2 * d + (sign > 0 ? 0 : 1)] = std::move(report);
     }
-    out.skewness[d] = find_skewness(ascending, out.sides[2 * d].choice, out.sides[2 * d + 1].choice,
+    out.skewness[d] = find_skewness(values, out.sides[2 * d].choice, out.sides[2 * d + 1].choice,
                                     options.threshold.level, options.skew_chance / static_cast<double>(dim));
     out.skewness[d].name = name_of(d);
   });
