@@ -10,8 +10,6 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAFunctions.h>
 
-#include <cstdlib>
-
 #include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/image_ops.h"
 #include "htfm/net/norm_stream_cuda.h"
@@ -31,8 +29,7 @@ const void* values(const at::Tensor& x) { return x.defined() ? x.const_data_ptr(
 
 class CudaImageOps final : public ImageOps {
  public:
-  explicit CudaImageOps(at::ScalarType type)
-      : type_(type), narrow_(std::getenv("HTFM_NARROW_CONVOLUTIONS") != nullptr) {}
+  explicit CudaImageOps(at::ScalarType type) : type_(type) {}
   at::Device device() const override { return at::Device(at::kCUDA, c10::cuda::current_device()); }
   at::ScalarType type() const override { return type_; }
   int64_t channel_multiple() const override { return 8; }
@@ -184,7 +181,7 @@ class CudaImageOps final : public ImageOps {
   }
 
   bool is_narrow(const at::Tensor& x, int64_t out, const at::Tensor& weight) const {
-    return narrow_ && weight.size(1) == 3 && cuda::streams(kernel_type(), size(x, 1) * size(x, 2), size(x, 3)) &&
+    return weight.size(1) == 3 && cuda::streams(kernel_type(), size(x, 1) * size(x, 2), size(x, 3)) &&
            cuda::is_narrow_conv(kernel_type(), size(x, 1), size(x, 2), size(x, 3), static_cast<int>(out));
   }
 
@@ -252,8 +249,6 @@ class CudaImageOps final : public ImageOps {
   }
 
   at::ScalarType type_;
-  bool
-      narrow_;  // own kernels for convolutions between few channels: not measured yet, so only where they are asked for
 };
 
 }  // namespace

@@ -96,12 +96,6 @@ UNetOptions field_network() {
   return o;
 }
 
-// The same, its convolutions between few channels by kernels of our own.
-UNetOptions narrow_field_network() {
-  ::setenv("HTFM_NARROW_CONVOLUTIONS", "1", 1);
-  return field_network();
-}
-
 // Sizes as in the paper's networks: every tiling of the norms (of fields by teams of blocks), flash attention, float32
 // and bfloat16 against the CPU.
 class DeviceSizeTest : public testing::TestWithParam<std::pair<const char*, UNetOptions (*)()>> {};
@@ -146,12 +140,10 @@ TEST_P(DeviceSizeTest, AgreesWithTheCpu) {
     std::printf("%s: output off by %.2e of %.2f, gradients by %.2e\n", exact ? "float32" : "bf16", worst, size,
                 largest);
   }
-  ::unsetenv("HTFM_NARROW_CONVOLUTIONS");  // not for the tests that follow
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, DeviceSizeTest,
-                         testing::Values(std::pair{"images", &image_network}, std::pair{"fields", &field_network},
-                                         std::pair{"narrow_fields", &narrow_field_network}),
+                         testing::Values(std::pair{"images", &image_network}, std::pair{"fields", &field_network}),
                          [](const auto& each) { return std::string(each.param.first); });
 
 // The same data, clocks and noise on the device and on the CPU: the same losses, weights and samples, for every method
