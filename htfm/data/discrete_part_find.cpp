@@ -36,7 +36,7 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
   const int64_t n = rows.size(0), width = rows.size(1);
   const double* x = rows.const_data_ptr<double>();
   std::vector<DiscreteColumn> found(static_cast<size_t>(width));
-  std::vector<bool> constant(static_cast<size_t>(width));
+  std::vector<char> constant(static_cast<size_t>(width));  // bytes: written by several threads
   parallel_for(width, [&](int64_t k) {
     DiscreteColumn& out = found[static_cast<size_t>(k)];
     out.column = k;

@@ -214,6 +214,10 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
       "U-Net: groups of each norm; NCSN++: at the most, and of at least 4 channels");
   add("unet.attention_up", c.net.attention_up,
       "U-Net: attention on the way up after each block of its size, or after the last one");
+  add("unet.dropout", c.net.unet.dropout, 0, 0.9,
+      "U-Net, NCSN++: share of the values before the second convolution of a residual block that a training step "
+      "leaves "
+      "out");
   add("unet.progressive", c.net.progressive, "NCSN++: the image is fed in again at every size");
   add("unet.pyramid", c.net.pyramid,
       "NCSN++: that image is filtered to half its size and convolved, or strided: filtered at its size and convolved "

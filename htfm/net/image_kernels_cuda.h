@@ -117,4 +117,16 @@ struct FirArgs {
 };
 void fir(const FirArgs& args, cudaStream_t stream);
 
+/// Leaves out values of dense images, in place (htfm/net/dropout.h).
+struct DropoutArgs {
+  Type type = Type::float32;
+  int64_t samples = 0, values = 0;  ///< of a sample: a multiple of eight
+  const int64_t* keys = nullptr;    ///< one a sample
+  int64_t place = 0;
+  uint32_t threshold = 0;
+  float scale = 1;
+  void* x = nullptr;
+};
+void dropout(const DropoutArgs& args, cudaStream_t stream);
+
 }  // namespace htfm::cuda

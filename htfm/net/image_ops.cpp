@@ -154,13 +154,13 @@ ConvGradients ImageOps::conv_up_backward(const at::Tensor& dy, const at::Tensor&
 }
 
 const at::Tensor& ImageOps::taps() const {
-  if (!taps_.defined()) taps_ = tap_matrix().to(at::TensorOptions().dtype(type()).device(device()));
+  std::call_once(taps_made_, [&] { taps_ = tap_matrix().to(at::TensorOptions().dtype(type()).device(device())); });
   return taps_;
 }
 
 const at::Tensor& ImageOps::filter_taps() const {
-  if (!filter_taps_.defined())
-    filter_taps_ = filter_tap_matrix().to(at::TensorOptions().dtype(type()).device(device()));
+  std::call_once(filter_taps_made_,
+                 [&] { filter_taps_ = filter_tap_matrix().to(at::TensorOptions().dtype(type()).device(device())); });
   return filter_taps_;
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "htfm/base/api.h"
@@ -106,6 +107,10 @@ class ImageOps {
   virtual InputGradients norm_backward(const NormBackward& in, const NormLayer& layer,
                                        const at::Tensor& sums) const = 0;
 
+  /// Leaves out a share of the values of a dense image and scales the others up, in place: which, is a function of the
+  /// samples' keys (htfm/net/dropout.h) and of the place in the network.
+  virtual void dropout(at::Tensor& x, const at::Tensor& keys, int64_t place, double rate) const = 0;
+
   /// Adds up a sum, dense; also stored in `copy` (maybe a slice) where defined.
   virtual at::Tensor add_up(const PendingSum& sum, const at::Tensor& copy) const = 0;
   /// scale (a + b) (b may be undefined), and its sums over pixels in `column` of sums.
@@ -144,7 +149,9 @@ class ImageOps {
  private:
   const at::Tensor& taps() const;
   const at::Tensor& filter_taps() const;
-  mutable at::Tensor taps_, filter_taps_;  // of `spread` and `spread_filter`, in the operations' type; made when needed
+  // Of `spread` and `spread_filter`, in the operations' type; made when they are needed, by one of the threads.
+  mutable at::Tensor taps_, filter_taps_;
+  mutable std::once_flag taps_made_, filter_taps_made_;
 };
 
 /// Float32 on the CPU: the reference.

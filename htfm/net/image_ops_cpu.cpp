@@ -8,8 +8,11 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include <array>
 #include <cmath>
 
+#include "htfm/base/random.h"
+#include "htfm/net/dropout.h"
 #include "htfm/net/image_ops.h"
 #include "htfm/net/pixel_kernels.h"
 
@@ -203,6 +206,22 @@ class CpuImageOps final : public ImageOps {
     if (scale != 1) out = out * scale;
     sums.narrow(1, column, a.size(3)).copy_(out.sum({1, 2}));
     return out;
+  }
+
+  void dropout(at::Tensor& x, const at::Tensor& keys, int64_t place, double rate) const override {
+    const int64_t values = x.numel() / x.size(0);
+    const uint32_t threshold = dropout_threshold(rate);
+    const float scale = dropout_scale(threshold);
+    each_sample(x.size(0), [&](int64_t n) {
+      const auto key = static_cast<uint64_t>(keys.const_data_ptr<int64_t>()[n]);
+      float* value = x.mutable_data_ptr<float>() + n * values;
+      std::array<uint32_t, 4> random{};
+      for (int64_t i = 0; i < values; ++i) {
+        if (i % 8 == 0) random = philox(key, static_cast<uint64_t>(i / 8), static_cast<uint64_t>(place));
+        const uint32_t bits = random[static_cast<size_t>(i % 8 / 2)] >> (i % 2 * 16) & 0xffffu;
+        value[i] = bits < threshold ? 0.0f : value[i] * scale;
+      }
+    });
   }
 
   at::Tensor fir_down(const at::Tensor& x, float gain) const override {

@@ -10,6 +10,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include "htfm/net/dropout.h"
 #include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/image_ops.h"
 #include "htfm/net/norm_stream_cuda.h"
@@ -132,6 +133,14 @@ class CudaImageOps final : public ImageOps {
     const at::Tensor out = b.defined() || scale != 1 ? empty(a.sizes()) : at::Tensor();
     gradient_sums({a}, b, out, a.sizes(), sums, column, scale);
     return out.defined() ? out : a;
+  }
+
+  void dropout(at::Tensor& x, const at::Tensor& keys, int64_t place, double rate) const override {
+    cuda::DropoutArgs a;
+    a.type = kernel_type(), a.samples = x.size(0), a.values = x.numel() / x.size(0);
+    a.keys = keys.const_data_ptr<int64_t>(), a.place = place;
+    a.threshold = dropout_threshold(rate), a.scale = dropout_scale(a.threshold), a.x = x.mutable_data_ptr();
+    cuda::dropout(a, stream());
   }
 
   at::Tensor fir_down(const at::Tensor& x, float gain) const override { return fir(x, gain, false); }

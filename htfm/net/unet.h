@@ -29,10 +29,12 @@ struct UNetOptions {
   bool rescale = false;        ///< sums of block and shortcut times sqrt(1/2)
   bool progressive = false;    ///< the image at every size, filtered and convolved, is added on the way down
   int64_t path_embedding = 128;
-  bool film = false;             ///< also modulate the middle blocks by the path embedding alone
-  bool linear_path = false;      ///< the path feature's embedding is linear in it; otherwise two layers with a SiLU
-  bool shift_only = false;       ///< blocks are shifted by (time, path), not scaled
-  bool attend_once_up = false;   ///< way up: attention after the last block of a size alone, not after each
+  bool film = false;            ///< also modulate the middle blocks by the path embedding alone
+  bool linear_path = false;     ///< the path feature's embedding is linear in it; otherwise two layers with a SiLU
+  bool shift_only = false;      ///< blocks are shifted by (time, path), not scaled
+  bool attend_once_up = false;  ///< way up: attention after the last block of a size alone, not after each
+  double dropout = 0;           ///< share of the values before a block's second convolution that a training step leaves
+                                ///< out
   bool strided_pyramid = false;  ///< progressive input: filtered at its size, then convolved with stride 2; otherwise
                                  ///< filtered to half the size, then convolved
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/net/dropout.h"
 
 namespace htfm {
 
@@ -101,8 +102,16 @@ PendingSum UNetPass::block(const ResidualLayer& layer, const PendingSum& in, con
     y1 = ops_.conv(a1, weight(layer.conv1), 1);
     if (keep_) tape.a1 = a1;
   }
-  at::Tensor y2 = ops_.norm_conv({y1, {bias(layer.conv1)}}, {}, norm_layer(layer.norm2, true, layer.modulation),
-                                 weight(layer.conv2), statistics2, keep_ ? &tape.a2 : nullptr);
+  const PendingSum middle{y1, {bias(layer.conv1)}};
+  const NormLayer norm2 = norm_layer(layer.norm2, true, layer.modulation);
+  at::Tensor y2;
+  if (dropout_keys_.defined()) {
+    tape.a2 = ops_.norm(middle, {}, norm2, statistics2);
+    ops_.dropout(tape.a2, dropout_keys_, layer.conv2.column, layers_.options.dropout);
+    y2 = ops_.conv(tape.a2, weight(layer.conv2), 1);
+  } else {
+    y2 = ops_.norm_conv(middle, {}, norm2, weight(layer.conv2), statistics2, keep_ ? &tape.a2 : nullptr);
+  }
   if (keep_) tape.y1 = y1, tape.x = x, tape.shortcut_input = residual;
   y1.reset();
   PendingSum out{y2, {bias(layer.conv2)}, residual, layer.conv2.column, sum_scale()};
@@ -157,6 +166,7 @@ at::Tensor UNetPass::forward(const at::Tensor& state, const at::Tensor& t, const
   const at::Tensor x =
       layers_.options.given_channels > 0 ? with_given(state, feature.defined() ? given_field(feature) : given_) : state;
   embed(t, feature);
+  if (keep_ && layers_.options.dropout > 0) dropout_keys_ = dropout_keys(state, t);
   // The outputs of the way down are written where the way up will join them.
   std::vector<at::Tensor> joined(layers_.up.size()), slots(layers_.down.size() + 1);
   for (size_t k = 0; k < layers_.up.size(); ++k) {
@@ -231,6 +241,7 @@ void UNetPass::product_backward(const ConvLayer& c, const at::Tensor& g, const a
 InputGradients UNetPass::block_backward(const ResidualLayer& layer, const at::Tensor& g, const at::Tensor& skip,
                                         int64_t split, const BlockTape& tape) {
   at::Tensor d = conv_backward(layer.conv2, g, tape.a2);
+  if (dropout_keys_.defined()) ops_.dropout(d, dropout_keys_, layer.conv2.column, layers_.options.dropout);
   NormBackward second{d, tape.y1, bias(layer.conv1), tape.statistics2};
   second.columns = {layer.norm2.column, layer.norm2.column + layer.norm2.channels, layer.conv1.column};
   second.modulation_gradient = modulation_gradient_.narrow(1, layer.modulation, 2 * layer.channels());

@@ -103,6 +103,7 @@ class UNetPass {
   std::map<int64_t, at::Tensor> spread_;  // wide kernels that stand for a convolution and a change of size
   bool keep_;
   at::Tensor modulation_, modulation_gradient_, path_, given_;
+  at::Tensor dropout_keys_;  // in training with dropout
   EmbeddingTape embedding_;
   at::Tensor input_, last_x_, last_a_;
   NormStatistics last_statistics_;
