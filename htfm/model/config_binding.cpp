@@ -1,6 +1,6 @@
 #include "htfm/model/config_binding.h"
 
-#include <limits>
+#include <algorithm>
 
 #include "htfm/base/nearest.h"
 #include "htfm/base/parse_number.h"
@@ -39,6 +39,8 @@ T setting_number(const std::string& name, const std::string& text, const char* w
   return *v;
 }
 
+std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
 double number_in(const std::string& name, const toml::node& node) {
   if (!node.is_number()) throw InputError("[{}] expected a number, got {}", name, node_text(node));
   return *node.value<double>();
@@ -74,16 +76,15 @@ ConfigBinding& ConfigBindings::find(std::string name, const std::string& where) 
   if (name == "precondition") name = "precondition.enabled";  // the short form of the command line
   for (ConfigBinding& b : list)
     if (b.key.name == name) return b;
-  constexpr size_t kCompared = 64;  // of a name that may have any length
-  const std::string_view start = std::string_view(name).substr(0, kCompared);
-  const ConfigBinding* nearest = nullptr;
-  size_t best = std::numeric_limits<size_t>::max();
-  for (const ConfigBinding& b : list) {
-    const size_t own = b.key.name.size(), least = std::max(own, start.size()) - std::min(own, start.size());
-    if (least >= best) continue;
-    if (const size_t d = edit_distance(start, b.key.name); d < best) best = d, nearest = &b;
-  }
-  throw InputError("{}[{}] expected a known key, perhaps '{}'", where, name, nearest->key.name);
+  // A name without a group is compared with what stands behind the keys' dots.
+  const bool grouped = name.find('.') != std::string::npos;
+  std::vector<std::string> names;
+  for (const ConfigBinding& b : list) names.push_back(grouped ? b.key.name : last_part(b.key.name));
+  const std::string near = nearest_name(name, names, name.size() / 4 + 1);
+  const auto at = std::find(names.begin(), names.end(), near);
+  const std::string meant = at == names.end() ? "" : list[static_cast<size_t>(at - names.begin())].key.name;
+  if (meant.empty()) throw InputError("{}[{}] expected a known key; htfm train --keys lists them", where, name);
+  throw InputError("{}[{}] expected a known key, perhaps '{}'", where, name, meant);
 }
 
 void ConfigBindings::add(std::string name, std::string& v, std::string meaning) {
