@@ -10,19 +10,18 @@
 namespace htfm {
 namespace {
 
-Points copy_rows(const at::Tensor& tensor, std::string_view what) {
+PointsView view_rows(const at::Tensor& tensor, std::string_view what) {
   if (!tensor.defined() || tensor.dim() < 1) throw InputError("[{}] expected an array of points, got a scalar", what);
   if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble)
     throw InputError("[{}] expected float32 or float64, got {}", what, c10::toString(tensor.scalar_type()));
   if (tensor.numel() == 0)
     throw InputError("[{}] expected at least one point with one coordinate, got an empty array", what);
   const at::Tensor rows = tensor.detach().to(at::kCPU, at::kDouble).contiguous();
-  Points points;
-  points.n = rows.size(0);
-  points.dim = rows.numel() / points.n;
-  const double* data = rows.const_data_ptr<double>();
-  points.x.assign(data, data + rows.numel());
-  return points;
+  return {rows, rows.size(0), rows.numel() / rows.size(0)};
+}
+
+Points copy_rows(const PointsView& view) {
+  return {view.n, view.dim, std::vector<double>(view.row(0), view.row(view.n))};
 }
 
 // The first coordinate of a row that cannot be used; dim where all can.
@@ -36,8 +35,8 @@ bool usable(const double* row, int64_t dim) { return first_unusable(row, dim) ==
 
 }  // namespace
 
-Points to_points(const at::Tensor& tensor, std::string_view what) {
-  Points points = copy_rows(tensor, what);
+PointsView view_points(const at::Tensor& tensor, std::string_view what) {
+  PointsView points = view_rows(tensor, what);
   for (int64_t i = 0; i < points.n; ++i) {
     const int64_t j = first_unusable(points.row(i), points.dim);
     if (j < points.dim)
@@ -47,8 +46,10 @@ Points to_points(const at::Tensor& tensor, std::string_view what) {
   return points;
 }
 
+Points to_points(const at::Tensor& tensor, std::string_view what) { return copy_rows(view_points(tensor, what)); }
+
 Points to_finite_points(const at::Tensor& tensor, std::string_view what, int64_t& left_out) {
-  Points points = copy_rows(tensor, what);
+  Points points = copy_rows(view_rows(tensor, what));
   int64_t kept = 0;
   for (int64_t i = 0; i < points.n; ++i) {
     if (!usable(points.row(i), points.dim)) continue;

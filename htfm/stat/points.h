@@ -28,6 +28,15 @@ inline constexpr double kLargestCoordinate = 1e150;
 /// names `what` and its row.
 Points to_points(const at::Tensor& tensor, std::string_view what);
 
+/// The same values where they are, without a copy of float64 that lies row by row.
+struct PointsView {
+  at::Tensor rows;  ///< n x dim, float64
+  int64_t n = 0, dim = 0;
+
+  const double* row(int64_t i) const { return rows.const_data_ptr<double>() + i * dim; }
+};
+PointsView view_points(const at::Tensor& tensor, std::string_view what);
+
 /// The same, but leaves out rows with a coordinate that is not finite (or beyond kLargestCoordinate) and counts them.
 Points to_finite_points(const at::Tensor& tensor, std::string_view what, int64_t& left_out);
 

@@ -37,10 +37,15 @@ bool agree(const TailEstimate& hill, const TailEstimate& moment) {
   return std::abs(hill.gamma - moment.gamma) * std::sqrt(static_cast<double>(hill.exceedances)) < 2;
 }
 
+double largest_allowed(int64_t n, const ThresholdOptions& options) {
+  const auto count = static_cast<double>(n);
+  return std::max(options.largest_share * count, std::min(count / 3, 150.0));
+}
+
 /// Everything that is asked of a k: 20, 23, ... up to the largest allowed.
 std::vector<int64_t> candidates(int64_t n, const ThresholdOptions& options) {
   const auto count = static_cast<double>(n);
-  const double largest = std::max(options.largest_share * count, std::min(count / 3, 150.0));
+  const double largest = largest_allowed(n, options);
   std::vector<int64_t> ks;
   for (auto k = static_cast<double>(options.smallest); k <= largest && k < count;
        k = std::max(k + 1, std::floor(k * options.growth)))
@@ -78,6 +83,10 @@ double gpd_p_value(std::span<const double> sorted, const GpdFit& fit) {
 }
 
 double TailChoice::index() const { return gamma > 0 ? 1 / gamma : kLightest; }
+
+int64_t most_exceedances(int64_t n, const ThresholdOptions& options) {
+  return static_cast<int64_t>(std::max(largest_allowed(n, options), static_cast<double>(options.smallest)));
+}
 
 TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptions& options) {
   check(options);

@@ -50,6 +50,9 @@ struct TailChoice {
   Interval index_interval() const { return htfm::index_interval(gamma_interval); }
 };
 
+/// The most exceedances that choose_threshold looks at: of n values it reads one more than so many of the largest.
+int64_t most_exceedances(int64_t n, const ThresholdOptions& options = {});
+
 /// Chooses the threshold of ascending values; those that matter must be positive for Hill and moment (they are left out
 /// otherwise).
 TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptions& options = {});

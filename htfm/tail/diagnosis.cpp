@@ -1,11 +1,12 @@
 #include "htfm/tail/diagnosis.h"
 
-#include <ATen/ops/from_blob.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_cholesky.h>
 #include <ATen/ops/linalg_solve_triangular.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "htfm/base/error.h"
@@ -56,6 +57,36 @@ void judge(TailReport& report, const DiagnosisOptions& options) {
     report.sentence = fmt::format("too small to tell: gamma lies between {:.2g} and {:.2g} with {} exceedances{}. {}",
                                   c.sampling.lower, c.sampling.upper, c.k, more, c.explanation);
   }
+}
+
+// The median of values, which change places.
+double median_of(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<int64_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return std::lerp(*middle, *std::min_element(middle + 1, values.end()), 0.5);
+}
+
+// Brings the largest values, as many as a threshold is looked for among, to the end, ascending: all that diagnose_tail
+// reads, and a fraction of the work of sorting all.
+void sort_upper_part(std::vector<double>& values, const DiagnosisOptions& options) {
+  const int64_t n = static_cast<int64_t>(values.size()),
+                upper = std::min(n, most_exceedances(n, options.threshold) + 1);
+  const auto first = values.end() - upper;
+  if (upper < n) std::nth_element(values.begin(), first, values.end());
+  std::vector<double> part(first, values.end());
+  sort_values(part);
+  std::copy(part.begin(), part.end(), first);
+}
+
+// Standardised columns with the scatter of a standard normal law.
+at::Tensor whiten(size_t n, size_t m, const std::function<double(size_t, size_t)>& standardised) {
+  const auto columns = static_cast<int64_t>(m);
+  at::Tensor x = at::empty({static_cast<int64_t>(n), columns}, at::kDouble);
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j < m; ++j) x.mutable_data_ptr<double>()[i * m + j] = standardised(i, j);
+  const at::Tensor root = at::linalg_cholesky(robust_scatter(x, x.new_zeros({columns})));
+  return at::linalg_solve_triangular(root, x.t().contiguous(), /*upper=*/false).t().contiguous();
 }
 
 }  // namespace
@@ -112,7 +143,7 @@ const TailReport* Diagnosis::decisive() const {
 }
 
 Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names, const DiagnosisOptions& options) {
-  const Points points = to_points(rows, "tails");
+  const PointsView points = view_points(rows, "tails");
   if (!names.empty() && static_cast<int64_t>(names.size()) != points.dim)
     throw InputError("[tails] expected {} names of columns, got {}", points.dim, names.size());
   if (points.n < 1 || points.dim < 1)
@@ -159,32 +190,32 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
       out.constant.push_back(name_of(d));
   }
 
-  // Standardised columns that have any spread.
+  // Standardised columns that have any spread. Tables may be large: they are not stored.
   const size_t m = used.size();
-  std::vector<double> z(n * m);
-  for (size_t i = 0; i < n; ++i)
-    for (size_t j = 0; j < m; ++j)
-      z[i * m + j] = (points.row(static_cast<int64_t>(i))[used[j]] - out.centre[used[j]]) / out.scale[used[j]];
-  std::vector<double> radii(n);
-  at::Tensor whitened;
-  if (options.radius == RadiusKind::mahalanobis && m > 0) {
-    const at::Tensor x = at::from_blob(z.data(), {points.n, static_cast<int64_t>(m)}, at::kDouble);
-    const at::Tensor root = at::linalg_cholesky(robust_scatter(x, x.new_zeros({static_cast<int64_t>(m)})));
-    whitened = at::linalg_solve_triangular(root, x.t().contiguous(), /*upper=*/false).t().contiguous();
+  const auto standardised = [&](size_t i, size_t j) {
+    return (points.row(static_cast<int64_t>(i))[used[j]] - out.centre[used[j]]) / out.scale[used[j]];
+  };
+  {
+    std::vector<double> radii(n);
+    const at::Tensor whitened =
+        options.radius == RadiusKind::mahalanobis && m > 0 ? whiten(n, m, standardised) : at::Tensor();
+    const double* w = whitened.defined() ? whitened.const_data_ptr<double>() : nullptr;
+    for (size_t i = 0; i < n; ++i) {
+      double squares = 0;
+      for (size_t j = 0; j < m; ++j) {
+        const double v = w ? w[i * m + j] : standardised(i, j);
+        squares += v * v;
+      }
+      radii[i] = std::sqrt(squares);
+    }
+    sort_upper_part(radii, options);
+    out.radius = diagnose_tail("radius", radii, options);
   }
-  const double* w = whitened.defined() ? whitened.const_data_ptr<double>() : z.data();
-  for (size_t i = 0; i < n; ++i) {
-    double squares = 0;
-    for (size_t j = 0; j < m; ++j) squares += w[i * m + j] * w[i * m + j];
-    radii[i] = std::sqrt(squares);
-  }
-  sort_values(radii);
-  out.radius = diagnose_tail("radius", radii, options);
 
   if (m > 1) {
     out.directions.resize(static_cast<size_t>(options.directions));
     parallel_for(options.directions, [&](int64_t k) {
-      std::vector<double> u(m), side(n), scratch;
+      std::vector<double> u(m), side(n);
       fill_normal(Key(options.seed).child("direction"), static_cast<uint64_t>(k) * m, static_cast<int64_t>(m),
                   u.data());
       double norm = 0;
@@ -192,13 +223,15 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
       for (double& c : u) c /= std::sqrt(norm);
       for (size_t i = 0; i < n; ++i) {
         double sum = 0;
-        for (size_t j = 0; j < m; ++j) sum += u[j] * z[i * m + j];
+        for (size_t j = 0; j < m; ++j) sum += u[j] * standardised(i, j);
         side[i] = sum;
       }
-      sort_values(side, scratch);
-      const double centre = quantile_of_sorted(side, 0.5);
+      const double centre = median_of(side);
       for (double& v : side) v -= centre;
-      out.directions[static_cast<size_t>(k)] = diagnose_tail(fmt::format("direction {}", k + 1), side, options);
+      sort_upper_part(side, options);
+      TailReport& report = out.directions[static_cast<size_t>(k)];
+      report = diagnose_tail(fmt::format("direction {}", k + 1), side, options);
+      report.tail = std::vector<double>();  // nobody asks for it, and there are many directions
     });
   }
 

@@ -22,19 +22,22 @@ constexpr std::pair<bool, bool> kCorners[] = {{true, true}, {false, false}, {tru
 constexpr double kAllowance = 1, kNearOne = 0.85, kNormal = 0.75, kSure = 2.33;
 
 // The share of rows that lie farther out than each, on the side above, ties at random: (rank + 1/2) / n from the top.
-std::vector<float> shares_beyond(const Points& points, int64_t column, Key key) {
+std::vector<float> shares_beyond(const PointsView& points, int64_t column, Key key) {
   const int64_t n = points.n;
-  std::vector<std::pair<double, double>> x(static_cast<size_t>(n));
+  std::vector<double> x(static_cast<size_t>(n));
   std::vector<int32_t> order(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) x[i] = {points.row(i)[column], key.uniform(static_cast<uint64_t>(i))};
+  for (int64_t i = 0; i < n; ++i) x[i] = points.row(i)[column];
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return x[a] > x[b]; });
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    if (x[a] != x[b]) return x[a] > x[b];
+    return key.uniform(static_cast<uint64_t>(a)) > key.uniform(static_cast<uint64_t>(b));
+  });
   std::vector<float> out(static_cast<size_t>(n));
   for (int64_t r = 0; r < n; ++r) out[order[r]] = (static_cast<float>(r) + 0.5f) / static_cast<float>(n);
   return out;
 }
 
-bool varies(const Points& points, int64_t column) {
+bool varies(const PointsView& points, int64_t column) {
   for (int64_t i = 1; i < points.n; ++i)
     if (points.row(i)[column] != points.row(0)[column]) return true;
   return false;
@@ -170,7 +173,7 @@ const CornerExtremes& PairExtremes::strongest() const {
 }
 
 JointExtremes diagnose_joint(const at::Tensor& rows, const std::vector<std::string>& names, const JointOptions& o) {
-  const Points points = to_points(rows, "joint extremes");
+  const PointsView points = view_points(rows, "joint extremes");
   if (!names.empty() && static_cast<int64_t>(names.size()) != points.dim)
     throw InputError("[joint extremes] expected {} names of columns, got {}", points.dim, names.size());
   for (const double u : o.levels)
