@@ -1,6 +1,7 @@
 #include "htfm/fit/plan_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/model/choose_skew.h"
+#include "htfm/stat/independence.h"
 
 namespace htfm {
 
@@ -57,6 +59,14 @@ bool asks_for_clock(const std::vector<std::string>& settings) {
 bool asks_for_normalise(const std::vector<std::string>& settings) {
   return std::any_of(settings.begin(), settings.end(),
                      [](const std::string& s) { return s.starts_with("data.normalise"); });
+}
+
+// Whether the user says something that rows which are put together anew would contradict.
+bool asks_for_rows_as_they_are(const std::vector<std::string>& settings) {
+  constexpr const char* kOwn[] = {"coupling.kind", "data.whiten", "data.independent", "condition."};
+  return std::any_of(settings.begin(), settings.end(), [&](const std::string& s) {
+    return std::any_of(std::begin(kOwn), std::end(kOwn), [&](const char* own) { return s.starts_with(own); });
+  });
 }
 
 RunConfig in_table_units(RunConfig base) {
@@ -135,6 +145,31 @@ void plan_scores(TablePlan& plan, RunConfig& own) {
                  "columns whose extremes come alone.");
 }
 
+// Columns that do not depend on each other are learned from rows that are put together anew in every epoch: from few
+// rows a network finds a dependence of their extremes where there is none.
+void plan_independence(TablePlan& plan, RunConfig& own, Key key) {
+  if (own.coupling.kind != "independent" || plan.transform.dim() < 2) return;
+  const auto groups = independent_groups(plan.transform.columns_only(plan.train.rows, key).to(at::kDouble), key);
+  if (groups.size() < 2) return;
+  const std::vector<std::string> names = plan.transform.seen_names(plan.train.names);
+  std::string told;
+  for (const std::vector<int64_t>& group : groups) {
+    std::vector<std::string> own_names;
+    std::vector<int64_t> numbers;
+    for (const int64_t k : group) {
+      numbers.push_back(k + 1);
+      own_names.push_back(names.empty() ? fmt::format("column {}", k + 1) : names[static_cast<size_t>(k)]);
+    }
+    own.data.independent += fmt::format("{}{}", own.data.independent.empty() ? "" : ";", fmt::join(numbers, ","));
+    told += fmt::format("{}{}", told.empty() ? "" : "; ", fmt::join(own_names, ", "));
+  }
+  own.data.whiten = false;
+  plan.clock.explanation += fmt::format(
+      " These do not depend on each other as far as {} rows can tell, and the flow learns from rows whose parts come "
+      "from different rows: {}.",
+      plan.train.rows.size(0), told);
+}
+
 // What a flow would see of the rows as scores of their laws given the condition.
 at::Tensor scores_given(const Dataset& data, Key key) {
   const TableTransform scores = TableTransform::fit("scores", data.rows, data.columns, data.constraints, key, false, 0,
@@ -173,10 +208,12 @@ TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dat
   const bool scores = asks_for_normalise(settings)
                           ? first.data.normalise == "scores"
                           : (given || discrete || !plan.clock.fits_all) && !asks_for_clock(settings);
-  if (scores)
+  if (scores) {
     plan_scores(plan, own);
-  else
+    if (!given && !discrete && !asks_for_rows_as_they_are(settings)) plan_independence(plan, own, spread);
+  } else {
     plan_clock(plan, own, seen, settings);
+  }
   plan.model = with_settings(own, settings);
   plan.transform = TableTransform::fit(plan.model.data.normalise, plan.train.rows, plan.train.columns,
                                        plan.train.constraints, spread, plan.model.data.whiten,

@@ -29,6 +29,7 @@ struct DataConfig {
   std::string missing = "refuse";  ///< refuse | drop | keep: rows with missing values
   std::string kinds = "numbers";   ///< numbers | auto: what columns may hold, and what overrules it
   std::string decimal = "auto";    ///< auto | point | comma: the mark of decimals in texts
+  std::string independent;         ///< groups of columns that do not depend on each other: "1;2,3"
   std::string constraints;         ///< between columns: "paid <= incurred; total = net + tax"
   bool log_returns = false;
   int64_t rows = 0;                ///< of a file: only so many, at random; 0: all

@@ -66,6 +66,16 @@ void check_config(RunConfig& c) {
     throw InputError(
         "[coupling.ot_power] expected at most 2 with coupling.ot_entropy, which is computed in float32; got {}",
         c.coupling.ot_power);
+  if (!c.data.independent.empty()) {
+    if (c.coupling.kind != "independent")
+      throw InputError("[data.independent] expected coupling.kind = independent, since a row's size changes, got {}",
+                       c.coupling.kind);
+    if (c.data.whiten)
+      throw InputError("[data.independent] expected data.whiten = false, which mixes the columns, got true");
+    if (!c.condition.columns.empty())
+      throw InputError("[data.independent] expected no condition.columns, which belong to rows as they are, got {}",
+                       c.condition.columns);
+  }
   one_of("net.path_map", c.net.path_map, {"two-layer", "linear"});
   one_of("net.modulation", c.net.modulation, {"scale-shift", "shift"});
   one_of("unet.attention_up", c.net.attention_up, {"each", "last"});

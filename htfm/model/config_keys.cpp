@@ -68,6 +68,10 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
       "are");
   add("data.whiten", c.data.whiten,
       "after that, turn and stretch by a robust scatter matrix, so that all directions are alike");
+  add("data.independent", c.data.independent,
+      "groups of columns, numbered from 1 without the constant ones, that do not depend on each other, as in 1;2,3: "
+      "every epoch puts rows together anew from groups of different rows; columns that are not named belong to the "
+      "first group");
   add("data.tail_index", c.data.tail_index, 0, 1000,
       "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
   add("data.tail", c.data.tail,

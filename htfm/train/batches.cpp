@@ -5,6 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "htfm/base/error.h"
+#include "htfm/base/split.h"
+#include "htfm/model/config_binding.h"
 
 namespace htfm {
 
@@ -34,8 +39,31 @@ at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index) {
   return out;
 }
 
-Batches::Batches(Key key, const TrainingData& set, std::vector<int64_t> places, int64_t batch, int64_t step)
-    : key_(key), rows_(set.rows), places_(std::move(places)), batch_(batch), streamed_(set.streamed) {
+std::vector<std::vector<int64_t>> parse_groups(const std::string& text, int64_t columns) {
+  std::vector<std::vector<int64_t>> out;
+  std::vector<char> named(static_cast<size_t>(columns));
+  for (const std::string& group : split(text, ';')) {
+    out.push_back(parse_whole_numbers("data.independent", group));
+    for (int64_t& column : out.back()) {
+      if (column < 1 || column > columns)
+        throw InputError("[data.independent] expected numbers from 1 to {}, got {}", columns, column);
+      if (std::exchange(named[static_cast<size_t>(--column)], 1))
+        throw InputError("[data.independent] expected every column once, got {} twice", column + 1);
+    }
+  }
+  if (!out.empty()) out.erase(out.begin());
+  return out;
+}
+
+Batches::Batches(Key key, const TrainingData& set, std::vector<int64_t> places, int64_t batch, int64_t step,
+                 std::vector<std::vector<int64_t>> groups)
+    : key_(key),
+      rows_(set.rows),
+      places_(std::move(places)),
+      batch_(batch),
+      streamed_(set.streamed),
+      groups_(std::move(groups)),
+      group_order_(groups_.size()) {
   if (streamed_) reader_ = std::thread([this, step] { read_ahead(step); });
 }
 
@@ -48,21 +76,34 @@ Batches::~Batches() {
   if (reader_.joinable()) reader_.join();
 }
 
+std::vector<int64_t> Batches::order_of(Key key, int64_t epoch) const {
+  std::vector<int64_t> order(places_.size());
+  fill_permutation(key.child(static_cast<uint64_t>(epoch)), count(), order.data());
+  for (int64_t& place : order) place = places_[place];
+  return order;
+}
+
 Batches::Batch Batches::make(int64_t step) {
   Batch out;
   out.epoch = step / per_epoch(), out.first = step % per_epoch() * batch_;
   out.count = std::min(batch_, count() - out.first);
   if (out.epoch != epoch_) {
-    std::vector<int64_t> order(places_.size());
-    fill_permutation(key_.child(static_cast<uint64_t>(out.epoch)), count(), order.data());
-    for (int64_t& place : order) place = places_[place];
-    order_ = std::make_shared<const std::vector<int64_t>>(std::move(order));
+    order_ = std::make_shared<const std::vector<int64_t>>(order_of(key_, out.epoch));
+    for (size_t g = 0; g < groups_.size(); ++g)
+      group_order_[g] = order_of(key_.child("group").child(static_cast<uint64_t>(g)), out.epoch);
     epoch_ = out.epoch;
   }
   out.order = order_;
   const std::span<const int64_t> index(order_->data() + out.first, static_cast<size_t>(out.count));
   if (streamed_) will_need(rows_, index);
   out.rows = select_rows(rows_, index);
+  const float* from = rows_.const_data_ptr<float>();
+  float* to = out.rows.mutable_data_ptr<float>();
+  const int64_t dim = rows_.size(1);
+  for (size_t g = 0; g < groups_.size(); ++g)
+    for (int64_t i = 0; i < out.count; ++i)
+      for (const int64_t column : groups_[g])
+        to[i * dim + column] = from[group_order_[g][static_cast<size_t>(out.first + i)] * dim + column];
   return out;
 }
 

@@ -17,12 +17,18 @@ namespace htfm {
 /// Rows of a set, copied: n x dim, float32.
 at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index);
 
+/// Groups of columns that do not depend on each other (data.independent), from 0, without the first one, whose rows
+/// stay where they are; InputError where a number is none of `columns` or stands twice.
+std::vector<std::vector<int64_t>> parse_groups(const std::string& text, int64_t columns);
+
 /// The order of the rows is a permutation an epoch, a function of the seed, so that nothing of it needs saving. Of a
 /// set that is larger than memory a thread reads the rows of some steps ahead.
 class Batches {
  public:
-  /// `places`: the rows to train on; `step`: the first one that will be asked for.
-  Batches(Key key, const TrainingData& set, std::vector<int64_t> places, int64_t batch, int64_t step);
+  /// `places`: the rows to train on; `step`: the first one that will be asked for; `groups`: of columns that come from
+  /// another row each, in a permutation an epoch of their own (parse_groups).
+  Batches(Key key, const TrainingData& set, std::vector<int64_t> places, int64_t batch, int64_t step,
+          std::vector<std::vector<int64_t>> groups = {});
   ~Batches();
   Batches(const Batches&) = delete;
   Batches& operator=(const Batches&) = delete;
@@ -39,6 +45,7 @@ class Batches {
   int64_t count() const { return static_cast<int64_t>(places_.size()); }
   int64_t per_epoch() const { return (count() + batch_ - 1) / batch_; }
   Batch make(int64_t step);
+  std::vector<int64_t> order_of(Key key, int64_t epoch) const;
   void read_ahead(int64_t step);
 
   Key key_;
@@ -46,6 +53,8 @@ class Batches {
   std::vector<int64_t> places_;
   int64_t batch_;
   bool streamed_;
+  std::vector<std::vector<int64_t>> groups_;
+  std::vector<std::vector<int64_t>> group_order_;      // of the same epoch, one a group
   std::shared_ptr<const std::vector<int64_t>> order_;  // of the epoch that was last made
   int64_t epoch_ = -1;
   Batch current_;

@@ -254,7 +254,8 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   std::optional<Validation> validation;
   if (held_back > 0) validation.emplace(model, set, std::vector<int64_t>(places.end() - held_back, places.end()));
   places.resize(static_cast<size_t>(rows - held_back));
-  Batches batches(key.child("order"), set, std::move(places), config.train.batch, model.step);
+  Batches batches(key.child("order"), set, std::move(places), config.train.batch, model.step,
+                  parse_groups(config.data.independent, set.rows.size(1)));
   const int64_t steps = total_steps(config, rows), first_step = model.step;
   const Optimiser optimiser(model.network().layout(), config.train, steps);  // for the learning rate
   const std::unique_ptr<TrainingBackend> backend = make_backend(training, set, options.device, options.processes);
