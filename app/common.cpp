@@ -132,8 +132,9 @@ CLI::Validator one_of(std::vector<std::string> names) {
 
 CLI::Validator output_file(std::vector<std::string> endings) {
   const auto check = [endings = std::move(endings)](const std::string& path) {
-    if (std::none_of(endings.begin(), endings.end(), [&](const std::string& end) { return path.ends_with(end); }))
-      throw InputError("[-o] expected a file that ends in {}, got '{}'", fmt::join(endings, " or "), path);
+    if (!endings.empty() &&
+        std::none_of(endings.begin(), endings.end(), [&](const std::string& end) { return path.ends_with(end); }))
+      return fmt::format("expected a file that ends in {}, got '{}'", fmt::join(endings, " or "), path);
     check_can_write(path);
     return std::string();
   };

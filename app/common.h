@@ -61,9 +61,9 @@ CLI::Validator between(double least, double most);
 /// One of some names; a message about another one suggests the nearest.
 CLI::Validator one_of(std::vector<std::string> names);
 
-/// A file that a command writes at its end, named with one of these endings: refused before the work where it could not
-/// be written.
-CLI::Validator output_file(std::vector<std::string> endings);
+/// A file that a command writes at its end, named with one of these endings (any where none): refused before the work
+/// where it could not be written.
+CLI::Validator output_file(std::vector<std::string> endings = {});
 /// The same of a folder.
 CLI::Validator output_folder();
 

@@ -51,7 +51,7 @@ void add_prepare(CLI::App& app) {
       "         htfm prepare era5.nc --variable tp --centre 48,11 --size 64 --test 2021 --transform log1p -o "
       "tp.fields");
   c->add_option("files", o->files, "Files, or folders of them")->required();
-  c->add_option("-o,--output", o->output, "Set to write")->required();
+  c->add_option("-o,--output", o->output, "Set to write")->required()->check(output_file());
   c->add_option("--config", o->config, "TOML file with these options as keys");
   for (const PrepareSetting& setting : prepare_settings()) add_setting(*c, setting, o->values);
   o->common.add(*c);

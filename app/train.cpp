@@ -173,7 +173,7 @@ void add_sample(CLI::App& app) {
   c->add_flag("--exact-means", o->exact_means,
               "Given a field: move samples so that their means over its blocks are the given ones exactly");
   c->add_option("-o,--output", o->output, "File to write (.npy or .csv; fields: .npy, .nc or .grib2)")
-      ->check(output_file({".npy", ".csv", ".nc", ".grib2"}));
+      ->check(output_file({".npy", ".csv", ".nc", ".grib2", ".grb2"}));
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)")->check(output_file({".npy"}));
   std::string names;
   for (const SolverInfo& s : solvers()) names += (names.empty() ? "" : ", ") + s.name;
