@@ -21,7 +21,7 @@ void add_coarsen(CLI::App& app) {
       ->delimiter(',')
       ->expected(2)
       ->check(positive());
-  c->add_option("-o,--output", o->output, "Set to write")->required();
+  c->add_option("-o,--output", o->output, "Set to write")->required()->check(output_file());
   o->common.add(*c);
   c->callback([o] {
     o->common.apply();

@@ -26,7 +26,10 @@ void Common::add(CLI::App& command, bool with_json) {
   command.add_option("--seed", seed, "Seed of everything that is drawn")
       ->check(not_negative())
       ->each([this](const std::string&) { seed_given = true; });
-  command.add_option("--device", device, "cpu, cuda or auto")->check(one_of({"cpu", "cuda", "auto"}));
+  command
+      .add_option("--device", device,
+                  "Where to compute; auto, the default: CUDA for image networks where there is a device")
+      ->check(one_of({"cpu", "cuda", "auto"}));
   command.add_option("--threads", threads, "Threads to use; 0: one for each core")
       ->check(between(0, 4.0 * std::max(1u, std::thread::hardware_concurrency())));
   if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
@@ -50,7 +53,7 @@ at::Device Common::device_for(const std::string& network_kind) const {
   if (comm == "nccl" && !chosen.is_cuda())
     throw InputError("[--comm] expected mpi or store for a network that runs on the CPU, got nccl");
   if (comm == "nccl" && share_device)
-    throw InputError("[--share-device] expected --comm mpi or store: NCCL wants a device for each process");
+    throw InputError("[--share-device] expected --comm mpi or store, got nccl, which wants a device for each process");
   return chosen.is_cuda() ? local_device(*processes(), share_device) : chosen;
 }
 
@@ -62,7 +65,7 @@ void add_trust(CLI::App& command) {
 
 void Common::apply(bool cuda) {
   if (device == "cuda" && !cuda)
-    throw InputError("[--device] expected cpu or auto: this build has no CUDA backend for this command, got cuda");
+    throw InputError("[--device] expected cpu or auto, got cuda: this command runs on the CPU alone");
   if (comm.empty()) {
     expect_one_process();
   } else {
@@ -75,7 +78,8 @@ void Common::apply(bool cuda) {
 
 void ClockChoice::add(CLI::App& command, bool required) {
   std::vector<std::string> names;
-  for (const ClockFamily& f : clock_families()) names.push_back(f.name);
+  for (const ClockFamily& f : clock_families())
+    if (!required || !f.from_data) names.push_back(f.name);
   family = command.add_option("--family", spec.family, "Family of the clock")->check(one_of(names));
   if (required) family->required();
   std::vector<CLI::Option*> own{family};
@@ -132,8 +136,9 @@ CLI::Validator one_of(std::vector<std::string> names) {
 
 CLI::Validator output_file(std::vector<std::string> endings) {
   const auto check = [endings = std::move(endings)](const std::string& path) {
-    if (std::none_of(endings.begin(), endings.end(), [&](const std::string& end) { return path.ends_with(end); }))
-      throw InputError("[-o] expected a file that ends in {}, got '{}'", fmt::join(endings, " or "), path);
+    if (!endings.empty() &&
+        std::none_of(endings.begin(), endings.end(), [&](const std::string& end) { return path.ends_with(end); }))
+      return fmt::format("expected a file that ends in {}, got '{}'", fmt::join(endings, " or "), path);
     check_can_write(path);
     return std::string();
   };

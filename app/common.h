@@ -32,11 +32,11 @@ struct Common {
   void add_comm(CLI::App& command);
   /// Applies threads and checks the device; to be called first in a command. `cuda`: the command can use one.
   void apply(bool cuda = false);
-  /// The device to draw on, where a command can use CUDA: auto is the CPU.
   /// The device for a network of this kind; of several processes on a machine each has its own.
   at::Device device_for(const std::string& network_kind) const;
   /// Whether the devices of several processes add up by NCCL, or through the hosts.
   bool nccl_on(at::Device own) const { return nccl && own.is_cuda() && !share_device; }
+  /// The device to draw on, where a command can use CUDA: auto is the CPU.
   at::Device where() const { return device == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 
@@ -61,9 +61,9 @@ CLI::Validator between(double least, double most);
 /// One of some names; a message about another one suggests the nearest.
 CLI::Validator one_of(std::vector<std::string> names);
 
-/// A file that a command writes at its end, named with one of these endings: refused before the work where it could not
-/// be written.
-CLI::Validator output_file(std::vector<std::string> endings);
+/// A file that a command writes at its end, named with one of these endings (any where none): refused before the work
+/// where it could not be written.
+CLI::Validator output_file(std::vector<std::string> endings = {});
 /// The same of a folder.
 CLI::Validator output_folder();
 

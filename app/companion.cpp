@@ -26,7 +26,7 @@ void add_companion(CLI::App& app, const std::string& name, const std::string& su
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     ::execv(path.c_str(), argv.data());
-    throw InputError("[{}] expected the program {} (`make build` makes it): {}", name, path, std::strerror(errno));
+    throw InputError("[{}] expected the program {} (`make build` makes it), got: {}", name, path, std::strerror(errno));
   });
 }
 

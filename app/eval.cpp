@@ -1,5 +1,6 @@
 // htfm eval: scores of samples against data.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/commands.h"
 #include "app/field_eval.h"
@@ -65,10 +66,12 @@ void add_eval(CLI::App& app) {
     const bool images = !o->image.reference.features.network.empty();
     o->common.apply(images);
     if (processes() && (images || image_kind(o->real) == "fields"))
-      throw InputError("[--comm] expected none: images and fields are scored by one process");
+      throw InputError("[--comm] expected one process to score images or fields, got {}: start it alone",
+                       processes()->size());
     if (images) {
       if (!o->metrics.empty())
-        throw InputError("[--metrics] expected no list with --features: images have scores of their own");
+        throw InputError("[--metrics] expected no list with --features, got '{}': images have scores of their own",
+                         fmt::join(o->metrics, ","));
       o->image.reference.real.path = o->real, o->image.fake = o->fake;
       if (k->count() > 0) o->image.k = o->metric.k;
       print_figures(o->common, eval_images(o->image, o->common));
@@ -76,7 +79,8 @@ void add_eval(CLI::App& app) {
     }
     if (image_kind(o->real) == "fields") {
       if (!o->metrics.empty())
-        throw InputError("[--metrics] expected no list with fields, which have scores of their own");
+        throw InputError("[--metrics] expected no list with fields, which have scores of their own; got '{}'",
+                         fmt::join(o->metrics, ","));
       FieldScoreOptions& scores = o->field.evaluation.scores;
       scores.bootstrap = o->metric.bootstrap, scores.bootstrap.seed = static_cast<uint64_t>(o->common.seed);
       print_figures(o->common, eval_fields(o->real, o->fake, o->field, o->common.json));

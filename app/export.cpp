@@ -18,7 +18,9 @@ void add_export(CLI::App& app) {
   CLI::App* c = app.add_subcommand("export", "Write a prepared set as NetCDF or GRIB2");
   c->footer("Example: htfm export rain.fields -o rain.nc");
   c->add_option("set", o->set, "Prepared set (htfm prepare)")->required();
-  c->add_option("-o,--output", o->output, "File to write (.nc, .grib2)")->required();
+  c->add_option("-o,--output", o->output, "File to write (.nc, .grib2)")
+      ->required()
+      ->check(output_file({".nc", ".grib2", ".grb2"}));
   c->add_option("--part", o->part, "Which fields")->check(one_of({"held-out", "train", "all"}))->capture_default_str();
   o->common.add(*c);
   c->callback([o] {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "htfm/base/error.h"
 #include "htfm/io/file.h"
 #include "htfm/io/png.h"
 #include "htfm/page/field_page.h"
@@ -40,7 +39,8 @@ void FieldEvalOptions::add(CLI::App& command) {
                   "Fields: blocks of neighbouring fields that are drawn anew for the intervals")
       ->check(between(2, 65535))
       ->capture_default_str();
-  command.add_option("--maps", maps, "Fields: maps of real ones and of samples, to write (.png)");
+  command.add_option("--maps", maps, "Fields: maps of real ones and of samples, to write (.png)")
+      ->check(output_file({".png"}));
   command.add_option("--page", page, "Fields: page with scores, curves and maps, to write (.html)")
       ->check(output_file({".html"}));
   command.add_option("--shown", evaluation.shown, "Fields: maps of each set")
@@ -65,8 +65,6 @@ Json field_figures(const std::string& real, const std::string& fake, const Field
 }
 
 Json eval_fields(const std::string& real, const std::string& fake, const FieldEvalOptions& o, bool json) {
-  if (!o.maps.empty() && !o.maps.ends_with(".png"))
-    throw InputError("[--maps] expected a file that ends in .png, got '{}'", o.maps);
   FieldEvaluationOptions evaluation = o.evaluation;
   if (o.maps.empty() && o.page.empty()) evaluation.shown = 0;
   const FieldEvaluation scored = evaluate_fields(real, fake, evaluation);

@@ -89,8 +89,7 @@ void add_fit(CLI::App& app) {
   TableFitOptions& o = command->options;
   CLI::App* c = app.add_subcommand("fit", "From a table to a model, samples and a report");
   c->footer("Example: htfm fit prices.csv --log-returns -o run    then htfm sample run -n 1e6 -o out.csv");
-  command->file.add(*c);
-  command->file.add_kinds(*c);
+  command->file.add_with_kinds(*c);
   c->add_option("-o,--output", o.folder, "Folder of the run")->required()->check(output_folder());
   c->add_option("--holdout", o.holdout, "Share of the rows that the model is judged by")
       ->check(between(0.0, 0.9))
@@ -103,8 +102,10 @@ void add_fit(CLI::App& app) {
   add_count(*c, "--samples", o.samples, "Rows to draw into samples.csv (10000)");
   c->add_option("--set", o.settings, "key=value, on top of what is chosen; may be repeated")->allow_extra_args(false);
   c->add_flag("--resume", o.resume, "Go on with a run that was interrupted");
-  c->add_flag("!--no-refit", o.refit, "Give the model that was judged, trained without the held-out rows");
-  c->add_flag("!--no-compare", o.compare, "Leave out the models that it is compared with");
+  c->add_flag_callback(
+      "--no-refit", [&o] { o.refit = false; }, "Give the model that was judged, trained without the held-out rows");
+  c->add_flag_callback(
+      "--no-compare", [&o] { o.compare = false; }, "Leave out the models that it is compared with");
   command->common.add_comm(*c);
   command->common.add(*c);
   add_trust(*c);

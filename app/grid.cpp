@@ -72,9 +72,11 @@ void add_grid(CLI::App& app) {
   c->callback([o] {
     o->common.apply(!o->reference.features.network.empty());
     if (o->reference.real.path.empty() != o->reference.features.network.empty())
-      throw InputError("[--features] expected --real and --features together: they make one column a class");
+      throw InputError("[--features] expected --real and --features together, for one column a class; got {} alone",
+                       o->reference.real.path.empty() ? "--features" : "--real");
     if (o->by_class && !o->reference.features.network.empty())
-      throw InputError("[--by-class] expected no --real and --features beside it: classes are those that were given");
+      throw InputError(
+          "[--by-class] expected the option alone, since the classes are those that were given; got --features too");
     Json figures{{"samples", o->samples}, {"file", o->output}};
     at::Tensor grid;
     if (!o->reference.features.network.empty()) {

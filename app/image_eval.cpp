@@ -38,7 +38,8 @@ Json class_figures(const ImageEvaluation& evaluation, const std::optional<ClassS
 
 Json read_about(const std::string& path) {
   Json j = Json::parse(read_file(path), nullptr, false);
-  if (!j.is_object()) throw InputError("[--about] {}: expected a JSON object, as `htfm sample --json` prints it", path);
+  if (!j.is_object())
+    throw InputError("[--about] {}: expected a JSON object, as `htfm sample --json` prints it, got other text", path);
   return j;
 }
 

@@ -51,7 +51,7 @@ void add_prepare(CLI::App& app) {
       "         htfm prepare era5.nc --variable tp --centre 48,11 --size 64 --test 2021 --transform log1p -o "
       "tp.fields");
   c->add_option("files", o->files, "Files, or folders of them")->required();
-  c->add_option("-o,--output", o->output, "Set to write")->required();
+  c->add_option("-o,--output", o->output, "Set to write")->required()->check(output_file());
   c->add_option("--config", o->config, "TOML file with these options as keys");
   for (const PrepareSetting& setting : prepare_settings()) add_setting(*c, setting, o->values);
   o->common.add(*c);
@@ -62,7 +62,7 @@ void add_prepare(CLI::App& app) {
     if (spec.channels.empty()) {
       print_field_list(o->common, files.front(), false);
       throw InputError(
-          "[variable] expected the variable to read (--variable or --code), got none: {} holds those above",
+          "[variable] expected the variable to read, got none: give --variable or --code; {} holds those above",
           files.front());
     }
     StatusLine line("prepare: ");

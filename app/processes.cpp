@@ -35,7 +35,8 @@ bool speaks() { return !silent; }
 
 void expect_one_process() {
   if (const Launch launch = find_launch(); launch.size > 1)
-    throw InputError("[{}] expected one process for this command, got {}", launch.launcher, launch.size);
+    throw InputError("[{0}] expected one process for this command, got {1}: start it without {0}", launch.launcher,
+                     launch.size);
 }
 
 void stopped_together() { together = true; }

@@ -83,7 +83,11 @@ std::string first_example(const CLI::App& command) {
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   std::string text = error.what();
-  if (chosen.empty()) return text + " (htfm --help lists the commands)";
+  if (chosen.empty()) {
+    const std::vector<std::string> words = app.remaining();
+    return fmt::format("expected a command, got {} (htfm --help lists them)",
+                       words.empty() ? "none" : "'" + words.front() + "'");
+  }
   const CLI::App& command = *chosen.front();
   constexpr std::string_view kRequired = " is required";
   if (dynamic_cast<const CLI::RequiredError*>(&error) && text.ends_with(kRequired)) {
@@ -95,6 +99,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error))
     for (const std::string& word : command.remaining()) {
+      text = fmt::format("expected no further word, got '{}'", word);
       if (!word.starts_with('-')) continue;
       std::vector<std::string> names;
       for (const CLI::Option* option : command.get_options())

@@ -50,7 +50,8 @@ void run_sweep(SweepOptions& o) {
   if (!o.resume)
     for (const GridPoint& run : runs)
       if (RunFolder(o.folder + "/" + run.name).exists())
-        throw InputError("[sweep] {}/{}: expected no run there, or --resume, got one", o.folder, run.name);
+        throw InputError("[sweep] {}/{}: expected no run there, got one: give --resume to go on, or another folder",
+                         o.folder, run.name);
   const StopSignals signals;
   StatusLine status;
   std::vector<ProgramCall> calls;

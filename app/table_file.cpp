@@ -10,12 +10,15 @@
 namespace htfm::app {
 
 void TableFile::add(CLI::App& command) {
+  missing = "drop";
+  add_file(command, "Rows with missing values: drop them, or refuse the table", {"drop", "refuse"});
+}
+
+void TableFile::add_file(CLI::App& command, const std::string& about_missing, std::vector<std::string> ways) {
   command.add_option("data", path, "Table (.csv, .tsv, .csv.gz, .npy, .parquet, .xlsx)")->required();
   command.add_option("--columns", columns, "Comma-separated names or numbers of columns; all where not given");
   command.add_option("--drop", drop, "Columns to leave out");
-  command.add_option("--missing", missing, "Rows with missing values: drop them, or refuse the table")
-      ->check(one_of({"drop", "refuse", "keep"}))
-      ->capture_default_str();
+  command.add_option("--missing", missing, about_missing)->check(one_of(std::move(ways)))->capture_default_str();
   command.add_flag("--log-returns", log_returns, "Take the rows as prices: log(x_i / x_(i-1)) takes their place");
   command.add_option_function<std::string>(
       "--python", [](const std::string& name) { ::setenv(kParquetPython, name.c_str(), 1); },
@@ -23,10 +26,10 @@ void TableFile::add(CLI::App& command) {
                   kParquetPython));
 }
 
-void TableFile::add_kinds(CLI::App& command) {
+void TableFile::add_with_kinds(CLI::App& command) {
   missing = "keep", kinds = "auto";
-  command.get_option("--missing")
-      ->description("Missing values: keep them (modelled), drop their rows, or refuse the table");
+  add_file(command, "Missing values: keep them (modelled), drop their rows, or refuse the table",
+           {"keep", "drop", "refuse"});
   command
       .add_option_function<std::vector<std::string>>(
           "--kind",

@@ -37,11 +37,12 @@ RunConfig config_of(const std::string& file, const std::vector<std::string>& set
   if (!file.empty()) return load_config(file, settings);
   if (const RunFolder folder(resumed); !resumed.empty() && folder.exists())
     return load_config(folder.config(), settings);
+  if (settings.empty() && !resumed.empty())
+    throw InputError("[--resume] {}: expected a run to go on with, got none there: name its folder with -o", resumed);
   if (settings.empty())
     throw InputError(
         "[config] expected a TOML file, or settings to train with; got none: htfm train config/2d.toml -o run, or htfm "
-        "train --set data.path=x.npy -o run{}",
-        resumed.empty() ? "" : fmt::format(" ({} holds no run to go on with)", resumed));
+        "train --set data.path=x.npy -o run");
   return parse_config("", "--set", settings);
 }
 
@@ -70,9 +71,12 @@ void check_plain(const SampleChoice& o) {
 // What goes with rare samples, which are drawn as a whole.
 void check_rare(const SampleChoice& o) {
   if (!o.output.empty() && o.n == 0) throw InputError("[-n] give a number of samples: -n 10000");
-  if (processes()) throw InputError("[--comm] expected one process with --beyond and --where, got several");
+  if (processes())
+    throw InputError("[--comm] expected one process with --beyond and --where, got {}: start it alone",
+                     processes()->size());
   if (o.resume || !o.area.empty())
-    throw InputError("[--beyond] expected it without --resume and --area, got one of them");
+    throw InputError("[{}] expected none with --beyond and --where, whose samples are drawn as a whole; got it",
+                     o.resume ? "--resume" : "--area");
   if (is_field_file_name(o.output))
     throw InputError("[-o] expected a file that ends in .npy or .csv with --beyond and --where, got '{}'", o.output);
   if (o.output.empty() && o.weights != "ema" && o.weights != "raw")
@@ -83,7 +87,8 @@ void check_rare(const SampleChoice& o) {
 void take_given(const SampleChoice& o, const Model& model, SampleOptions& options) {
   if (o.guidance >= 0) options.guidance = o.guidance;
   options.exact_means = options.exact_means || o.exact_means;
-  if (o.each > 0 && !o.given_rows()) throw InputError("[--each] expected --given with a file of rows, got none");
+  if (o.each > 0 && !o.given_rows())
+    throw InputError("[--each] expected a file of rows with it (--given rows.csv), got none");
   options.n = o.n;
   if (o.given.empty()) return;
   GivenConditions& given = options.condition = find_given(model.condition(), o.given);
@@ -173,7 +178,7 @@ void add_sample(CLI::App& app) {
   c->add_flag("--exact-means", o->exact_means,
               "Given a field: move samples so that their means over its blocks are the given ones exactly");
   c->add_option("-o,--output", o->output, "File to write (.npy or .csv; fields: .npy, .nc or .grib2)")
-      ->check(output_file({".npy", ".csv", ".nc", ".grib2"}));
+      ->check(output_file({".npy", ".csv", ".nc", ".grib2", ".grb2"}));
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)")->check(output_file({".npy"}));
   std::string names;
   for (const SolverInfo& s : solvers()) names += (names.empty() ? "" : ", ") + s.name;

@@ -16,7 +16,7 @@ void add_bench_fields(CLI::App& bench) {
   auto o = std::make_shared<Options>();
   CLI::App* c = bench.add_subcommand("fields", "A prepared set of noise, to measure how such sets are read");
   c->footer("Example: htfm bench fields noise.fields -n 32768 --side 128    (2.1 GB)");
-  c->add_option("output", o->path, "File to write")->required();
+  c->add_option("output", o->path, "File to write")->required()->check(output_file());
   add_count(*c, "-n,--count", o->n, "Fields to train on (1000)");
   add_count(*c, "--side", o->side, "Rows and columns of a field (64)");
   c->callback([o] {

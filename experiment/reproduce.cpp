@@ -113,7 +113,7 @@ void add_reproduce(CLI::App& app) {
   std::string help = "Which:";
   std::vector<std::string> names;
   for (const Experiment& e : experiments())
-    names.push_back(e.name), help += fmt::format(" {} ({});", e.name, e.summary);
+    names.push_back(e.name), help += fmt::format("{} {} ({})", names.size() > 1 ? ";" : "", e.name, e.summary);
   c->add_option("name", o->name, help)->required()->check(one_of(names));
   c->add_option("-o,--output", o->options.folder, "Folder for results; reproduce-NAME where not given")
       ->check(output_folder());

@@ -87,10 +87,12 @@ std::vector<std::string> image_settings(const ReproduceOptions& o, int64_t epoch
 
 void check_image_options(const ReproduceOptions& o, const std::string& experiment) {
   if (o.data.empty() || o.features.empty())
-    throw InputError("[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}",
-                     experiment);
+    throw InputError(
+        "[reproduce] expected --data (CIFAR-10 batches) and --features (a TorchScript file) for {}, got no {}",
+        experiment, o.data.empty() ? "--data" : "--features");
   for (const std::string& path : {o.data, o.features})
-    if (!std::filesystem::exists(path)) throw InputError("[reproduce] {}: no such file or folder", path);
+    if (!std::filesystem::exists(path))
+      throw InputError("[reproduce] {}: expected a file or folder, got nothing there", path);
 }
 
 ImageReference image_reference(const ReproduceOptions& o, at::Device device) {

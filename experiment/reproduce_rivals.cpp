@@ -107,7 +107,10 @@ Json reproduce_rivals(const ReproduceOptions& o) {
   const std::string python = !o.python.empty() ? o.python : given ? given : "";
   const std::string script = o.peers + "/extremes.py";
   if (python.empty())
-    throw InputError("[--python] expected a Python with numpy, scipy and pyvinecopulib (bench/peers/requirements.txt)");
+    throw InputError(
+        "[--python] expected the path of a Python with numpy, scipy and pyvinecopulib (bench/peers/requirements.txt), "
+        "got "
+        "none");
   if (!std::filesystem::exists(script))
     throw InputError("[--peers] expected the folder of the peers' scripts, got no extremes.py in '{}'", o.peers);
   Json out{{"experiment", "rivals"}, {"draws", o.seeds}, {"sets", Json::object()}};

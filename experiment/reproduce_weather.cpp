@@ -144,7 +144,8 @@ void set_laws_right(Model& model, SampleOptions options, int64_t fields) {
 }
 
 Json reproduce_weather(const ReproduceOptions& o) {
-  if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
+  if (o.data.empty())
+    throw InputError("[--data] expected a set of fields that htfm prepare wrote, got none: give --data rain.fields");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   std::vector<Cell> cells;
   for (const WeatherVariant& v : o.published ? published_variants() : weather_variants()) {

@@ -154,7 +154,8 @@ void drop_other_cascade(const std::string& path, const RunConfig& coarse) {
 }  // namespace
 
 Json reproduce_weather_cascade(const ReproduceOptions& o) {
-  if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
+  if (o.data.empty())
+    throw InputError("[--data] expected a set of fields that htfm prepare wrote, got none: give --data rain.fields");
   if (processes()) throw InputError("[--comm] expected one process, since cells share trainings, got several");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   const GivenCases cases = held_out_cases(o.data);

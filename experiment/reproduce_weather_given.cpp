@@ -13,7 +13,8 @@
 namespace htfm::app {
 
 Json reproduce_weather_given(const ReproduceOptions& o) {
-  if (o.data.empty()) throw InputError("[--data] expected a set of fields (htfm prepare), got none");
+  if (o.data.empty())
+    throw InputError("[--data] expected a set of fields that htfm prepare wrote, got none: give --data rain.fields");
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   const GivenCases cases = held_out_cases(o.data);
   const std::string data = weather_set(o, SetValues::scores);

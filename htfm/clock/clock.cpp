@@ -8,6 +8,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/signature/input.h"
 
 namespace htfm {
 
@@ -68,7 +69,7 @@ void Clock::apply_scale(ClockSample& sample) const {
 ClockSample Clock::of_scores(const at::Tensor& scores, bool paths) const {
   const int64_t count = this->scores().count;
   if (!scores.defined() || scores.dim() != 2 || scores.size(1) != count || scores.scalar_type() != at::kDouble)
-    throw InputError("[clock] expected scores as float64, n x {}", count);
+    throw InputError("[clock] expected scores as float64 of shape n x {}, got {}", count, describe(scores));
   const int64_t n = scores.size(0), points = grid() + 1;
   ClockSample sample = empty_sample(n, paths, at::kCPU);
   const at::Tensor whole = scores.contiguous();
@@ -98,7 +99,7 @@ std::vector<double> Clock::grid_times() const {
 
 at::Tensor sample_source(Key key, const at::Tensor& area, int64_t dim, int64_t first) {
   if (!area.defined() || area.dim() != 1 || area.scalar_type() != at::kDouble)
-    throw InputError("[source] expected areas as a float64 vector");
+    throw InputError("[source] expected areas as a float64 vector, got {}", describe(area));
   if (dim < 1) throw InputError("[source] expected a dimension of at least 1, got {}", dim);
   if (first < 0) throw InputError("[source] expected a first index of at least 0, got {}", first);
   const int64_t n = area.size(0);

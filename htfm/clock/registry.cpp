@@ -31,6 +31,10 @@ Registry<ClockFamily>& families() {
   return registry;
 }
 
+std::string range_text(const ClockParameter& p) {
+  return std::isfinite(p.upper) ? fmt::format("between {} and {}", p.lower, p.upper) : fmt::format("above {}", p.lower);
+}
+
 }  // namespace
 
 EntryList<ClockFamily> clock_families() { return families().list(); }
@@ -61,10 +65,10 @@ std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
   for (const ClockParameter& p : family.parameters) {
     const auto found = spec.parameters.find(p.name);
     if (found == spec.parameters.end())
-      throw InputError("[clock.{}] expected a value ({}) for the family {}, got none", p.name, p.meaning, family.name);
+      throw InputError("[clock.{}] expected a number {} ({}) for the family {}, got none", p.name, range_text(p),
+                       p.meaning, family.name);
     if (!(found->second > p.lower && found->second < p.upper))
-      throw InputError("[clock.{}] expected {} in ({}, {}), got {}", p.name, p.meaning, p.lower, p.upper,
-                       found->second);
+      throw InputError("[clock.{}] expected a number {} ({}), got {}", p.name, range_text(p), p.meaning, found->second);
   }
   std::unique_ptr<Clock> clock = family.make(spec);
   if (!clock) throw Error("[clock.family] expected {} to make a clock, got none", family.name);

@@ -7,9 +7,11 @@ namespace htfm {
 
 std::unique_ptr<DeviceSum> make_nccl_sum(Communicator& processes) {
   static const ModuleLibrary library("htfm_nccl", ModuleLibrary::Symbols::kShared);
-  if (!library.loaded()) throw InputError("[--comm] expected mpi: NCCL is not there ({})", library.reason());
+  if (!library.loaded())
+    throw InputError("[--comm] expected mpi or store, got nccl: NCCL is not there ({})", library.reason());
   const ModuleLibrary::Object found = library.object("htfm_nccl_module");
-  if (!found.address) throw InputError("[--comm] expected mpi: NCCL does not start ({})", found.reason);
+  if (!found.address)
+    throw InputError("[--comm] expected mpi or store, got nccl: NCCL does not start ({})", found.reason);
   const auto& module = *static_cast<const NcclModule*>(found.address);
   std::string group;
   on_first(&processes, [&] { group = module.new_group(); });

@@ -31,9 +31,10 @@ Communicator* load(const std::string& asked, const char* library_name, const cha
   // Parts of MPI and of NCCL load further parts of themselves.
   const ModuleLibrary library(library_name, ModuleLibrary::Symbols::kShared);
   if (!library.loaded())
-    throw InputError("[--comm] expected none: {} is not there ({}); {}", asked, library.reason(), install);
+    throw InputError("[--comm] expected none, got {0}: {0} is not there ({1}); {2}", asked, library.reason(), install);
   const ModuleLibrary::Object found = library.object(entry);
-  if (!found.address) throw InputError("[--comm] expected none: {} does not start ({})", asked, found.reason);
+  if (!found.address)
+    throw InputError("[--comm] expected none, got {0}: {0} does not start ({1})", asked, found.reason);
   loaded_entry = entry;
   return loaded = static_cast<Communicator*>(const_cast<void*>(found.address));
 }

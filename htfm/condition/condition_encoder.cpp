@@ -11,6 +11,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parse_number.h"
+#include "htfm/io/dtype.h"
 #include "htfm/stat/order.h"
 #include "htfm/stat/score_law.h"
 
@@ -361,7 +362,8 @@ ConditionEncoder ConditionEncoder::load_state(std::vector<ConditionColumn> colum
     const bool good =
         found != in.end() && found->second.scalar_type() == at::kDouble && found->second.numel() == rows * width;
     if (!good)
-      throw InputError("[checkpoint] {}: expected the tensor '{}' of {} x {} float64", path, name, rows, width);
+      throw InputError("[checkpoint] {}: expected the tensor '{}' of {} x {} float64, got {}", path, name, rows, width,
+                       found == in.end() ? "none" : tensor_text(found->second));
     return found->second;
   };
   const auto seen = in.find(kSeen);

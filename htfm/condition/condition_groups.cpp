@@ -64,7 +64,8 @@ ConditionGroups ConditionGroups::from_numbers(std::span<const double> v) {
   size_t at = 0;
   const auto take = [&](double most) {
     if (at >= v.size() || !(v[at] >= 0 && v[at] <= most))
-      throw InputError("[condition] expected groups of conditions, got other numbers");
+      throw InputError("[condition] expected groups of conditions, got {}",
+                       at < v.size() ? fmt::format("{} as number {}", v[at], at + 1) : "fewer numbers");
     return v[at++];
   };
   for (auto columns = static_cast<size_t>(take(1000)); columns > 0; --columns) {

@@ -9,6 +9,7 @@
 #include "htfm/base/split.h"
 #include "htfm/field/block_means.h"
 #include "htfm/field/field_set.h"
+#include "htfm/io/dtype.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/npy.h"
 #include "htfm/io/table.h"
@@ -31,7 +32,8 @@ at::Tensor GivenConditions::of_samples(const ConditionEncoder& encoder, int64_t 
   at::Tensor out = at::full({n, width}, std::nan(""), at::kDouble);
   if (there()) {
     if (rows.dim() != 2 || rows.size(1) != width || rows.size(0) < 1)
-      throw InputError("[--given] expected rows of {} conditions, got others", width);
+      throw InputError("[--given] expected rows of {} conditions, got an array of shape {}", width,
+                       shape_text(rows.sizes()));
     const double* from = rows.const_data_ptr<double>();
     double* to = out.mutable_data_ptr<double>();
     for (int64_t i = 0; i < n; ++i)
@@ -110,8 +112,10 @@ GivenConditions read_given_fields(const ConditionEncoder& encoder, const std::st
     throw InputError("[--given] {}: expected fields of {} x {} x {}, or of a grid whose blocks these are, got {}", path,
                      own.channels, own.height, own.width, c10::str(fields.sizes()));
   GivenConditions out{block_means(fields, own.height, own.width).view({fields.size(0), -1})};
-  if (!out.rows.isfinite().all().item<bool>())
-    throw InputError("[--given] {}: expected finite values, got others", path);
+  const at::Tensor finite = out.rows.isfinite().all(1);
+  if (!finite.all().item<bool>())
+    throw InputError("[--given] {}: expected finite values, got another in field {}", path,
+                     finite.logical_not().nonzero()[0].item<int64_t>() + 1);
   return out;
 }
 

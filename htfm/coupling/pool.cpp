@@ -56,7 +56,8 @@ DataScale scale_by_level(const Clock& clock, const MagnitudeLaw& sizes, int64_t 
   for (const double area : area_at_levels) add(std::sqrt(2 * area));
   if (tail_slope(clock, sizes) > 0 && !x.empty())
     for (double s0 = std::exp(x.back()) * 2; survival_of_radius(s0 * middle) > 1e-10; s0 *= 2) add(s0);
-  if (x.empty()) throw InputError("[precondition.scale] expected data that are not all at their centre");
+  if (x.empty())
+    throw InputError("[precondition.scale] expected rows that differ, got rows that all lie at their centre");
   if (x.size() == 1) return DataScale(std::exp(y[0]));
   const double slope = tail_slope(clock, sizes);
   if (slope > 0) x.push_back(x.back() + 1), y.push_back(y.back() + slope);

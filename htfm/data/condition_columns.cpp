@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -73,8 +74,13 @@ void take_classes(Dataset& data) {
 
 Dataset with_conditions(Dataset data, const ConditionSpec& spec) {
   if (!spec.there() || data.conditions.there()) return data;
-  if (spec.label + !spec.columns.empty() + !spec.field.empty() > 1)
-    throw InputError("[condition] expected one of condition.columns, condition.label and condition.field, got several");
+  std::vector<const char*> ways;
+  if (!spec.columns.empty()) ways.push_back("condition.columns");
+  if (spec.label) ways.push_back("condition.label");
+  if (!spec.field.empty()) ways.push_back("condition.field");
+  if (ways.size() > 1)
+    throw InputError("[condition] expected one of condition.columns, condition.label and condition.field, got {}",
+                     fmt::join(ways, " and "));
   if (!spec.field.empty()) {
     data.conditions = given_fields(data, spec.field);
     return data;

@@ -80,12 +80,17 @@ ConditionTable given_fields(const Dataset& data, const std::string& field) {
   if (!is_field_set(field))
     throw InputError("[condition.field] expected a grid such as 16x16, or a prepared set of fields, got '{}'", field);
   if (data.fields.empty())
-    throw InputError("[condition.field] {}: expected rows that are prepared fields too, got others", data.origin);
+    throw InputError(
+        "[condition.field] {}: expected data of htfm prepare too, since {} is such a set; got other images",
+        data.origin, field);
   const FieldSet set = open_field_set(field), own = open_field_set(data.fields);
   const int64_t h = set.fields.size(2), w = set.fields.size(3);
   if (set.size() != own.size() || !set.held_out.equal(own.held_out) || !set.time.equal(own.time))
-    throw InputError("[condition.field] {}: expected as many fields of the same times and parts as in {}, got others",
-                     field, data.fields);
+    throw InputError(
+        "[condition.field] {}: expected the {} fields of {}, of the same times and parts (htfm coarsen makes such a "
+        "set), "
+        "got {}{}",
+        field, own.size(), data.fields, set.size(), set.size() == own.size() ? " of other times or parts" : "");
   if (data.image->height % h != 0 || data.image->width % w != 0)
     throw InputError("[condition.field] {}: expected a grid whose sizes divide {} x {}, got {} x {}", field,
                      data.image->height, data.image->width, h, w);

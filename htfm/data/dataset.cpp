@@ -11,6 +11,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/split.h"
 #include "htfm/data/column_kinds.h"
+#include "htfm/io/dtype.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/table.h"
 #include "htfm/io/text.h"
@@ -292,7 +293,8 @@ Dataset rows_dataset(const at::Tensor& rows, const std::vector<std::string>& nam
                      kinds.size());
   const bool floats = rows.defined() && (rows.scalar_type() == at::kDouble || rows.scalar_type() == at::kFloat);
   if (!floats || !rows.device().is_cpu() || rows.dim() != 2 || rows.size(0) < 1 || rows.size(1) < 1)
-    throw InputError("[table] {}: expected rows x columns of float32 or float64 on the CPU", spec.path);
+    throw InputError("[table] {}: expected rows x columns of float32 or float64 on the CPU, got {}", spec.path,
+                     tensor_text(rows));
   const int64_t n = rows.size(0), columns = rows.size(1);
   if (!names.empty() && static_cast<int64_t>(names.size()) != columns)
     throw InputError("[table] {}: expected a name for each of {} columns, got {}", spec.path, columns, names.size());

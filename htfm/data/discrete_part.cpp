@@ -15,6 +15,7 @@
 #include "htfm/base/single_thread_guard.h"
 #include "htfm/data/date_cells.h"
 #include "htfm/data/state_net.h"
+#include "htfm/io/dtype.h"
 
 namespace htfm {
 
@@ -292,11 +293,12 @@ DiscretePart DiscretePart::load_state(const std::map<std::string, at::Tensor>& i
     const bool sized = t.dim() == 2 && t.size(0) == 2 && t.size(1) >= 2 && t.scalar_type() == at::kDouble;
     const double* p = sized ? t.const_data_ptr<double>() : nullptr;
     if (!sized || !(p[0] >= 0 && p[0] < static_cast<double>(columns)))
-      throw InputError("[checkpoint] {}: expected '{}' as a column and its states", path, name);
+      throw InputError("[checkpoint] {}: expected '{}' as a number of a column and its states, got {}", path, name,
+                       tensor_text(t));
     const int64_t states = t.size(1) - 1;
     const double code = p[states + 1];
     if (!(code >= 0 && code < 8))
-      throw InputError("[checkpoint] {}: expected '{}' as a column and its states", path, name);
+      throw InputError("[checkpoint] {}: expected '{}' with a kind of states from 0 to 7, got {}", path, name, code);
     const auto part = static_cast<DatePart>(static_cast<int>(code) / 2);
     if (part != DatePart::none && states != cells_of(part, false).count)
       throw InputError("[checkpoint] {}: expected '{}' with the states of a part of a date, got {}", path, name,
@@ -314,7 +316,9 @@ DiscretePart DiscretePart::load_state(const std::map<std::string, at::Tensor>& i
     const auto net = in.find(name + ".net"), shift = in.find(name + ".shift");
     if (net == in.end() || shift == in.end() || !out.laws_->nets[h].set_weights(net->second) ||
         shift->second.sizes() != out.laws_->shifts[h].sizes() || shift->second.scalar_type() != at::kFloat)
-      throw InputError("[checkpoint] {}: expected '{}.net' and '.shift' of the size of their states", path, name);
+      throw InputError("[checkpoint] {}: expected '{}.net' and '.shift' of the size of their states, got {} and {}",
+                       path, name, net == in.end() ? "none" : tensor_text(net->second),
+                       shift == in.end() ? "none" : tensor_text(shift->second));
     out.laws_->shifts[h] = shift->second.clone();
   }
   return out;

@@ -13,6 +13,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/single_thread_guard.h"
+#include "htfm/io/dtype.h"
 #include "htfm/stat/estimators.h"
 #include "htfm/stat/order.h"
 
@@ -145,7 +146,8 @@ HoleFill HoleFill::load_state(const std::map<std::string, at::Tensor>& in, const
   const auto take = [&](const char* name, at::IntArrayRef shape) {
     const auto found = in.find(name);
     if (found == in.end() || found->second.sizes() != shape || found->second.scalar_type() != at::kDouble)
-      throw InputError("[checkpoint] {}: expected '{}' in float64 for {} columns", path, name, dim);
+      throw InputError("[checkpoint] {}: expected '{}' in float64 for {} columns, got {}", path, name, dim,
+                       found == in.end() ? "none" : tensor_text(found->second));
     return found->second;
   };
   out.knots_ = take(kHoleKnots, {dim, kKnots}), out.weights_ = take(kHoleWeights, {dim, dim});

@@ -8,6 +8,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/io/dtype.h"
 
 namespace htfm {
 
@@ -190,7 +191,8 @@ Relations Relations::load_state(const std::map<std::string, at::Tensor>& in, con
   const bool numbers = t.dim() == 1 && t.scalar_type() == at::kDouble;
   const double *p = numbers ? t.const_data_ptr<double>() : nullptr, *end = p + (numbers ? t.numel() : 0);
   const auto refuse = [&]() -> double {
-    throw InputError("[checkpoint] {}: expected '{}' as constraints of {} columns", path, kRelations, columns);
+    throw InputError("[checkpoint] {}: expected '{}' as constraints of {} columns, got others in {}", path, kRelations,
+                     columns, tensor_text(t));
   };
   const auto take = [&] { return p < end ? *p++ : refuse(); };
   const auto take_column = [&] {

@@ -10,6 +10,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/data/table_transform.h"
+#include "htfm/io/dtype.h"
 #include "htfm/tail/student_margin.h"
 
 namespace htfm {
@@ -29,7 +30,7 @@ at::Tensor numbers_tensor(const std::vector<double>& v) {
 
 std::span<const double> law_numbers(const at::Tensor& t, const std::string& name, const std::string& path) {
   if (t.dim() != 1 || t.scalar_type() != at::kDouble)
-    throw InputError("[checkpoint] {}: expected '{}' as a row of float64", path, name);
+    throw InputError("[checkpoint] {}: expected '{}' as a row of float64, got {}", path, name, tensor_text(t));
   return {t.const_data_ptr<double>(), static_cast<size_t>(t.numel())};
 }
 
@@ -232,7 +233,8 @@ void TableTransform::load_laws(const std::map<std::string, at::Tensor>& in, cons
   if (scores == in.end()) return;
   const std::span<const double> law = law_numbers(scores->second, kScores, path);
   if (law.size() != 1 || !(law[0] >= 0 && law[0] < static_cast<double>(ScoreLaw::names().size())))
-    throw InputError("[checkpoint] {}: expected '{}' to number a law of scores", path, kScores);
+    throw InputError("[checkpoint] {}: expected '{}' to number one of {} laws of scores, got {}", path, kScores,
+                     ScoreLaw::names().size(), law.size() == 1 ? fmt::format("{}", law[0]) : "another length");
   scores_ = ScoreLaw::named(ScoreLaw::names()[static_cast<size_t>(law[0])]);
   if (const auto groups = in.find(kGroups); groups != in.end()) {
     conditional_ = true;
@@ -257,7 +259,8 @@ void TableTransform::load_laws(const std::map<std::string, at::Tensor>& in, cons
     if (std::none_of(laws_[g].calibration.begin(), laws_[g].calibration.end(), there)) laws_[g].calibration.clear();
     for (const size_t count : {laws_[g].calibration.size(), laws_[g].trends.size()})
       if (count != 0 && count != seen_.size())
-        throw InputError("[checkpoint] {}: expected '{}' of every column or of none", path, kCalibration);
+        throw InputError("[checkpoint] {}: expected '{}' of all {} columns or of none, got {}", path, kCalibration,
+                         seen_.size(), count);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/io/dtype.h"
 #include "htfm/stat/scatter.h"
 
 namespace htfm {
@@ -163,7 +164,8 @@ at::Tensor TableTransform::apply(const at::Tensor& rows, Key key, const Conditio
 }
 
 at::Tensor TableTransform::for_flow(const at::Tensor& rows) const {
-  if (rows.size(1) != columns()) throw InputError("[data] expected {} columns, got {}", columns(), rows.size(1));
+  if (rows.size(1) != columns())
+    throw InputError("[data] expected rows of {} columns, as the model has them, got {}", columns(), rows.size(1));
   const at::Tensor related = relations_.empty() ? rows : relations_.apply(rows);
   return discrete_.empty() ? related : discrete_.flowing(related);
 }
@@ -325,15 +327,16 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
   if (found == in.end()) throw InputError("[checkpoint] {}: expected the tensor '{}', got none", path, kTensor);
   const at::Tensor& t = found->second;
   if (t.dim() != 2 || t.size(1) != ColumnTransform::kNumbers || t.scalar_type() != at::kDouble)
-    throw InputError("[checkpoint] {}: expected '{}' in float64 with {} numbers a column", path, kTensor,
-                     ColumnTransform::kNumbers);
+    throw InputError("[checkpoint] {}: expected '{}' in float64 with {} numbers a column, got {}", path, kTensor,
+                     ColumnTransform::kNumbers, tensor_text(t));
   std::vector<ColumnTransform> list;
   for (int64_t k = 0; k < t.size(0); ++k) {
     list.push_back(ColumnTransform::from_numbers(t.const_data_ptr<double>() + k * ColumnTransform::kNumbers));
     if (const auto values = in.find(kValues + std::to_string(k)); values != in.end()) {
       const at::Tensor& v = values->second;
       if (v.dim() != 1 || v.scalar_type() != at::kDouble || v.numel() < 2)
-        throw InputError("[checkpoint] {}: expected '{}{}' in float64 with at least two values", path, kValues, k);
+        throw InputError("[checkpoint] {}: expected '{}{}' in float64 with at least two values, got {}", path, kValues,
+                         k, tensor_text(v));
       list.back().values.assign(v.const_data_ptr<double>(), v.const_data_ptr<double>() + v.numel());
     }
   }
@@ -350,7 +353,8 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
                       centre->second.sizes() == at::IntArrayRef({dim}) && root->second.scalar_type() == at::kDouble &&
                       centre->second.scalar_type() == at::kDouble;
     if (!good)
-      throw InputError("[checkpoint] {}: expected '{}' and '{}' in float64 for {} columns", path, kCentre, kRoot, dim);
+      throw InputError("[checkpoint] {}: expected '{}' and '{}' in float64 for {} columns, got {} and {}", path,
+                       kCentre, kRoot, dim, tensor_text(centre->second), tensor_text(root->second));
     out.centre_ = centre->second, out.root_ = root->second;
   }
   out.log_ = in.contains(kLog);
@@ -358,7 +362,8 @@ TableTransform TableTransform::load_state(const std::map<std::string, at::Tensor
   if (const auto levels = in.find(kLevels); levels != in.end()) {
     const at::Tensor& l = levels->second;
     if (l.sizes() != at::IntArrayRef({out.dim(), 2, TailLevel::kNumbers}) || l.scalar_type() != at::kDouble)
-      throw InputError("[checkpoint] {}: expected '{}' in float64 for {} columns", path, kLevels, out.dim());
+      throw InputError("[checkpoint] {}: expected '{}' in float64 for {} columns, got {}", path, kLevels, out.dim(),
+                       tensor_text(l));
     const double* p = l.const_data_ptr<double>();
     for (Levels& own : out.levels_) {
       own.above = TailLevel::from_numbers(p), own.below = TailLevel::from_numbers(p + TailLevel::kNumbers);

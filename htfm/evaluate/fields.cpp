@@ -31,7 +31,11 @@ OpenFields fields_of_set(const std::shared_ptr<const FieldSet>& set, const std::
     std::sort(index->begin(), index->end());
   }
   if (index->empty())
-    throw InputError("[part] {}: expected fields of the part {}, got none among {}", path, part, set->size());
+    throw InputError(
+        "[part] {}: expected fields of the part {}, got none among {}: htfm prepare --test holds some out, and --part "
+        "of "
+        "htfm eval takes another part",
+        path, part, set->size());
   if (channel < 0 || channel >= set->fields.size(1))
     throw InputError("[channel] {}: expected one below {}, got {}", path, set->fields.size(1), channel);
   OpenFields out;

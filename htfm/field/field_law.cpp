@@ -138,10 +138,12 @@ std::vector<std::vector<double>> FieldLaw::numbers() const {
 
 FieldLaw FieldLaw::from_numbers(const std::vector<std::vector<double>>& v, const std::string& scores) {
   if (v.size() != 4 || v[0].size() != 2 || !(v[0][1] > 0 && v[0][1] <= 1))
-    throw InputError("[fields] expected the law of a channel: a share, a margin, distances and a calibration");
+    throw InputError(
+        "[fields] expected the law of a channel (a share, a margin, distances and a calibration), got {} parts",
+        v.size());
   for (const std::vector<double>& part : v)
     if (!std::ranges::all_of(part, [](double x) { return std::isfinite(x); }))
-      throw InputError("[fields] expected finite numbers in the law of a channel");
+      throw InputError("[fields] expected finite numbers in the law of a channel, got nan or inf");
   FieldLaw out;
   out.law_ = ScoreLaw::named(scores);
   out.folded_ = v[0][0] != 0, out.wet_ = v[0][1];

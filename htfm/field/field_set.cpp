@@ -11,6 +11,7 @@
 #include "htfm/io/hash.h"
 #include "htfm/io/mapped_file.h"
 #include "htfm/io/safetensors.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 namespace {
@@ -28,8 +29,9 @@ void check_places(const FieldSet& set, const std::string& path) {
                (set.period > 0 && set.period <= set.longitude.numel() && width <= set.period &&
                 at[2 * i + 1] < set.longitude.numel()));
   if (!whole)
-    throw InputError("[fields] {}: expected members and places of {} fields of {} x {}, got others", path, n, height,
-                     width);
+    throw InputError(
+        "[fields] {}: damaged: expected a member and a place on the grid for each of {} fields of {} x {}, got others",
+        path, n, height, width);
 }
 
 void check_outside(const FieldSet& set, const std::string& path) {
@@ -39,7 +41,7 @@ void check_outside(const FieldSet& set, const std::string& path) {
   bool whole = count == set.size() * set.fields.size(1) && set.outside.site.size(1) == 2;
   for (int64_t k = 0; k < count && whole; ++k) whole = end[k] >= (k > 0 ? end[k - 1] : 0);
   if (!whole || (count > 0 && end[count - 1] != set.outside.site.size(0)))
-    throw InputError("[fields] {}: expected the rain outside of each of {} fields, got other numbers", path,
+    throw InputError("[fields] {}: damaged: expected the rain outside of each of {} fields, got other numbers", path,
                      set.size());
 }
 
@@ -142,7 +144,11 @@ FieldSet open_field_set(const std::string& path) {
   const auto tensor = [&](const char* name, at::ScalarType type, size_t dimensions) {
     const auto found = header.tensors.find(name);
     if (found == header.tensors.end() || found->second.type != type || found->second.shape.size() != dimensions)
-      throw InputError("[fields] {}: expected '{}' in {} with {} dimensions", path, name, dtype_name(type), dimensions);
+      throw InputError(
+          "[fields] {}: expected '{}' in {} with {} dimensions, got {}", path, name, dtype_name(type), dimensions,
+          found == header.tensors.end()
+              ? "none"
+              : fmt::format("{} of shape {}", dtype_name(found->second.type), shape_text(found->second.shape)));
     return mapped_tensor(file, header.data_start + found->second.begin, found->second.shape, type);
   };
   FieldSet set;
@@ -168,14 +174,17 @@ FieldSet open_field_set(const std::string& path) {
     set.south_first = about.at("south_first");
     set.period = about.value("period", int64_t{0});
     const std::string calendar = about.value("calendar", "");
-    if (!calendar_by_name(calendar)) throw InputError("[fields] {}: expected a calendar, got '{}'", path, calendar);
+    if (!calendar_by_name(calendar))
+      throw InputError("[fields] {}: expected the name of a calendar, such as gregorian, got '{}'", path, calendar);
     set.calendar = *calendar_by_name(calendar);
   } catch (const nlohmann::json::exception& e) {
-    throw InputError("[fields] {}: expected normalisation and provenance in its metadata, got: {}", path, e.what());
+    throw InputError("[fields] {}: expected normalisation and provenance in its metadata, got: {}", path,
+                     json_reason(e.what()));
   }
   if (set.transform.channels() != set.fields.size(1) ||
       static_cast<int64_t>(set.channels.size()) != set.fields.size(1) || set.units.size() != set.channels.size())
-    throw InputError("[fields] {}: expected names, units and normalisation of {} channels", path, set.fields.size(1));
+    throw InputError("[fields] {}: expected names, units and normalisation of {} channels, got {}, {} and {}", path,
+                     set.fields.size(1), set.channels.size(), set.units.size(), set.transform.channels());
   check_places(set, path);
   check_outside(set, path);
   set.hash = hash.hex();

@@ -7,6 +7,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/field/transform.h"
+#include "htfm/io/dtype.h"
 
 namespace htfm {
 namespace {
@@ -106,7 +107,10 @@ void fit_hidden(FieldTransform& t, const FittedPart& part, int64_t channel) {
     count += static_cast<double>(seen.numel());
   });
   const double mean = sum / count, variance = squares / count - mean * mean;
-  if (!std::isfinite(mean)) throw InputError("[transform] expected values that {} can take", t.kind);
+  if (!std::isfinite(mean))
+    throw InputError(
+        "[transform] {}: expected values whose mean after {} is finite, got {} (--transform none or asinh take any)",
+        part.where, t.kind, mean);
   if (!(variance > 0)) part.refuse(channel, "one value alone");
   t.mean[c] = mean, t.deviation[c] = std::sqrt(variance);
 }
@@ -119,10 +123,12 @@ FieldTransform fit_field_transform(const FieldTransform& settings, const at::Ten
                                    const WetOutside& outside) {
   if (!fields.defined() || fields.dim() != 4 || fields.scalar_type() != at::kFloat || !fields.is_contiguous() ||
       !fields.device().is_cpu() || fields.numel() < 1)
-    throw InputError("[transform] {}: expected fields n x channels x height x width of float32 on the CPU", where);
+    throw InputError("[transform] {}: expected fields n x channels x height x width of float32 on the CPU, got {}",
+                     where, tensor_text(fields));
   if (!held_out.defined() || held_out.numel() != fields.size(0) || held_out.scalar_type() != at::kByte ||
       !held_out.is_contiguous())
-    throw InputError("[transform] {}: expected one byte for each of {} fields", where, fields.size(0));
+    throw InputError("[transform] {}: expected one byte for each of {} fields that says whether it is held out, got {}",
+                     where, fields.size(0), tensor_text(held_out));
   settings.check();
   FieldTransform t = settings;
   const int64_t n = fields.size(0), channels = fields.size(1), plane = fields.size(2) * fields.size(3);

@@ -42,7 +42,7 @@ FrameStore::FrameStore(const std::string& output, const json& settings) : folder
     }
   }
   Descriptor file(::open(data.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0666), data);
-  if (!file.is_open()) throw Error("{}: {}", data, system_reason(errno));
+  if (!file.is_open()) throw Error("[write] {}: {}", data, system_reason(errno));
   if (fs::file_size(data) < bytes)
     throw InputError("[resume] {}: expected {} bytes, got {}: remove the folder to begin anew", data, bytes,
                      fs::file_size(data));

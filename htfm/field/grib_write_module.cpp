@@ -2,12 +2,14 @@
 #include <eccodes.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
 #include "htfm/base/error.h"
 #include "htfm/field/readers_module.h"
+#include "htfm/io/descriptor.h"
 
 namespace htfm {
 namespace {
@@ -42,7 +44,7 @@ class GribWriter : public FieldWriter {
       throw InputError("[-o] {}: expected Gregorian times for GRIB2, got {}: write NetCDF (.nc)", path,
                        calendar_name(header.calendar));
     file_ = std::fopen(scratch_.c_str(), "wb");
-    if (!file_) throw Error("{}: cannot be written", path);
+    if (!file_) throw Error("[write] {}: {}", path, system_reason(errno));
   }
   ~GribWriter() override {
     if (file_) std::fclose(file_);
@@ -61,7 +63,8 @@ class GribWriter : public FieldWriter {
     if (done_ != header_.count) throw Error("[grib] {}: expected {} fields, got {}", path_, header_.count, done_);
     const int failed = std::fclose(file_);
     file_ = nullptr;
-    if (failed != 0 || std::rename(scratch_.c_str(), path_.c_str()) != 0) throw Error("{}: cannot be written", path_);
+    if (failed != 0 || std::rename(scratch_.c_str(), path_.c_str()) != 0)
+      throw Error("[write] {}: {}", path_, system_reason(errno));
     closed_ = true;
   }
 
@@ -109,7 +112,7 @@ class GribWriter : public FieldWriter {
     check(codes_set_double_array(h, "values", all.data(), all.size()), "values");
     const void* message = nullptr;
     check(codes_get_message(h, &message, &size), "a message");
-    if (std::fwrite(message, 1, size, file_) != size) throw Error("{}: cannot be written", path_);
+    if (std::fwrite(message, 1, size, file_) != size) throw Error("[write] {}: {}", path_, system_reason(errno));
   }
 
   std::string path_, scratch_;

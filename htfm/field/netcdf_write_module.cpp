@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
 #include <vector>
 
 #include "htfm/base/error.h"
 #include "htfm/field/readers_module.h"
+#include "htfm/io/descriptor.h"
 
 namespace htfm {
 namespace {
@@ -58,7 +60,7 @@ class NetcdfWriter : public FieldWriter {
     if (done_ != header_.count) throw Error("[netcdf] {}: expected {} fields, got {}", path_, header_.count, done_);
     open_ = false;
     check(nc_close(id_));
-    if (std::rename(scratch_.c_str(), path_.c_str()) != 0) throw Error("{}: cannot be written", path_);
+    if (std::rename(scratch_.c_str(), path_.c_str()) != 0) throw Error("[write] {}: {}", path_, system_reason(errno));
     closed_ = true;
   }
 

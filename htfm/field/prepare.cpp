@@ -167,8 +167,8 @@ class Preparation {
 
   void see(const std::pair<int64_t, int64_t>& when, const std::string& file) {
     if (const auto [at, fresh] = seen_.emplace(when, file); !fresh)
-      throw InputError("[prepare] {}: expected another time than {}, which {} holds", file,
-                       moment_text(when.first, layout_.calendar), at->second);
+      throw InputError("[prepare] {}: expected each time in one file, got {} here and in {}: leave one of them out",
+                       file, moment_text(when.first, layout_.calendar), at->second);
   }
 
   int64_t keep_frame(const std::pair<int64_t, int64_t>& when, const Frame& frame, int64_t& missing) {
@@ -330,7 +330,8 @@ class Preparation {
 
 void check_spec(const PrepareSpec& spec) {
   spec.transform.check();
-  if (spec.channels.empty()) throw InputError("[variable] expected the variable to read");
+  if (spec.channels.empty())
+    throw InputError("[variable] expected the variable to read, got none: give variable or code");
   if (spec.sequence < 1) throw InputError("[sequence] expected at least 1, got {}", spec.sequence);
 }
 
@@ -338,7 +339,7 @@ void check_spec(const PrepareSpec& spec) {
 
 PrepareSummary prepare_fields(const std::vector<std::string>& files, const PrepareSpec& spec, const std::string& output,
                               const std::function<void(int64_t done)>& report) {
-  if (files.empty()) throw InputError("[prepare] expected files of fields");
+  if (files.empty()) throw InputError("[prepare] expected at least one file of fields, got none");
   check_spec(spec);
   Preparation all(spec, output);
   // Several files at a time; what they hold is kept in their order, whatever the number of threads.

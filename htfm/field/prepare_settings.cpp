@@ -6,9 +6,11 @@
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/base/nearest.h"
 #include "htfm/base/parse_number.h"
 #include "htfm/base/registry.h"
 #include "htfm/base/split.h"
+#include "htfm/io/text.h"
 #include "htfm/io/toml_options.h"
 #include "htfm/stat/score_law.h"
 
@@ -236,8 +238,14 @@ PrepareValues read_prepare_values(const std::string& path) {
   for (auto& [key, values] : read_toml_options(path)) {
     std::string name = key;
     std::ranges::replace(name, '_', '-');
-    if (std::ranges::none_of(prepare_settings(), [&](const PrepareSetting& s) { return s.name == name; }))
-      throw InputError("{}: [{}] expected an option of htfm prepare", path, key);
+    std::vector<std::string> known;
+    for (const PrepareSetting& s : prepare_settings()) known.push_back(s.name);
+    if (std::ranges::find(known, name) == known.end()) {
+      const std::string like = nearest_name(name, known, 3);
+      throw InputError(
+          "[config] {}: expected options of htfm prepare as keys, got {}{} (htfm prepare --help lists them)", path,
+          in_quotes(key), like.empty() ? "" : fmt::format(": did you mean {}?", like));
+    }
     out[name] = std::move(values);
   }
   return out;

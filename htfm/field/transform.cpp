@@ -78,21 +78,22 @@ void FieldTransform::check() const {
   if (threshold && !(*threshold > 0 && std::isfinite(*threshold)))
     throw InputError("[threshold] expected a positive number, got {}", *threshold);
   if (quantum > 0 && !threshold)
-    throw InputError("[dequantise] expected a threshold with it: dry values are spread below that");
+    throw InputError("[dequantise] expected --threshold with it, below which dry values are spread; got none");
   if (!(depth >= 0) || !std::isfinite(depth))
     throw InputError("[dry-depth] expected a number of at least 0, got {}", depth);
   if (!(reach >= 0) || !(reach < 32768)) throw InputError("[dry-reach] expected 0 to 32767 points, got {}", reach);
   if (reach > 0 && !threshold)
-    throw InputError("[dry-reach] expected a threshold with it: what lies below that is dry");
+    throw InputError("[dry-reach] expected --threshold with it, below which a point is dry; got none");
   if (reach > 0 && !scored() && !(depth > 0))
-    throw InputError("[dry-reach] expected --dry-depth with it, or --transform scores");
+    throw InputError("[dry-reach] expected --dry-depth with it, or --transform scores; got neither");
   ScoreLaw::named(scores);
   if (scored() && quantum > 0)
-    throw InputError("[dequantise] expected none with scores, which spread values that occur often by their share");
+    throw InputError(
+        "[dequantise] expected none with --transform scores, which spreads values that occur often; got {}", quantum);
   if (scored() && depth > 0 && !(reach > 0))
     throw InputError(
-        "[dry-depth] expected --dry-reach with it: dry points lie below 0 by their distance from the rain");
-  if (!scored() && depth > 0 && !(quantum > 0)) throw InputError("[dry-depth] expected --dequantise with it");
+        "[dry-depth] expected --dry-reach with it, since dry points lie below 0 by their distance from rain; got none");
+  if (!scored() && depth > 0 && !(quantum > 0)) throw InputError("[dry-depth] expected --dequantise with it, got none");
   if (kind == "log1p" && depth >= threshold.value_or(0) + unit)
     throw InputError("[dry-depth] expected less than threshold and unit together ({}) with log1p, got {}",
                      threshold.value_or(0) + unit, depth);
@@ -243,7 +244,8 @@ void from_json(const nlohmann::json& j, FieldTransform& t) {
   t.scores = j.value("scores", std::string("normal"));
   t.check();
   if (t.mean.empty() || t.mean.size() != t.deviation.size())
-    throw InputError("[fields] expected a mean and a deviation for each channel");
+    throw InputError("[fields] expected a mean and a deviation for each channel, got {} and {}", t.mean.size(),
+                     t.deviation.size());
   for (const double d : t.deviation)
     if (!(d > 0)) throw InputError("[fields] expected positive deviations, got {}", d);
   if (!t.scored()) return;
@@ -253,7 +255,8 @@ void from_json(const nlohmann::json& j, FieldTransform& t) {
     t.laws.push_back(plain ? FieldLaw()
                            : FieldLaw::from_numbers(law.get<std::vector<std::vector<double>>>(), t.scores));
   }
-  if (t.laws.size() != t.mean.size()) throw InputError("[fields] expected the law of each channel of scores");
+  if (t.laws.size() != t.mean.size())
+    throw InputError("[fields] expected the laws of {} channels of scores, got {}", t.mean.size(), t.laws.size());
 }
 
 }  // namespace htfm

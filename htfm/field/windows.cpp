@@ -8,11 +8,13 @@ namespace htfm {
 
 std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, const std::string& file) {
   const int ways = spec.offset.has_value() + spec.centre.has_value() + spec.box.has_value() + (spec.tiles > 0);
-  if (ways > 1) throw InputError("[window] expected one of offset, centre, box and tiles, got {}", ways);
+  if (ways > 1)
+    throw InputError("[window] expected one of --offset, --centre, --box and --tiles, got {} of them", ways);
   if ((spec.height > 0) != (spec.width > 0))
     throw InputError("[size] expected rows and columns, got {} x {}", spec.height, spec.width);
   if (spec.box && spec.height > 0)
-    throw InputError("[size] expected none with box, which has its own, got {} x {}", spec.height, spec.width);
+    throw InputError("[size] expected none with --box, which has a size of its own, got {} x {}", spec.height,
+                     spec.width);
   if ((spec.offset || spec.centre || spec.tiles > 0) && spec.height < 1)
     throw InputError("[size] expected the size of a window beside offset, centre or tiles, such as 128x128; got none");
   if (spec.height > 0 && ways == 0 && (spec.height != grid.height || spec.width != grid.width))

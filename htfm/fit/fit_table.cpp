@@ -85,6 +85,7 @@ void refuse_other_run(const TableFitOptions& o) {
   if (o.folder.empty()) return;
   for (const char* name : {"judged", "gaussian", "samples.csv", "report.html", "fit.json"})
     refuse_link(folder_of(o, name));
+  check_can_make_folder(o.folder);
   if (o.resume) return;
   for (const std::string& folder : {o.folder, judged_folder(o)})
     if (RunFolder(folder).exists())

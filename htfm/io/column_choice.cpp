@@ -49,7 +49,8 @@ std::vector<int64_t> choose_columns(const ColumnChoice& choice, const std::vecto
   std::vector<bool> used(count, false);
   for (const std::string& word : choice.columns.empty() ? choice.drop : choice.columns) {
     const int64_t position = find_column(word, names, count, path);
-    if (used[position]) throw InputError("[table] {}: column {} is named twice", path, in_quotes(word));
+    if (used[position])
+      throw InputError("[table] {}: expected each column once, got {} named twice", path, in_quotes(word));
     used[position] = true;
     positions.push_back(position);
   }

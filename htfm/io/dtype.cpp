@@ -47,6 +47,12 @@ std::string shape_text(at::IntArrayRef shape) {
   return fmt::format("({}{})", fmt::join(shape.begin(), shape.end(), ", "), shape.size() == 1 ? "," : "");
 }
 
+std::string tensor_text(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "none";
+  return fmt::format("{} of shape {}{}", dtype_name(tensor.scalar_type()), shape_text(tensor.sizes()),
+                     tensor.device().is_cpu() ? "" : " on " + tensor.device().str());
+}
+
 bool byte_count(at::IntArrayRef shape, at::ScalarType type, uint64_t& bytes) {
   int64_t extent = static_cast<int64_t>(c10::elementSize(type));
   bool empty = false;

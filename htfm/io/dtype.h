@@ -24,6 +24,8 @@ const Dtype* find_dtype_safetensors(std::string_view name);
 std::string dtype_name(at::ScalarType type);
 /// A shape as Python writes it: (3, 4).
 std::string shape_text(at::IntArrayRef shape);
+/// What a tensor is, for messages: "float32 of shape (3, 4)", or none.
+std::string tensor_text(const at::Tensor& tensor);
 
 /// Multiplies the sizes of a shape and of one item; false where the product, or a stride, does not fit or a size is
 /// negative.

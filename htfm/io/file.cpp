@@ -82,6 +82,14 @@ FilePlace split(const std::string& path) {
   return {path.substr(0, slash + 1), path.substr(slash + 1)};
 }
 
+/// A folder that is not there, or one of the system's in which nothing can be made.
+[[noreturn]] void throw_no_place(const std::string& path, const std::string& folder) {
+  struct stat status;
+  if (::stat(folder.empty() ? "." : folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+    throw InputError("[write] {}: nothing can be made in {}: give another place", path, folder);
+  throw InputError("[write] {}: the folder {} does not exist: make it, or give another place", path, folder);
+}
+
 /// Makes an empty file beside the target. Its lock tells remove_temporaries that somebody still writes it.
 Descriptor open_temporary(const FilePlace& place, const std::string& path, std::string& temporary) {
   static std::atomic<uint64_t> counter{0};
@@ -94,10 +102,39 @@ Descriptor open_temporary(const FilePlace& place, const std::string& path, std::
       return file;
     }
     if (errno == EEXIST) continue;
-    if (errno == ENOENT || errno == ENOTDIR)
-      throw InputError("[write] {}: the folder {} does not exist", path, place.folder);
+    if (errno == ENOENT || errno == ENOTDIR) throw_no_place(path, place.folder);
     throw Error("[write] {}: {}", path, system_reason(errno));
   }
+}
+
+/// Makes and removes an empty file: permissions do not tell whether a folder takes files (/proc, a full disk).
+void try_file(const FilePlace& place, const std::string& path) {
+  std::string temporary;
+  open_temporary(place, path, temporary);
+  ::unlink(temporary.c_str());
+}
+
+/// The same of a folder, under a name of its own: several processes may look at the same time.
+void try_folder(const std::string& parent, const std::string& path) {
+  static std::atomic<uint64_t> counter{0};
+  const std::string tried = fmt::format("{}/.folder.{}.{}{}", parent, ::getpid(), counter++, kTemporaryEnd);
+  if (::mkdir(tried.c_str(), 0777) != 0) {
+    if (errno == ENOENT) throw_no_place(path, parent);
+    throw Error("[write] {}: cannot make the folder: {}", path, system_reason(errno));
+  }
+  try {
+    try_file({tried + "/", "file"}, path);
+  } catch (...) {
+    ::rmdir(tried.c_str());
+    throw;
+  }
+  ::rmdir(tried.c_str());
+}
+
+/// The file that a write replaces: a link stays, and what it names is written.
+std::string target_of(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), &std::free);
+  return resolved ? resolved.get() : path;
 }
 
 void sync_folder(const std::string& folder, const std::string& path) {
@@ -184,10 +221,7 @@ void atomic_write(const std::string& path, const std::function<void(Sink&)>& wri
     // Renaming would succeed on a file that its owner has made read-only.
     if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
       throw Error("[write] {}: {}", path, system_reason(errno));
-    if (char* resolved = ::realpath(path.c_str(), nullptr)) {
-      target = resolved;
-      std::free(resolved);
-    }
+    target = target_of(path);
   }
   const FilePlace place = split(target);
   if (place.name.empty()) throw InputError("[write] '{}': expected the name of a file", path);
@@ -215,18 +249,15 @@ void atomic_write(const std::string& path, std::string_view bytes) {
 
 void check_can_write(const std::string& path) {
   struct stat status;
-  const FilePlace place = split(path);
-  if (place.name.empty()) throw InputError("[write] '{}': expected the name of a file", path);
+  if (split(path).name.empty()) throw InputError("[write] '{}': expected the name of a file", path);
   const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (!exists && (errno == ENAMETOOLONG || errno == ELOOP))
+    throw InputError("[write] {}: {}", path, system_reason(errno));
   if (exists && S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a file, got a folder", path);
   if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
     throw Error("[write] {}: {}", path, system_reason(errno));
   if (exists && !S_ISREG(status.st_mode)) return;
-  const std::string folder = place.folder.empty() ? "." : place.folder;
-  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
-    throw InputError("[write] {}: the folder {} does not exist", path, place.folder);
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    throw Error("[write] {}: {}", path, system_reason(errno));
+  try_file(split(exists ? target_of(path) : path), path);
 }
 
 void check_can_make_folder(const std::string& path) {
@@ -240,8 +271,10 @@ void check_can_make_folder(const std::string& path) {
   }
   if (::stat(there.c_str(), &status) != 0) throw InputError("[write] {}: {}", path, system_reason(errno));
   if (!S_ISDIR(status.st_mode)) throw InputError("[write] {}: expected a folder, got a file at {}", path, there);
-  if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    throw Error("[write] {}: cannot make the folder: {}", path, system_reason(errno));
+  if (there == path)
+    try_file({there + "/", "file"}, path);
+  else
+    try_folder(there, path);
 }
 
 void make_folder(const std::string& path) {

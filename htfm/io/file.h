@@ -89,7 +89,7 @@ void atomic_write(const std::string& path, const std::function<void(Sink&)>& wri
 void atomic_write(const std::string& path, std::string_view bytes);
 
 /// Before long work: throws what writing `path` at its end would throw, as far as can be told now (no such folder, a
-/// folder in its place, no permission).
+/// folder in its place, no permission, a full disk): an empty file is made beside it and removed.
 void check_can_write(const std::string& path);
 /// The same of a folder that is to be made, with its parents.
 void check_can_make_folder(const std::string& path);

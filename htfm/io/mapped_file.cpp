@@ -27,7 +27,7 @@ MappedFile::MappedFile(const std::string& path) {
   struct stat status;
   if (!file.is_open()) throw_open_failure(path, errno);
   if (::fstat(file.get(), &status) != 0) throw Error("[read] {}: {}", path, system_reason(errno));
-  if (!S_ISREG(status.st_mode)) throw InputError("[read] {}: expected a file", path);
+  if (!S_ISREG(status.st_mode)) throw InputError("[read] {}: expected a file, got a folder, a device or a pipe", path);
   size_ = static_cast<size_t>(status.st_size);
   map(file.get(), path);
 }

@@ -104,7 +104,9 @@ RowFile::RowFile(std::string path, RowFormat format, int64_t total, std::string 
   if (!state_->file.is_open()) throw Error("[write] {}: {}", path_, system_reason(errno));
   if (::flock(state_->file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     kept_ = true;
-    throw InputError("[write] {}: expected a file that no other process is writing, got one that is", path_);
+    throw InputError(
+        "[write] {}: expected a file that no other process is writing, got one that is: wait, or give another name",
+        path_);
   }
   struct stat status;
   if (::fstat(state_->file.get(), &status) != 0) throw Error("[write] {}: {}", path_, system_reason(errno));

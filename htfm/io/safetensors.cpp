@@ -77,9 +77,8 @@ class HeaderReader {
     if (source_.size() < 8) fail("truncated: expected at least 8 bytes, got {}", source_.size());
     uint64_t length = 0;
     source_.read(0, &length, sizeof length);
-    if (length > kMostHeader) {
-      fail("expected a header of at most {} bytes, got {}: not a safetensors file, or damaged", kMostHeader, length);
-    }
+    if (length > kMostHeader)
+      fail("expected a checkpoint or a prepared set, got a file that does not begin as they do");
     if (length > source_.size() - 8)
       fail("truncated: expected a header of {} bytes, got {}", length, source_.size() - 8);
     header_.data_start = 8 + length;
@@ -87,7 +86,7 @@ class HeaderReader {
     source_.read(8, text.data(), length);
     // The JSON parser takes a zero byte for the end of its input and would pass over what follows.
     if (text.find('\0') != std::string::npos) fail("damaged header: invalid JSON");
-    if (!text.starts_with('{')) fail("expected a header that begins with '{{': not a safetensors file, or damaged");
+    if (!text.starts_with('{')) fail("expected a checkpoint or a prepared set, got a file without their header");
 
     std::vector<std::set<std::string>> keys;  // of the objects that are open
     const auto check = [&](int depth, json::parse_event_t event, json& value) {

@@ -17,5 +17,7 @@ std::string shown_text(std::string_view text);
 std::string printable(std::string_view text);
 /// The same between single quotes.
 std::string in_quotes(std::string_view text);
+/// What the library that reads JSON says, without the name of its exception before it.
+std::string json_reason(std::string_view text);
 
 }  // namespace htfm

@@ -12,7 +12,10 @@ std::string value_text(const toml::node& node, const std::string& where) {
   if (const auto* i = node.as_integer()) return fmt::format("{}", i->get());
   if (const auto* f = node.as_floating_point()) return fmt::format("{}", f->get());
   if (const auto* b = node.as_boolean()) return b->get() ? "true" : "false";
-  throw InputError("{}expected text, a number, or an array of them", where);
+  throw InputError("{}expected text, a number, true or false, or an array of them, got {}", where,
+                   node.is_table()   ? "a table"
+                   : node.is_array() ? "an array in an array"
+                                     : "a date or time");
 }
 
 }  // namespace

@@ -42,6 +42,16 @@ void check_keys(std::string_view text, const std::string& origin) {
   }
 }
 
+// "Error while parsing key-value pair: expected '=', saw 't'" in our words.
+std::string reason_of(std::string_view text) {
+  constexpr std::string_view kStart = "Error while parsing ";
+  const size_t colon = text.find(": ");
+  if (!text.starts_with(kStart) || colon == std::string_view::npos) return std::string(text);
+  std::string rest(text.substr(colon + 2));
+  if (const size_t saw = rest.rfind(", saw "); saw != std::string::npos) rest.replace(saw, 6, ", got ");
+  return fmt::format("a wrong {}: {}", text.substr(kStart.size(), colon - kStart.size()), rest);
+}
+
 }  // namespace
 
 toml::table parse_toml(const std::string& text, const std::string& origin) {
@@ -49,7 +59,7 @@ toml::table parse_toml(const std::string& text, const std::string& origin) {
   try {
     return toml::parse(text, origin);
   } catch (const toml::parse_error& e) {
-    throw InputError("{}:{}: expected TOML, got: {}", origin, e.source().begin.line, e.description());
+    throw InputError("{}:{}: expected TOML, got {}", origin, e.source().begin.line, reason_of(e.description()));
   }
 }
 

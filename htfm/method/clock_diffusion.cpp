@@ -191,7 +191,8 @@ MethodInfo clock_diffusion_method() {
             if (o.loss != "auto" && o.loss != "squared")
               throw InputError("[baseline.loss] expected squared for method = clock-diffusion, got '{}'", o.loss);
             if (o.clamp_a > 0 || o.clamp_eps > 0)
-              throw InputError("[baseline] expected no clamps for method = clock-diffusion, got some");
+              throw InputError("[baseline.{}] expected 0 for method = clock-diffusion, which clamps nothing; got {}",
+                               o.clamp_a > 0 ? "clamp_a" : "clamp_eps", o.clamp_a > 0 ? o.clamp_a : o.clamp_eps);
             return std::make_unique<ClockDiffusion>(flow, o.diffusion, std::move(scale));
           },
           true};

@@ -6,13 +6,15 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/io/dtype.h"
 
 namespace htfm {
 
 EnsembleScores ensemble_scores(const at::Tensor& members, const at::Tensor& truth) {
   if (members.dim() != 3 || truth.dim() != 2 || members.size(0) != truth.size(0) || members.size(2) != truth.size(1) ||
       members.numel() == 0)
-    throw InputError("[ensemble] expected cases x members x points and cases x points, got others");
+    throw InputError("[ensemble] expected cases x members x points and cases x points, got shapes {} and {}",
+                     shape_text(members.sizes()), shape_text(truth.sizes()));
   const int64_t cases = members.size(0), m = members.size(1), points = members.size(2);
   const at::Tensor all = members.to(at::kDouble).contiguous(), real = truth.to(at::kDouble).contiguous();
   struct Sums {

@@ -83,8 +83,10 @@ at::Tensor FeatureNetwork::operator()(const at::Tensor& images, int64_t batch) c
     if (progress) progress(first + part.size(0), images.size(0));
   }
   at::Tensor features = at::cat(parts);
-  if (!features.isfinite().all().item<bool>())
-    throw InputError("[features] {}: expected finite features, got others", path_);
+  const at::Tensor finite = features.isfinite().all(1);
+  if (!finite.all().item<bool>())
+    throw InputError("[features] {}: expected a network that gives finite features, got others of image {}", path_,
+                     finite.logical_not().nonzero()[0].item<int64_t>() + 1);
   return features;
 }
 

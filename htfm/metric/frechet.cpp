@@ -68,7 +68,7 @@ void check_finite(const T* x, int64_t n, int64_t dim, int64_t first, std::string
     T sum = 0;  // of zeros, unless there is something else
     for (int64_t k = 0; k < dim; ++k) sum += x[i * dim + k] * 0;
     if (sum != 0 || std::isnan(sum))
-      throw InputError("[{}] expected finite features, got another in row {}", what, first + i);
+      throw InputError("[{}] expected finite features, got nan or inf in row {} (counted from 1)", what, first + i + 1);
   }
 }
 

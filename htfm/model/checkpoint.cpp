@@ -36,6 +36,12 @@ const std::string& metadata(const Checkpoint& file, const char* key) {
   return found->second;
 }
 
+// Parts of a checkpoint do not know which file they come from.
+[[noreturn]] void throw_of_file(const Checkpoint& file, const InputError& e) {
+  if (std::string_view(e.what()).find(file.path) != std::string_view::npos) throw e;
+  throw InputError("[checkpoint] {}: damaged, or made by another program: {}", file.path, e.what());
+}
+
 }  // namespace
 
 Checkpoint Checkpoint::read(const std::string& path) {
@@ -50,7 +56,7 @@ Checkpoint Checkpoint::read(const std::string& path) {
         path);
   file.record = nlohmann::json::parse(metadata(file, "info"), nullptr, false);
   if (!file.record.is_object())
-    throw InputError("[checkpoint] {}: expected a JSON object as 'info' in its metadata, got another", path);
+    throw InputError("[checkpoint] {}: expected a JSON object as 'info' in its metadata, got other text", path);
   return file;
 }
 
@@ -186,18 +192,24 @@ Model load_model(const Checkpoint& file) {
     }
   } catch (const nlohmann::json::exception& e) {
     throw InputError("[checkpoint] {}: expected step, dimension and data in its metadata, got: {}", file.path,
-                     e.what());
+                     json_reason(e.what()));
+  } catch (const InputError& e) {
+    throw_of_file(file, e);
   }
   if (file.has("clock.table")) m.clock_.spec.table = tensor_vector(file.tensor("clock.table"));
   if (m.config_.net.kind == "torchscript" && m.config_.net.sha256.empty())
     throw InputError("[checkpoint] {}: expected the SHA-256 of its network's file, got none", file.path);
   if (m.dim_ < 1) throw InputError("[checkpoint] {}: expected a positive dimension, got {}", file.path, m.dim_);
   // What is made by these numbers must not be larger than what is there.
-  m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
-  if (has_condition)
-    m.condition_ = ConditionEncoder::load_state(std::move(given), may_be_absent, file.content.tensors, file.path);
+  try {
+    m.transform_ = TableTransform::load_state(file.content.tensors, file.path);
+    if (has_condition)
+      m.condition_ = ConditionEncoder::load_state(std::move(given), may_be_absent, file.content.tensors, file.path);
+  } catch (const InputError& e) {
+    throw_of_file(file, e);
+  }
   if (m.condition_.there() != m.config_.condition.there() || m.transform_.given_width() > m.condition_.width())
-    throw InputError("[checkpoint] {}: expected the conditions of its configuration, got others", file.path);
+    throw InputError("[checkpoint] {}: expected the conditions that its configuration names, got others", file.path);
   if (m.transform_.dim() != m.dim_)
     throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
   if (!m.names_.empty() && static_cast<int64_t>(m.names_.size()) != m.transform_.columns())

@@ -37,7 +37,8 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
   add("data.nu", c.data.nu, 1e-3, 1e9, "student, clusters: degrees of freedom");
   add("data.n", c.data.n, 1, many, "points drawn from a synthetic set");
   add("data.path", c.data.path,
-      "instead of a synthetic set: an .npy, .csv, .tsv or .parquet file, CIFAR-10 batches (a file or folder), a folder "
+      "instead of a synthetic set: a table (.csv, .tsv, .csv.gz, .npy, .parquet, .xlsx), CIFAR-10 batches (a file or "
+      "folder), a folder "
       "of PNG files");
   add("data.kind", c.data.kind,
       "what the path holds: auto (by its name and content), table, cifar10, png, images (.npy), fields (what `htfm "

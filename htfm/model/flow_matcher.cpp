@@ -119,9 +119,11 @@ FlowMatcher::Pairs FlowMatcher::sample(const at::Tensor& x1, const std::vector<i
   if (!index.empty() && static_cast<int64_t>(index.size()) != n)
     throw InputError("[FlowMatcher] expected a place for each of {} rows, got {}", n, index.size());
   if (index.empty() && config_.coupling.size.kind == "file")
-    throw InputError("[FlowMatcher] expected the rows' places in the training set, since coupling.size = file");
+    throw InputError(
+        "[FlowMatcher] expected the rows' places in the training set (index), since coupling.size = file; got none");
   if (index.empty() && conditional_)
-    throw InputError("[FlowMatcher] expected the rows' places in the training set, since they have conditions");
+    throw InputError(
+        "[FlowMatcher] expected the rows' places in the training set (index), since they have conditions; got none");
   if (const auto [least, most] = std::minmax_element(index.begin(), index.end());
       !index.empty() && (*least < 0 || *most >= rows_))
     throw InputError("[FlowMatcher] expected places from 0 to {}, got {} to {}", rows_ - 1, *least, *most);

@@ -67,8 +67,8 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen, P
   if (data.streamed && (config.data.normalise != "none" || config.data.whiten || config.clock.family == "auto"))
     throw InputError(
         "[data] {}: expected data.normalise = none, data.whiten = false and a clock.family by name for a set that is "
-        "larger than memory, got others (HTFM_ROW_MEMORY says how much may be in memory, in MiB)",
-        data.origin);
+        "larger than memory, got {}, {} and {} (HTFM_ROW_MEMORY says how much may be in memory, in MiB)",
+        data.origin, config.data.normalise, config.data.whiten, config.clock.family);
   if (data.conditions.there())
     condition_ = ConditionEncoder::fit(data.conditions, config.condition.drop > 0, key.child("condition"));
   transform_ = TableTransform::fit(config.data.normalise, data.rows, data.columns, data.constraints,

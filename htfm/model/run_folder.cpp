@@ -59,7 +59,9 @@ std::vector<CheckpointFile> RunFolder::list() const {
 
 CheckpointFile RunFolder::newest() const {
   const auto all = list();
-  if (all.empty()) throw InputError("[run] {}: expected a run with a checkpoint, got none in {}", path_, checkpoints());
+  if (all.empty())
+    throw InputError("[run] {}: expected a run with a checkpoint, got none in {}: htfm train -o {} makes one", path_,
+                     checkpoints(), path_);
   return all.back();
 }
 

@@ -26,7 +26,9 @@ std::vector<GridPoint> setting_grid(const std::vector<std::string>& settings) {
         wider.push_back(std::move(next));
       }
     runs = std::move(wider);
-    if (runs.size() > 10000) throw InputError("[--set] expected at most 10000 runs, got more");
+    if (runs.size() > 10000)
+      throw InputError("[--set] expected at most 10000 runs, got {} up to '{}': leave some values out", runs.size(),
+                       setting);
   }
   for (GridPoint& run : runs) {
     if (run.name.empty()) run.name = "run";

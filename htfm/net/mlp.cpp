@@ -6,6 +6,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/io/dtype.h"
 #include "htfm/net/mlp_runner.h"
 #include "htfm/net/mlp_torch.h"
 
@@ -22,8 +23,12 @@ const MlpOptions& checked(const MlpOptions& o) {
     throw InputError("[net.groups] expected groups of at most {} channels, got {} / {}", kMaxGroupSize, o.width,
                      o.groups);
   if (o.blocks < 1 || o.blocks > 256) throw InputError("[net.blocks] expected 1 to 256 blocks, got {}", o.blocks);
-  if (o.time_embedding < 1 || o.path_embedding < 1) throw InputError("[net] expected embedding sizes of at least 1");
-  if (o.film && !o.feature) throw InputError("[net.film] expected a clock with a path feature, got none");
+  if (o.time_embedding < 1 || o.path_embedding < 1)
+    throw InputError("[net] expected time_embedding and path_embedding of at least 1, got {} and {}", o.time_embedding,
+                     o.path_embedding);
+  if (o.film && !o.feature)
+    throw InputError(
+        "[net.film] expected false where the network sees no feature of the clock (feature.kind), got true");
   return o;
 }
 
@@ -62,11 +67,14 @@ void Mlp::check(const NetworkInput& in) const {
   const auto is_matrix = [&](const at::Tensor& t, int64_t columns) {
     return is_float(t) && t.dim() == 2 && t.size(1) == columns;
   };
-  if (!is_matrix(in.x, dim())) throw InputError("[mlp] expected states of size n x {} in float32", dim());
+  if (!is_matrix(in.x, dim()))
+    throw InputError("[mlp] expected states of size n x {} in float32, got {}", dim(), tensor_text(in.x));
   const int64_t n = in.x.size(0);
-  if (!is_float(in.t) || in.t.numel() != n) throw InputError("[mlp] expected {} times in float32", n);
+  if (!is_float(in.t) || in.t.numel() != n)
+    throw InputError("[mlp] expected {} times in float32, got {}", n, tensor_text(in.t));
   if (feature_size() && (!is_matrix(in.feature, feature_size()) || in.feature.size(0) != n))
-    throw InputError("[mlp] expected features of size {} x {} in float32", n, feature_size());
+    throw InputError("[mlp] expected features of size {} x {} in float32, got {}", n, feature_size(),
+                     tensor_text(in.feature));
 }
 
 at::Tensor Mlp::forward(const float* parameters, const NetworkInput& in) const {

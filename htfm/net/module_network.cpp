@@ -12,6 +12,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/base/single_thread_guard.h"
+#include "htfm/io/dtype.h"
 #include "htfm/net/gradient_parts.h"
 
 namespace htfm {
@@ -50,11 +51,13 @@ void ModuleNetwork::check(const NetworkInput& in) const {
   };
   const int64_t n = in.x.defined() && in.x.dim() > 0 ? in.x.size(0) : -1;
   if (!is_float(in.x) || n < 0 || in.x.numel() != n * dim_)
-    throw InputError("[net] expected states of size n x {} in float32", dim_);
-  if (!is_float(in.t) || in.t.numel() != n) throw InputError("[net] expected {} times in float32", n);
+    throw InputError("[net] expected states of size n x {} in float32, got {}", dim_, tensor_text(in.x));
+  if (!is_float(in.t) || in.t.numel() != n)
+    throw InputError("[net] expected {} times in float32, got {}", n, tensor_text(in.t));
   if (feature_ &&
       (!is_float(in.feature) || in.feature.dim() != 2 || in.feature.size(0) != n || in.feature.size(1) != feature_))
-    throw InputError("[net] expected features of size {} x {} in float32", n, feature_);
+    throw InputError("[net] expected features of size {} x {} in float32, got {}", n, feature_,
+                     tensor_text(in.feature));
 }
 
 NetworkInput ModuleNetwork::part(const NetworkInput& in, int64_t first, int64_t rows) const {
@@ -67,7 +70,7 @@ NetworkInput ModuleNetwork::part(const NetworkInput& in, int64_t first, int64_t 
 at::Tensor ModuleNetwork::checked_output(std::span<const at::Tensor> parameters, const NetworkInput& in) const {
   at::Tensor out = output(parameters, in.x, in.t, in.feature);
   if (!out.defined() || out.scalar_type() != at::kFloat || out.numel() != in.x.numel() || out.size(0) != in.x.size(0))
-    throw InputError("[net] expected an output of {} x {} in float32, got another", in.x.size(0), dim_);
+    throw InputError("[net] expected an output of {} x {} in float32, got {}", in.x.size(0), dim_, tensor_text(out));
   return out.reshape({in.x.size(0), dim_}).contiguous();
 }
 

@@ -10,6 +10,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/single_thread_guard.h"
+#include "htfm/io/dtype.h"
 #include "htfm/net/gradient_parts.h"
 #include "htfm/net/unet_pass.h"
 
@@ -118,10 +119,14 @@ class UNet final : public Network {
     const auto fits = [&](const at::Tensor& t, int64_t columns) {
       return t.defined() && t.scalar_type() == at::kFloat && t.is_contiguous() && t.numel() == in.t.numel() * columns;
     };
-    if (!in.t.defined() || !fits(in.t, 1)) throw InputError("[unet] expected times in float32");
-    if (!fits(in.x, dim())) throw InputError("[unet] expected {} images of {} values in float32", in.t.numel(), dim());
+    if (!in.t.defined() || !fits(in.t, 1))
+      throw InputError("[unet] expected times in float32, got {}", tensor_text(in.t));
+    if (!fits(in.x, dim()))
+      throw InputError("[unet] expected {} images of {} values in float32, got {}", in.t.numel(), dim(),
+                       tensor_text(in.x));
     if (feature_size() > 0 && !fits(in.feature, feature_size()))
-      throw InputError("[unet] expected features of size {} x {} in float32", in.t.numel(), feature_size());
+      throw InputError("[unet] expected features of size {} x {} in float32, got {}", in.t.numel(), feature_size(),
+                       tensor_text(in.feature));
   }
 
   UNetLayers layers_;

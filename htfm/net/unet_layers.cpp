@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +13,9 @@ namespace {
 constexpr int64_t kColumnRoom = 8;  // columns of a few padded channels
 
 const UNetOptions& checked(const UNetOptions& o) {
-  if (o.channels < 1 || o.height < 1 || o.width < 1) throw InputError("[net] expected images of at least one pixel");
+  if (o.channels < 1 || o.height < 1 || o.width < 1)
+    throw InputError("[net] expected images of at least one channel and pixel, got {} x {} x {}", o.channels, o.height,
+                     o.width);
   if (o.feature < 0) throw InputError("[net] expected a feature size of at least 0, got {}", o.feature);
   if (o.given_channels > 0 && (o.given_height < 1 || o.given_width < 1 || o.height % o.given_height != 0 ||
                                o.width % o.given_width != 0 || o.path_feature() < 0))
@@ -19,13 +23,15 @@ const UNetOptions& checked(const UNetOptions& o) {
                      o.given_height, o.given_width);
   if (o.multipliers.empty() || o.multipliers.size() > 8 ||
       std::ranges::any_of(o.multipliers, [](int64_t m) { return m < 1 || m > 64; }))
-    throw InputError("[unet.multipliers] expected 1 to 8 positive numbers, got {} of them", o.multipliers.size());
+    throw InputError("[unet.multipliers] expected 1 to 8 numbers from 1 to 64, got {}", fmt::join(o.multipliers, ","));
   if (o.blocks < 1 || o.blocks > 64) throw InputError("[unet.blocks] expected 1 to 64 blocks, got {}", o.blocks);
-  if (o.base < 1 || o.groups < 1) throw InputError("[unet.base] expected a positive number of channels and groups");
+  if (o.base < 1 || o.groups < 1)
+    throw InputError("[unet.base] expected positive unet.base and unet.groups, got {} and {}", o.base, o.groups);
   const int64_t factor = int64_t{1} << (o.multipliers.size() - 1);
   if (o.height % factor != 0 || o.width % factor != 0)
-    throw InputError("[unet.multipliers] expected an image size that {} halvings divide, got {} x {}",
-                     o.multipliers.size() - 1, o.height, o.width);
+    throw InputError(
+        "[unet.multipliers] expected images whose sides can be halved {} times (one number for each size), got {} x {}",
+        o.multipliers.size() - 1, o.height, o.width);
   if (o.group_channels == 0 && o.base % o.groups != 0)
     throw InputError("[unet.groups] expected a divisor of unet.base = {}, got {}", o.base, o.groups);
   if (o.base % 8 != 0) throw InputError("[unet.base] expected a multiple of 8, got {}", o.base);
@@ -34,8 +40,11 @@ const UNetOptions& checked(const UNetOptions& o) {
       throw InputError("[unet.heads] expected a divisor of {} channels, got {}", o.base * m, o.heads);
   if (o.path_embedding < 1) throw InputError("[net.path_embedding] expected at least 1, got {}", o.path_embedding);
   if (o.progressive && !o.filtered)
-    throw InputError("[unet.progressive] expected filtered changes of size for the progressive input");
-  if (o.film && o.path_feature() == 0) throw InputError("[net.film] expected a clock with a path feature, got none");
+    throw InputError(
+        "[unet.progressive] expected false for a network that does not filter as it changes sizes, got true");
+  if (o.film && o.path_feature() == 0)
+    throw InputError(
+        "[net.film] expected false where the network sees no feature of the clock (feature.kind), got true");
   return o;
 }
 

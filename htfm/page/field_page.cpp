@@ -8,6 +8,7 @@
 #include "htfm/io/file.h"
 #include "htfm/report/field_map.h"
 #include "htfm/report/figures.h"
+#include "htfm/report/text.h"
 
 namespace htfm {
 namespace {
@@ -33,13 +34,16 @@ std::vector<report::Series> field_series(const FieldCurve& c) {
 void add_field_sections(report::Page& page, const FieldEvaluation& evaluation) {
   const FieldScores& s = evaluation.scores;
   report::Table table{
-      fmt::format("Scores against {}; intervals by drawing blocks of fields anew.", evaluation.reference),
+      fmt::format(
+          "Scores against {}; intervals by drawing blocks of fields anew. –: there is no such figure, as where no "
+          "sample lies beyond the cut, or there are fewer fields than the period.",
+          evaluation.reference),
       {{"score"}, {"value"}, {"95 % interval"}, {"real"}, {"samples"}},
       {}};
-  const auto text = [](double v) { return fmt::format("{:.4g}", v); };
+  const auto text = [](double v) { return report::number(v); };
   const auto row = [&](const char* name, const Scored& v, const std::string& real, const std::string& fake) {
     table.add(
-        {name, text(v.value), v.has_interval() ? fmt::format("{:.4g} to {:.4g}", v.low, v.high) : "", real, fake});
+        {name, text(v.value), v.has_interval() ? fmt::format("{} to {}", text(v.low), text(v.high)) : "", real, fake});
   };
   row("KR: |1 - kurtosis ratio|", s.kr, text(s.kurtosis_real.value), text(s.kurtosis_fake.value));
   row("SR: |1 - skewness ratio|", s.sr, text(s.skewness_real.value), text(s.skewness_fake.value));

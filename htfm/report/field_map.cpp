@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "htfm/base/error.h"
+#include "htfm/io/dtype.h"
 #include "htfm/io/png.h"
 
 namespace htfm::report {
@@ -134,7 +135,8 @@ MapStyle map_style(const at::Tensor& fields) {
 }
 
 at::Tensor field_maps(const at::Tensor& fields, const MapStyle& s) {
-  if (fields.dim() != 3 || fields.numel() == 0) throw InputError("[maps] expected n x h x w, none of them 0");
+  if (fields.dim() != 3 || fields.numel() == 0)
+    throw InputError("[maps] expected n x h x w, none of them 0, got {}", tensor_text(fields));
   if (!(s.low < s.high) || (s.log && s.low <= 0))
     throw InputError("[maps] expected a scale that rises, got {} to {}", s.low, s.high);
   const at::Tensor values = fields.to(at::kFloat).contiguous();

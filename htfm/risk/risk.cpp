@@ -53,7 +53,8 @@ void check(const RiskOptions& o) {
 std::optional<Dataset> training_rows(const Model& model, const RiskOptions& o, std::string& note) {
   if (o.rows) {
     if (o.rows->hash != model.data_hash())
-      throw InputError("[risk] expected the rows that the model was trained on, got others");
+      throw InputError(
+          "[risk] expected the rows that the model was trained on, got others: give the same table, or none");
     return *o.rows;
   }
   RunConfig config = model.config();
@@ -66,7 +67,8 @@ std::optional<Dataset> training_rows(const Model& model, const RiskOptions& o, s
   Dataset data = load_dataset(config);
   if (data.hash == model.data_hash()) return data;
   if (!o.data.empty())
-    throw InputError("[data] {}: expected the table that the model was trained on, got other rows", path);
+    throw InputError(
+        "[--data] {}: expected the table that the model was trained on, got one with other rows or columns", path);
   note = fmt::format("{} has changed since the training.", path);
   return std::nullopt;
 }

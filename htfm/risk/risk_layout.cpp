@@ -49,7 +49,7 @@ std::vector<int64_t> loss_columns(const Model& model) {
   std::vector<int64_t> out;
   for (int64_t k = 0; k < model.transform().columns(); ++k)
     if (model.columns().empty() || model.columns()[static_cast<size_t>(k)].kind == ColumnKind::number) out.push_back(k);
-  if (out.empty()) throw InputError("[risk] expected a column of numbers, got none");
+  if (out.empty()) throw InputError("[risk] expected a model with a column of numbers, got categories and dates alone");
   return out;
 }
 
@@ -73,7 +73,8 @@ RiskReport laid_out_report(const Model& model, const RiskOptions& o) {
   for (const std::string& name : names) r.losses.push_back({.name = name});
   if (r.with_portfolio) {
     if (std::find(names.begin(), names.end(), kPortfolio) != names.end())
-      throw InputError("[portfolio] expected a model without a column of this name, got one");
+      throw InputError("[portfolio] expected no column named '{}' in the table, since the sum is called so; got one",
+                       kPortfolio);
     r.losses.push_back({.name = kPortfolio});
   }
   set_sides(r.losses, o.losses);

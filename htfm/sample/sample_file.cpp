@@ -92,7 +92,8 @@ Descriptor begin(const Layout& layout, const SampleFileOptions& options) {
   const bool exists = std::filesystem::exists(path);
   Descriptor file = open_part(options.path, O_RDWR | O_CREAT);
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
-    throw InputError("[-o] {}: expected a file that no other process is writing, got one that is", path);
+    throw InputError(
+        "[-o] {}: expected a file that no other process is writing, got one that is: wait, or give another name", path);
   if (options.resume && exists) {
     const FileSource source(path);
     std::string job(layout.job.size(), ' ');

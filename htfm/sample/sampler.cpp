@@ -8,6 +8,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
 #include "htfm/field/block_means.h"
+#include "htfm/io/dtype.h"
 #include "htfm/sample/fitted.h"
 #include "htfm/sample/sample_runs.h"
 
@@ -57,7 +58,9 @@ void check_given(const SampleOptions& options, const Method& method, int64_t dim
   const bool fits = g.z.dim() == 2 && g.z.size(0) == options.n && g.z.size(1) == dim &&
                     g.z.scalar_type() == at::kDouble && g.clocks.area.size(0) == options.n &&
                     (g.clocks.paths.defined() || !method.flow()->needs_paths());
-  if (!fits) throw InputError("[sample] expected {} clocks and z as {} x {} in float64", options.n, options.n, dim);
+  if (!fits)
+    throw InputError("[sample] expected {} clocks and z as {} x {} in float64, got {} clocks and z as {}", options.n,
+                     options.n, dim, g.clocks.area.size(0), tensor_text(g.z));
 }
 
 // Samples of a method in the units of its network's rows; `run` moves them all.
@@ -79,9 +82,9 @@ SampleResult draw(const Method& method, int64_t dim, const SampleOptions& option
                      options.solver);
   if (solver && solver->draws_noise && !method.flow()->noise_is_free())
     throw InputError(
-        "[sample.solver] expected coupling.kind = independent or clock and an isotropic source for the solver {}, "
-        "which draws noise "
-        "anew; got others",
+        "[sample.solver] expected a solver that follows the flow (ab2, heun, ...), got {}, which draws noise anew: "
+        "that "
+        "needs coupling.kind = independent or clock, source.covariance = identity and no skew or shift in training",
         options.solver);
 
   SampleResult result;
@@ -129,7 +132,8 @@ SampleResult draw(const Method& method, int64_t dim, const SampleOptions& option
 
 void check_condition(const Model& model, const SampleOptions& options) {
   if (options.exact_means && !model.condition().field().there())
-    throw InputError("[sample.exact_means] expected a model that is given a field (condition.field), got another");
+    throw InputError(
+        "[sample.exact_means] expected a model that is given a field (condition.field), got one that is not");
   if (model.condition().there()) {
     if (options.guidance > 0) model.condition().absent(0);  // InputError where it was never left out
     if (options.condition.each < 1)
@@ -220,7 +224,7 @@ SampleResult sample(const FlowMatcher& matcher, const NetworkCall& network, cons
   const auto started = std::chrono::steady_clock::now();
   if (matcher.feature_size() > 0 && matcher.standardiser().count() == 0)
     throw InputError(
-        "[FlowMatcher] expected pairs to have been drawn before samples are: the feature has no statistics");
+        "[FlowMatcher] expected pairs to have been drawn before samples are, got none: the feature has no statistics");
   SampleResult result = draw(matcher.flow(), matcher.dim(), options,
                              [&](const SampleJob& job) { return run_by_calls(job, matcher, network); });
   std::vector<int64_t> shape = matcher.row_shape();

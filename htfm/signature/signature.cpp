@@ -84,7 +84,7 @@ at::Tensor compute(const char* where, const at::Tensor& paths, int depth, const 
   if (options.time_first && options.augment_time)
     throw InputError("[{}] expected either time_first or augment_time, got both", where);
   if (options.times.defined() && !options.augment_time)
-    throw InputError("[{}] expected times only together with augment_time", where);
+    throw InputError("[{}] expected times only together with augment_time, got times alone", where);
   const Moves moves = options.moves(static_cast<int>(input.size(2)));
   LogPlan plan{};
   if (basis != nullptr) {

@@ -7,6 +7,7 @@
 #include <ATen/ops/linalg_eigh.h>
 #include <ATen/ops/mm.h>
 #include <c10/util/Exception.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <vector>
@@ -73,12 +74,13 @@ SourceCovariance SourceCovariance::fit(const SourceCovarianceSpec& spec, const a
 
 SourceCovariance SourceCovariance::full(const at::Tensor& matrix) {
   if (matrix.dim() != 2 || matrix.size(0) != matrix.size(1))
-    throw InputError("[source.covariance] expected a square matrix, got another shape");
+    throw InputError("[source.covariance] expected a square matrix, got {}", fmt::join(matrix.sizes(), " x "));
   SourceCovariance out;
   try {
     out.root_ = at::linalg_cholesky(of_trace_dim(matrix)).contiguous();
   } catch (const c10::Error&) {
-    throw InputError("[source.covariance] expected a positive definite matrix, got another");
+    throw InputError(
+        "[source.covariance] expected a positive definite matrix, got one that is not: is a column a sum of others?");
   }
   return out;
 }

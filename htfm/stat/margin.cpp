@@ -280,13 +280,14 @@ std::vector<double> Margin::numbers() const {
 Margin Margin::from_numbers(std::span<const double> v) {
   constexpr size_t kTails = 14;
   if (v.size() < kTails + 2 || (v.size() - kTails) % 2)
-    throw InputError("[margin] expected two tails and pairs, got {} numbers", v.size());
+    throw InputError("[margin] expected the numbers of two tails, then pairs of a level and a value; got {} numbers",
+                     v.size());
   constexpr double kMostExceedances = 1e15;
   const auto is_tail = [&](size_t at) {
     return v[at] >= 0 && v[at] <= 1 && v[at + 2] > 0 && v[at + 4] >= 0 && v[at + 4] <= kMostExceedances;
   };
   if (!std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }) || !is_tail(0) || !is_tail(5))
-    throw InputError("[margin] expected two tails and pairs, got other numbers");
+    throw InputError("[margin] expected finite numbers, and shares and scales of tails, got others");
   Margin out;
   size_t at = 0;
   for (MarginTail* t : {&out.below_, &out.above_}) {

@@ -66,9 +66,9 @@ std::vector<double> ScoreCalibration::numbers() const {
 
 ScoreCalibration ScoreCalibration::from_numbers(std::span<const double> v) {
   if (v.size() < 6 || v.size() % 2)
-    throw InputError("[scores] expected two slopes and pairs, got {} numbers", v.size());
+    throw InputError("[scores] expected two slopes, then at least two pairs; got {} numbers", v.size());
   if (!std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }))
-    throw InputError("[scores] expected two slopes and pairs, got other numbers");
+    throw InputError("[scores] expected finite slopes and pairs, got nan or inf");
   ScoreCalibration out;
   out.below_ = v[0], out.above_ = v[1];
   const auto knots = static_cast<int64_t>((v.size() - 2) / 2);

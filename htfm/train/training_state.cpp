@@ -1,6 +1,7 @@
 #include "htfm/train/training_state.h"
 
 #include "htfm/base/error.h"
+#include "htfm/io/text.h"
 #include "htfm/model/checkpoint.h"
 
 namespace htfm {
@@ -54,7 +55,8 @@ Training load_checkpoint(const std::string& path) {
     out.state.loss_sum = file.record.at("loss_sum");
     out.state.loss_count = file.record.at("loss_count");
   } catch (const nlohmann::json::exception& e) {
-    throw InputError("[checkpoint] {}: expected the counters of a training in its metadata, got: {}", path, e.what());
+    throw InputError("[checkpoint] {}: expected the counters of a training in its metadata, got: {}", path,
+                     json_reason(e.what()));
   }
   out.state.network = load_moments(out.model.network().layout(), out.model.trained, "", updates, file);
   if (learn)

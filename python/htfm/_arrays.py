@@ -29,7 +29,7 @@ def share(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Restore]:
         return x, _as_torch
     if isinstance(x, np.ndarray):
         if x.dtype == object:
-            raise InputError(f"[{what}] expected numbers, got objects")
+            raise InputError(f"[{what}] expected an array of numbers, got one of Python objects: x.astype(float) makes numbers of them")
         if not x.dtype.isnative:
             x = x.astype(x.dtype.newbyteorder("="))
         if any(stride < 0 for stride in x.strides):

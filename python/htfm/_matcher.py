@@ -32,7 +32,7 @@ def _conditions(condition: Any) -> tuple[list[list[str]], torch.Tensor | None]:
     for column in columns:
         if np.issubdtype(column.dtype, np.floating):
             if not np.isfinite(column).all():
-                raise InputError("[condition] expected finite numbers, got one that is not")
+                raise InputError(f"[condition] expected finite numbers, got {column[~np.isfinite(column)][0]}")
             categories.append([])
             values.append(column.astype(np.float64))
         else:

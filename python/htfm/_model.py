@@ -149,9 +149,9 @@ class Model(RareEvents):
         if self._fit is not None:
             page = _core.fit_page(self._fit, origin("htfm.fit(...)"))
         elif self._core.is_field:
-            raise InputError("[report] expected a table or points; for fields: htfm report run -o report.html")
+            raise InputError("[report] expected a model of a table or of points, got one of fields: save it, and htfm report RUN -o report.html")
         elif self._core.config.data_path.startswith("("):
-            raise InputError("[report] expected a model whose data are a file or a synthetic set, got rows in memory")
+            raise InputError("[report] expected a model whose data are a file or a synthetic set, got rows in memory: save them, and train on that file")
         else:
             with tempfile.TemporaryDirectory() as scratch:
                 checkpoint = os.path.join(scratch, "model.safetensors")

@@ -196,7 +196,7 @@ class Sampled:
             return
         names = [name for name, _ in core.condition_columns]
         if not hasattr(given, "columns"):
-            raise InputError("[given] expected a dictionary, a text, a path or a data frame, got another thing")
+            raise InputError(f"[given] expected a dictionary, a text, a path or a data frame, got {type(given).__name__}")
         missing = [name for name in names if name not in [str(c) for c in given.columns]]
         if missing:
             raise InputError(f"[given] expected the columns {', '.join(names)}; got none named {', '.join(missing)}")

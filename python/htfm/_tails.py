@@ -90,7 +90,7 @@ class Tails:
         for k, found in enumerate(self._core.sides):
             if found["column"] == column and found["name"].endswith(side):
                 return k
-        raise InputError(f"[column] expected a column that varies, from 0; got {column}")
+        raise InputError(f"[column] expected the number of a column that varies, counted from 0; got {column}")
 
     def riskmeasures(
         self,

@@ -114,6 +114,15 @@ TEST(Faults, OutputIsLookedAtBeforeTheWork) {
     expect_line(w.run(command), 2, absent);
   expect_line(w.run("report norun -o a.html"), 2, "got a folder");
   expect_line(w.run("report norun -o x.pdf"), 2, "expected a file that ends in");
+  // A folder that takes no files, whoever asks: what will be written is tried.
+  const std::string refused = "nothing can be made in /proc";
+  for (const char* command :
+       {"fit nofile.csv -o /proc/x", "train --set data.path=nofile.csv -o /proc/x", "demo -o /proc/x/y",
+        "sweep nofile.toml --set seed=1,2 -o /proc/x", "risk norun -o /proc/x", "sample norun -n 10 -o /proc/x.npy",
+        "tails nofile.csv -o /proc/x.html", "prepare nofile.nc -o /proc/x.fields",
+        "coarsen nofile.fields --grid 2,2 -o /proc/x.fields", "export nofile.fields -o /proc/x.nc",
+        "eval --real no.npy --fake no.npy --maps /proc/x.png"})
+    expect_line(w.run(command), 2, refused);
   w.write("file", "");
   expect_line(w.run("train --set data.path=nofile.csv -o file/run"), 2, "file");
   expect_line(w.run("fit nofile.csv -o file"), 2, "expected a folder, got a file");
@@ -223,7 +232,7 @@ TEST(Newcomer, SettingsNeedNoFile) {
   ASSERT_EQ(w.run("data rings -n 300 -o x.npy").code, 0);
   ASSERT_EQ(w.run("train --set data.path=x.npy --set train.epochs=1 -o run").code, 0);
   expect_line(w.run("train -o other"), 2, "htfm train --set data.path=x.npy -o run");
-  expect_line(w.run("train --resume -o other"), 2, "other holds no run");
+  expect_line(w.run("train --resume -o other"), 2, "[--resume] other: expected a run to go on with");
   expect_line(w.run("sample run -n 10 --scale 2 -o s.npy"), 2, "scale 2");
   expect_line(w.run("sample run -n 10 --grid 7 -o s.npy"), 2, "--grid");
   const std::string help = w.run("sample --help").out;

@@ -143,7 +143,7 @@ TEST_F(Fields, ScoresAreSetRightBySamples) {
   r = place_.run("train --resume -o run --set train.epochs=3");
   EXPECT_EQ(r.code, 0) << r.err;
   expect_refusal("prepare . --recipe mrms --size 8 --tiles 8 -o x.fields --transform scores --dequantise 0.1",
-                 "[dequantise] expected none with scores");
+                 "[dequantise] expected none with --transform scores");
   ASSERT_EQ(place_.run("train --set data.n=100 --set train.epochs=1 -o points").code, 0);
   expect_refusal("calibrate points -n 1000", "expected a run of fields prepared with --transform scores");
 }
@@ -181,7 +181,8 @@ TEST_F(Fields, OptionsMayStandInAFile) {
   EXPECT_EQ(j.at("windows"), 4 * 5);
   EXPECT_EQ(j.at("test"), j.at("train"));
   place_.write("bad.toml", "colour = 3\n");
-  expect_refusal("prepare . --config bad.toml -o s2.fields", "[colour] expected an option of htfm prepare");
+  expect_refusal("prepare . --config bad.toml -o s2.fields",
+                 "bad.toml: expected options of htfm prepare as keys, got 'colour'");
 }
 
 TEST_F(Fields, AMissingLibraryIsSaidInOneLine) {

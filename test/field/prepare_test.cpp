@@ -124,7 +124,8 @@ TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   };
   EXPECT_MENTIONS(refusal({"a", "wide"}, spec), "wide: expected the grid of ");
   EXPECT_MENTIONS(refusal({"a", "wide"}, spec), "(regular_ll, 32 x 40), got regular_ll, 32 x 48");
-  EXPECT_MENTIONS(refusal({"a", "same"}, spec), "same: expected another time than 2019-06-10 00:00, which ");
+  EXPECT_MENTIONS(refusal({"a", "same"}, spec),
+                  "same: expected each time in one file, got 2019-06-10 00:00 here and in ");
   EXPECT_MENTIONS(refusal({"twice"}, spec), "twice: expected one field for '209/6/1' at 2019-06-10 00:30, got another");
   EXPECT_MENTIONS(refusal({"nothing"}, spec), "nothing: expected windows of 8 x 8 inside the coverage, got none of 20");
   GribSpec drought = radar(7);

@@ -280,10 +280,10 @@ TEST(FieldScores, DryPointsLieAtADepth) {
 }
 
 TEST(FieldScores, RefuseWhatMakesNoSense) {
-  EXPECT_MENTIONS(input_error([] { FieldTransform{.reach = 5}.check(); }), "[dry-reach] expected a threshold");
+  EXPECT_MENTIONS(input_error([] { FieldTransform{.reach = 5}.check(); }), "[dry-reach] expected --threshold");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.threshold = 0.1, .reach = 5}.check(); }), "--dry-depth");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "scores", .threshold = 0.1, .quantum = 1}.check(); }),
-                  "[dequantise] expected none with scores");
+                  "[dequantise] expected none with --transform scores");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "scores", .threshold = 0.1, .depth = 1}.check(); }),
                   "[dry-depth] expected --dry-reach");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "scores", .scores = "cauchy"}.check(); }), "normal");

@@ -120,6 +120,25 @@ TEST(AtomicWrite, RefusesPathsThatAreNoFiles) {
   EXPECT_EQ(folder.count(), 1);
 }
 
+TEST(CheckCanWrite, TriesAndLeavesNothing) {
+  const TemporaryFolder folder;
+  check_can_write(folder / "file");
+  check_can_make_folder(folder.path());
+  check_can_make_folder(folder / "a/b/c");
+  EXPECT_EQ(folder.count(), 0);
+  EXPECT_MENTIONS(input_error([&] { check_can_write(folder / "none/file"); }), "does not exist");
+  EXPECT_MENTIONS(input_error([&] { check_can_write(folder.path()); }), "got a folder");
+  EXPECT_MENTIONS(input_error([&] { check_can_write(folder / std::string(300, 'x')); }), "too long");
+  EXPECT_MENTIONS(input_error([&] { check_can_write("/proc/file"); }), "nothing can be made in /proc/");
+  EXPECT_MENTIONS(input_error([&] { check_can_make_folder("/proc/a/b"); }), "nothing can be made in /proc/");
+  spill(folder / "kept", kBefore);
+  ASSERT_EQ(::symlink("/proc/version", (folder / "link").c_str()), 0);
+  check_can_write(folder / "kept");
+  EXPECT_ANY_THROW(check_can_write(folder / "link")) << "the folder of what a link names counts";
+  EXPECT_EQ(slurp(folder / "kept"), kBefore);
+  EXPECT_EQ(folder.count(), 2);
+}
+
 TEST(AtomicWrite, TakesLongNames) {
   const TemporaryFolder folder;
   const std::string name(255, 'n');

@@ -158,11 +158,10 @@ TEST(SafeTensors, RefusesEveryTruncationAndExtraBytes) {
 }
 
 TEST(SafeTensors, RefusesHeadersThatAreNotOne) {
-  EXPECT_MENTIONS(input_error([] { parsed_tensors(std::string(8, '\xff')); }),
-                  "expected a header of at most 100000000 bytes");
-  EXPECT_MENTIONS(tensors_refusal(""), "begins with '{'");
-  EXPECT_MENTIONS(tensors_refusal("[1]"), "begins with '{'");
-  EXPECT_MENTIONS(tensors_refusal(" {}"), "begins with '{'");
+  EXPECT_MENTIONS(input_error([] { parsed_tensors(std::string(8, '\xff')); }), "does not begin as they do");
+  EXPECT_MENTIONS(tensors_refusal(""), "a file without their header");
+  EXPECT_MENTIONS(tensors_refusal("[1]"), "a file without their header");
+  EXPECT_MENTIONS(tensors_refusal(" {}"), "a file without their header");
   for (const char* bad : {"{", "{}x", "{\"a\":}", "{\"\xff\":{}}", "{'a':1}", "{\"a\":1e999}"})
     EXPECT_MENTIONS(tensors_refusal(bad), "invalid JSON");
   EXPECT_MENTIONS(tensors_refusal(std::string("{}\0", 3)), "invalid JSON");

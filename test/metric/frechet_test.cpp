@@ -118,7 +118,7 @@ TEST(Moments, RefuseWhatIsNoFeature) {
   EXPECT_MENTIONS(input_error([&] { c.add(normal(Key(1), 5, 4)); }), "expected features of dimension 3, got 4");
   at::Tensor bad = normal(Key(1), 5, 3);
   bad.mutable_data_ptr<double>()[7] = std::nan("");
-  EXPECT_MENTIONS(input_error([&] { c.add(bad, "fake"); }), "[fake] expected finite features, got another in row 7");
+  EXPECT_MENTIONS(input_error([&] { c.add(bad, "fake"); }), "[fake] expected finite features, got nan or inf in row 8");
   EXPECT_EQ(c.count(), 5) << "a refused batch leaves nothing behind";
   EXPECT_MENTIONS(input_error([&] { MomentCollector().moments(); }), "at least two features, got 0");
   EXPECT_MENTIONS(input_error([&] { frechet_distance(c.moments(), moments_of(normal(Key(1), 5, 4))); }),

@@ -72,6 +72,7 @@ TEST(FieldPage, ShowsMapsScoresAndCurves) {
   for (const std::string& part : {std::string("data:image/png"), std::string("value in mm/h"),
                                   std::string("Radial power spectrum"), std::string("none at all"), e.data_hash})
     EXPECT_NE(html.find(part), std::string::npos) << part;
+  EXPECT_EQ(html.find("nan<"), std::string::npos) << "the level of 1 field in 1,000 of fewer fields is none";
 }
 
 TEST(ClassGrid, HasOneColumnAClassAndNeedsLabels) {
