@@ -8,12 +8,10 @@
 
 #include <cmath>
 
-#include "htfm/base/api.h"
-
 namespace htfm {
 
 /// One key a sample (n, int64), from the first channel of its image and its time. x: n x h x w x channels.
-HTFM_PUBLIC at::Tensor dropout_keys(const at::Tensor& x, const at::Tensor& t);
+at::Tensor dropout_keys(const at::Tensor& x, const at::Tensor& t);
 
 /// Value i of a sample is left out where 16 bits of its random number are below this: bits 16 (i mod 2) and on of word
 /// (i mod 8) / 2 of philox(key, i / 8, place).
