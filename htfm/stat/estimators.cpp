@@ -20,6 +20,8 @@ Interval around(double value, double standard_error, double level) {
 
 }  // namespace
 
+double two_sided_chance(double z) { return std::erfc(std::abs(z) * M_SQRT1_2); }
+
 double normal_quantile(double level) {
   if (!(level > 0 && level < 1)) throw InputError("[normal_quantile] expected a level in (0, 1), got {}", level);
   // Newton on the log of the smaller tail, which is concave: it converges from any start on the outer side.

@@ -18,6 +18,8 @@ struct Interval {
 
 /// Quantile of the standard normal law; `level` in (0, 1).
 double normal_quantile(double level);
+/// P(|Z| > |z|) of a standard normal Z.
+double two_sided_chance(double z);
 
 /// Median and spread of ascending values: the interquartile range over that of a normal law. Where half of them are
 /// equal wider quantiles are taken; 0 for a constant.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "htfm/base/parallel.h"
+#include "htfm/stat/estimators.h"
 
 namespace htfm {
 
@@ -26,8 +27,6 @@ double chi_square_beyond(double x, size_t m) {
   for (size_t k = 0; k < m; ++k) sum += term, term *= x / 2 / static_cast<double>(k + 1);
   return std::min(sum, 1.0);
 }
-
-double two_sided(double z) { return std::erfc(std::abs(z) * M_SQRT1_2); }
 
 // (rank + 1/2) / n, ties at random.
 std::vector<double> ranks(const at::Tensor& rows, int64_t column, Key key) {
@@ -61,7 +60,8 @@ IndependenceTest test_independence(std::span<const double> u, std::span<const do
   double squares = 0;
   for (auto& row : sum)
     for (double& z : row) z /= root, squares += z * z;
-  return {two_sided(sum[0][0]), two_sided(sum[1][1]), chi_square_beyond(squares, kDegrees * kDegrees / 2)};
+  return {two_sided_chance(sum[0][0]), two_sided_chance(sum[1][1]),
+          chi_square_beyond(squares, kDegrees * kDegrees / 2)};
 }
 
 std::vector<std::vector<int64_t>> independent_groups(const at::Tensor& rows, Key key, double chance, int64_t fewest) {

@@ -16,8 +16,6 @@ constexpr int64_t kFewestRows = 100;
 constexpr double kTailShare = 0.01;
 constexpr double kFewestBeyond = 25;  // rows beyond each distance
 
-double two_sided(double z) { return std::erfc(std::abs(z) * M_SQRT1_2); }
-
 // The quantiles at p, 1/2 and 1 - p, and how fast they move with their levels.
 struct ThreeQuantiles {
   double p, low, middle, high;
@@ -86,14 +84,14 @@ Skewness find_skewness(std::span<const double> sorted, const TailChoice& above, 
   const double log_ratio = std::log(up / down);
   out.ratio = up / down;
   out.ratio_interval = {std::exp(log_ratio - z * error), std::exp(log_ratio + z * error)};
-  const double by_ratio = two_sided(log_ratio / error);
+  const double by_ratio = two_sided_chance(log_ratio / error);
   double by_index = 1;
   if (above.k > 0 && below.k > 0) {
     const auto half = [](const TailChoice& c) { return (c.gamma_interval.upper - c.gamma_interval.lower) / 2; };
     const double both = std::hypot(half(above), half(below));
     out.gamma_difference = above.gamma - below.gamma;
     out.gamma_interval = {out.gamma_difference - both, out.gamma_difference + both};
-    if (both > 0) by_index = two_sided(z * out.gamma_difference / both);
+    if (both > 0) by_index = two_sided_chance(z * out.gamma_difference / both);
   }
   // Of two tests the better one, paid for.
   out.p_value = std::min(1.0, 2 * std::min(by_ratio, by_index));
