@@ -117,7 +117,7 @@ class Transport final : public Coupling {
 
 double tail_slope(const Clock& clock, const MagnitudeLaw& sizes) {
   const double source = clock.tail_exponent();
-  return sizes.tail().from < 1 && std::isfinite(source) ? source * sizes.tail().fit.shape : 0;
+  return sizes.tail().from < 1 && std::isfinite(source) ? source * sizes.tail().shape() : 0;
 }
 
 std::vector<std::vector<int64_t>> exchangeable_rows(const ConditionNeighbours* neighbours, const DataBatch& batch) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "htfm/base/error.h"
+#include "htfm/base/quantile_table.h"
+#include "htfm/coupling/cluster_law.h"
 #include "htfm/stat/order.h"
 #include "htfm/stat/place_table.h"
 #include "htfm/stat/scatter.h"
@@ -73,6 +75,23 @@ SizeTail tail_of_sizes(std::span<const double> sorted, double expected) {
       fmt::format("sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto law of index {:.3g}, {}",
                   fit.threshold, fit.exceedances, n, 1 / fit.shape, whose);
   return out;
+}
+
+// A law of clusters holds for the largest of this many rows; below, ranks say as much.
+constexpr int64_t kClusterShare = 50;
+// Of Kolmogorov and Smirnov's distance times the root of n: its 95 % quantile under a law that is not fitted.
+constexpr double kLargestGap = 1.36;
+
+// The largest difference of shares between ascending sizes and a law, times the root of their number.
+double largest_gap(std::span<const double> sorted, const QuantileTable& law) {
+  const auto n = static_cast<double>(sorted.size());
+  const auto share_below = [&](double log_size) {
+    return static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), std::exp(log_size)) - sorted.begin()) / n;
+  };
+  double largest = 0;
+  for (size_t i = 0; i < law.survival().size(); ++i)
+    largest = std::max(largest, std::abs(1 - law.survival()[i] - share_below(law.log_value()[i])));
+  return largest * std::sqrt(n);
 }
 
 // Where a size stands among ascending ones, `place` of which are smaller: uniform over the share that its rank, or
@@ -164,8 +183,36 @@ void MagnitudeLaw::fit_tail(double expected) {
     if (!g.sorted.empty()) g.tail = tail_of_sizes(g.sorted, expected);
 }
 
+bool MagnitudeLaw::fit_clusters(const at::Tensor& rows) {
+  if (!size_->is_distance() || neighbours_) return false;
+  const std::optional<ClusterLaw> law = fit_cluster_law(rows);
+  if (!law || !law->fits()) return false;
+  const QuantileTable sizes = law->distances_from(centre_.const_data_ptr<double>());
+  if (largest_gap(sorted_, sizes) > kLargestGap) return false;
+  const auto n = static_cast<int64_t>(sorted_.size()), k = n / kClusterShare;
+  SizeTail tail;
+  tail.from = 1 - static_cast<double>(k) / static_cast<double>(n);
+  // Joined to the ranks: sizes by the law are multiplied by what it lacks at the threshold.
+  const double threshold = quantile_of_sorted(sorted_, tail.from),
+               lacks = std::log(threshold) - sizes.log_upper_quantile(1 - tail.from);
+  std::vector<double> log_value(sizes.log_value().begin(), sizes.log_value().end());
+  for (double& v : log_value) v += lacks;
+  tail.table = std::make_shared<const QuantileTable>(
+      std::vector<double>(sizes.survival().begin(), sizes.survival().end()), std::move(log_value), sizes.exponent());
+  tail.explanation = fmt::format(
+      "{} fit all rows (Anderson and Darling's distance {:.2g}): sizes beyond {:.4g} (the {} largest of {}) follow "
+      "their law",
+      law->text(), law->distance, threshold, k, n);
+  tail_ = std::move(tail);
+  return true;
+}
+
+double SizeTail::quantile(double p) const { return table ? std::exp(table->log_upper_quantile(p)) : fit.quantile(p); }
+
+double SizeTail::shape() const { return table ? 1 / table->exponent() : fit.shape; }
+
 double MagnitudeLaw::quantile(double u) const {
-  if (u > tail_.from) return tail_.fit.quantile(1 - u);
+  if (u > tail_.from) return tail_.quantile(1 - u);
   return quantile_of_sorted(sorted_, std::clamp(u, 0.0, 1.0));
 }
 
@@ -180,7 +227,7 @@ at::Tensor MagnitudeLaw::stretch(const DataBatch& batch, const std::vector<doubl
     if (level[i] <= tail.from) continue;
     float* row = x + i * dim;
     const double size = (*size_)(row, batch.index.empty() ? i : batch.index[i]);
-    const double factor = tail.fit.quantile(1 - level[i]) * (neighbours_ ? leaf_of(batch, i).scale : 1) / size;
+    const double factor = tail.quantile(1 - level[i]) * (neighbours_ ? leaf_of(batch, i).scale : 1) / size;
     for (int64_t k = 0; k < dim; ++k) row[k] = static_cast<float>(c[k] + factor * (row[k] - c[k]));
   }
   return out;

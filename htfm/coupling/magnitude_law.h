@@ -12,6 +12,7 @@
 namespace htfm HTFM_PUBLIC {
 
 class PlaceTable;
+class QuantileTable;
 
 /// Rows of a data set as one training step takes them.
 struct DataBatch {
@@ -25,11 +26,21 @@ struct DataBatch {
   bool takes_radius = false;
 };
 
-/// The upper tail of the sizes as a generalised Pareto law, joined to the ranks below it.
+/// How the sizes go on beyond the ranks: not at all, by a generalised Pareto law of the largest, or by the law of
+/// clusters where one fits all rows, and by the Pareto law elsewhere.
+enum class DataTail { empirical, pareto, clusters };
+
+/// The upper tail of the sizes, joined to the ranks below it.
 struct SizeTail {
-  double from = 1;  ///< level above which the law holds; 1: nowhere
-  GpdFit fit;
+  double from = 1;                             ///< level above which the law holds; 1: nowhere
+  GpdFit fit;                                  ///< of the Pareto law
+  std::shared_ptr<const QuantileTable> table;  ///< of the sizes as clusters have them; null: the Pareto law
   std::string explanation;
+
+  /// The size that a share p < 1 - from of the data exceeds.
+  double quantile(double p) const;
+  /// 1 / the index of the power law far out.
+  double shape() const;
 };
 
 /// The sizes of all rows of a data set, ordered; where conditions are given, also among rows with conditions alike.
@@ -50,12 +61,15 @@ class MagnitudeLaw {
   double quantile(double u) const;
 
   /// The size that a share p of the data exceeds.
-  double upper_quantile(double p) const { return p < 1 - tail_.from ? tail_.fit.quantile(p) : quantile(1 - p); }
+  double upper_quantile(double p) const { return p < 1 - tail_.from ? tail_.quantile(p) : quantile(1 - p); }
 
   /// Fits the tail where a threshold is found: with the index `expected` (that of the source) unless the data reject
   /// it, or with their own.
   /// Each group of neighbours has a tail of its own.
   void fit_tail(double expected);
+  /// The tail of the law of clusters that fits all rows, which are those of the data set; false, and nothing changed,
+  /// where none does, or where the size is not the distance from the centre.
+  bool fit_clusters(const at::Tensor& rows);
   const SizeTail& tail() const { return tail_; }
   /// Rows in the tail stretched from the centre to the size that the tail law has at their level: the tail is smooth,
   /// and goes on beyond the largest row.

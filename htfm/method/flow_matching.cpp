@@ -29,7 +29,7 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
       source_(*clock_, feature_, &schedule_feature_, SourceMean(spec.source)),
       precondition_(spec.precondition),
       clock_time_(spec.clock_time),
-      pareto_tail_(spec.pareto_tail),
+      tail_(spec.tail),
       times_(spec.times) {
   if (learned_ && (!precondition_ || clock_time_))
     throw InputError("[path.learn] expected precondition.enabled = true and precondition.time = path, got {} and {}",
@@ -47,7 +47,8 @@ void FlowMatching::fit_to_data(const TrainingData& data) {
   if (source_.covariance().identity()) source_.set_covariance(SourceCovariance::fit(covariance_spec_, data.rows));
   sizes_ =
       std::make_unique<MagnitudeLaw>(make_size(coupling_spec_.size, data.rows, data.names), data.rows, data.neighbours);
-  if (pareto_tail_) sizes_->fit_tail(tail_exponent());
+  if (tail_ == DataTail::pareto || (tail_ == DataTail::clusters && !sizes_->fit_clusters(data.rows)))
+    sizes_->fit_tail(tail_exponent());
   level_noise_ = std::make_shared<LevelNoise>(coupling_spec_.noise, coupling_spec_.noise_fade);
   coupling_ = make_coupling({coupling_spec_, source_, data.rows.size(1), data.key, data.neighbours});
 }
@@ -84,7 +85,7 @@ DataScale FlowMatching::fit_scale(const TrainingData& data) const {
 at::Tensor FlowMatching::distance_centre() const {
   const std::string& kind = coupling_spec_.kind;
   const bool ranks = kind == "pool" || kind == "radial" || kind == "clock";
-  return ranks && !pareto_tail_ && sizes_->size().is_distance() ? sizes_->centre() : at::Tensor();
+  return ranks && tail_ == DataTail::empirical && sizes_->size().is_distance() ? sizes_->centre() : at::Tensor();
 }
 
 at::Tensor FlowMatching::source_of(const at::Tensor& area, const at::Tensor& z) const {
@@ -108,11 +109,11 @@ PairPlan FlowMatching::plan_unconditional(Key key, const DataBatch& data, Runnin
   if (!coupling_) throw Error("[coupling] expected a data set before pairs are made");
   const int64_t n = data.rows.size(0);
   // An independent coupling does not ask how large the rows are.
-  const std::vector<double> level = coupling_spec_.kind == "independent" && !pareto_tail_
+  const std::vector<double> level = coupling_spec_.kind == "independent" && tail_ == DataTail::empirical
                                         ? std::vector<double>()
                                         : sizes_->levels(key.child("level"), data);
   PairPlan out;
-  out.data = sizes_->stretch(data, level), out.data_changed = pareto_tail_;
+  out.data = sizes_->stretch(data, level), out.data_changed = tail_ != DataTail::empirical;
   out.source =
       coupling_->pair(key, {out.data, data.index, data.position}, source_levels(key, level), needs_points(data));
   out.noise = key.child("source");

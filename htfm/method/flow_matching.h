@@ -29,9 +29,9 @@ struct FlowMatchingSpec {
   SourceMeanSpec source;
   SourceCovarianceSpec covariance;
   bool precondition = true;
-  bool clock_time = false;   ///< times by clock: the network is told, and training draws, the time at which an ordinary
-                             ///< clock has this ratio of noise to signal
-  bool pareto_tail = false;  ///< the data's sizes continued by a Pareto law (MagnitudeLaw::fit_tail)
+  bool clock_time = false;  ///< times by clock: the network is told, and training draws, the time at which an ordinary
+                            ///< clock has this ratio of noise to signal
+  DataTail tail = DataTail::empirical;  ///< how the data's sizes go on beyond the largest
   TrainingTimes times = {};
 };
 
@@ -162,7 +162,8 @@ class FlowMatching final : public Method {
   SourceSampler source_;
   std::unique_ptr<MagnitudeLaw> sizes_;
   std::unique_ptr<Coupling> coupling_;
-  bool precondition_, clock_time_, pareto_tail_;
+  bool precondition_, clock_time_;
+  DataTail tail_;
   TrainingTimes times_;
   Scales ordinary_, largest_;  // of a clock of unit scale, and of the largest one that the network is shown
 };

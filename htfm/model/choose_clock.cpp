@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "htfm/coupling/cluster_law.h"
 #include "htfm/stat/mixing_law.h"
 #include "htfm/stat/scatter.h"
 #include "htfm/stat/sort.h"
@@ -70,12 +71,26 @@ std::optional<ChosenClock> student_clock(const Diagnosis& diagnosis, int grid, c
   return chosen;
 }
 
+// The family and index of the clusters that fit all rows, where their tail is heavy.
+std::optional<ChosenClock> cluster_clock(const ClockSpec& asked, const at::Tensor& rows) {
+  const std::optional<ClusterLaw> law = fit_cluster_law(rows);
+  if (!law || !law->fits() || !(law->index < kLightFreedom / 2)) return std::nullopt;
+  const bool stable = law->family == RadialFamily::stable;
+  ChosenClock chosen{{stable ? "stable" : "inverse-gamma", {{stable ? "alpha" : "nu", law->index}}, asked.grid}};
+  chosen.explanation = fmt::format(
+      "The rows are {}, which fit all of them (Anderson and Darling's distance {:.2g}); that is known better from all "
+      "rows than from the largest alone. So the clock is {} with {} = {:.3g}.",
+      law->text(), law->distance, chosen.spec.family, stable ? "alpha" : "nu", law->index);
+  return chosen;
+}
+
 }  // namespace
 
 ChosenClock choose_clock(const ClockSpec& asked, const at::Tensor& rows) {
   // What the registry marks as from_data; nothing else depends on a name.
   if (asked.family == "fitted") return fit_clock(asked, rows);
   if (asked.family != "auto") return {asked};
+  if (std::optional<ChosenClock> clusters = cluster_clock(asked, rows)) return *clusters;
   DiagnosisOptions options;
   options.directions = 0;
   return suggest_clock(diagnose(rows, {}, options), asked.grid);

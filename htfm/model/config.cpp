@@ -97,7 +97,9 @@ FlowMatchingSpec RunConfig::flow() const {
                         .covariance = covariance,
                         .precondition = precondition,
                         .clock_time = uses_clock_time(),
-                        .pareto_tail = data.tail == "pareto",
+                        .tail = data.tail == "pareto"     ? DataTail::pareto
+                                : data.tail == "clusters" ? DataTail::clusters
+                                                          : DataTail::empirical,
                         .times = {uses_normal_times(), train.times_centre, train.times_spread}};
   // Once coupled, the data depend on the clock through its area, which a truncated signature tells only roughly.
   const bool coupled = coupling.kind != "independent";

@@ -59,7 +59,7 @@ void check_config(RunConfig& c) {
   one_of("data.decimal", c.data.decimal, {"auto", "point", "comma"});
   one_of("data.kind", c.data.kind, {"auto", "table", "cifar10", "png", "images", "fields"});
   one_of("data.subset", c.data.subset, {"all", "long-tail"});
-  one_of("data.tail", c.data.tail, {"empirical", "pareto"});
+  one_of("data.tail", c.data.tail, {"empirical", "pareto", "clusters"});
   one_of("precondition.scale", c.scale, {"constant", "clock"});
   one_of("precondition.time", c.time, {"auto", "path", "clock"});
   if (c.coupling.ot_entropy > 0 && c.coupling.ot_power > 2)

@@ -76,7 +76,9 @@ ConfigBindings::ConfigBindings(RunConfig& c) {
   add("data.tail_index", c.data.tail_index, 0, 1000,
       "sides of columns whose tail has clearly another index are brought to this one before; 0: none");
   add("data.tail", c.data.tail,
-      "the largest sizes (coupling.size) as they are, or smoothed and continued by a Pareto law: empirical, pareto");
+      "the largest sizes (coupling.size) as they are, smoothed and continued by a Pareto law, or by the law of "
+      "clusters "
+      "of one family where one fits all rows: empirical, pareto, clusters");
   add("condition.columns", c.condition.columns,
       "columns of a table that are given and not modelled, comma-separated names or numbers from 1");
   add("condition.categories", c.condition.categories,

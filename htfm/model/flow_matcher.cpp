@@ -97,7 +97,7 @@ DataBatch FlowMatcher::batch_of(const at::Tensor& own, const std::vector<int64_t
   const bool there = own.is_cuda();
   out.takes_radius = there;
   const at::Tensor centre = there ? flow().distance_centre() : at::Tensor();
-  const bool looked_at = config_.coupling.kind != "independent" || config_.data.tail == "pareto";
+  const bool looked_at = config_.coupling.kind != "independent" || config_.data.tail != "empirical";
   if (!there || (looked_at && !centre.defined())) {
     out.rows = host_rows(own);
     return out;
