@@ -90,8 +90,10 @@ const std::vector<double>& true_radii(const RunConfig& config, int64_t n) {
   static std::mutex one_at_a_time;  // cells run side by side
   const std::lock_guard lock(one_at_a_time);
   const std::pair key{config.data.alpha, n};
+  RunConfig own = config;
+  own.seed = 0;  // whichever cell asks first
   if (!known.contains(key))
-    known[key] = far_radii(n, [&](int64_t count, uint64_t chunk) { return held_out(config, count, 100 + chunk).rows; });
+    known[key] = far_radii(n, [&](int64_t count, uint64_t chunk) { return held_out(own, count, 100 + chunk).rows; });
   return known[key];
 }
 
