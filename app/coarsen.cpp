@@ -22,7 +22,7 @@ void add_coarsen(CLI::App& app) {
       ->expected(2)
       ->check(positive());
   c->add_option("-o,--output", o->output, "Set to write")->required()->check(output_file());
-  o->common.add(*c);
+  o->common.add(*c, {.seed = false, .device = false});
   c->callback([o] {
     o->common.apply();
     const FieldSet coarse = coarse_field_set(open_field_set(o->set), o->grid[0], o->grid[1], o->set);

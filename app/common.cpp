@@ -22,17 +22,19 @@
 
 namespace htfm::app {
 
-void Common::add(CLI::App& command, bool with_json) {
-  command.add_option("--seed", seed, "Seed of everything that is drawn")
-      ->check(not_negative())
-      ->each([this](const std::string&) { seed_given = true; });
-  command
-      .add_option("--device", device,
-                  "Where to compute; auto, the default: CUDA for image networks where there is a device")
-      ->check(one_of({"cpu", "cuda", "auto"}));
+void Common::add(CLI::App& command, Offered offered) {
+  if (offered.seed)
+    command.add_option("--seed", seed, "Seed of everything that is drawn")
+        ->check(not_negative())
+        ->each([this](const std::string&) { seed_given = true; });
+  if (offered.device)
+    command
+        .add_option("--device", device,
+                    "Where to compute; auto, the default: CUDA for image networks where there is a device")
+        ->check(one_of({"cpu", "cuda", "auto"}));
   command.add_option("--threads", threads, "Threads to use; 0: one for each core")
       ->check(between(0, 4.0 * std::max(1u, std::thread::hardware_concurrency())));
-  if (with_json) command.add_flag("--json", json, "Print one JSON object on standard output");
+  command.add_flag("--json", json, "Print one JSON object on standard output");
 }
 
 void Common::add_comm(CLI::App& command) {
@@ -170,7 +172,7 @@ namespace {
 
 std::string value_text(const Json& v) {
   if (v.is_string()) return v.get<std::string>();
-  if (v.is_number_float() && std::isnan(v.get<double>())) return "-";  // there is no such figure
+  if (v.is_null() || (v.is_number_float() && std::isnan(v.get<double>()))) return "-";  // there is no such figure
   if (v.is_number_float()) return fmt::format("{:.6g}", v.get<double>());
   return v.dump();
 }

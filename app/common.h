@@ -15,7 +15,7 @@ namespace htfm::app {
 
 using Json = nlohmann::ordered_json;
 
-/// Options that every subcommand has.
+/// Options that subcommands share.
 struct Common {
   int64_t seed = 0;
   bool seed_given = false;
@@ -26,8 +26,12 @@ struct Common {
   bool nccl = false;      ///< devices add up by NCCL, where there are devices
   bool share_device = false;
 
-  /// Adds --seed, --device, --threads and, where the command prints figures, --json.
-  void add(CLI::App& command, bool with_json = true);
+  /// Adds --threads, --json and, where they say something of the command, --seed and --device.
+  struct Offered {
+    bool seed = true, device = true;
+  };
+  void add(CLI::App& command, Offered offered);
+  void add(CLI::App& command) { add(command, {true, true}); }
   /// Adds --comm to a command that several processes can carry out; before add().
   void add_comm(CLI::App& command);
   /// Applies threads and checks the device; to be called first in a command. `cuda`: the command can use one.

@@ -22,7 +22,7 @@ struct CompareOptions {
 };
 
 void run_compare(CompareOptions& o) {
-  o.common.apply();
+  o.common.apply(true);
   std::vector<Model> models;
   for (const std::string& run : o.runs) {
     models.push_back(Model::load(resolve_checkpoint(run)));

@@ -8,22 +8,9 @@
 #include "app/processes.h"
 #include "htfm/base/error.h"
 #include "htfm/evaluate/shared_metrics.h"
-#include "htfm/io/npy.h"
 #include "htfm/io/table.h"
 
 namespace htfm::app {
-
-namespace {
-
-// Samples may hold diverged rows, which are counted; data may not.
-at::Tensor read_samples(const std::string& path) {
-  if (!path.ends_with(".npy")) return read_table(path).values;
-  at::Tensor x = read_npy(path);
-  check_matrix(x, path);
-  return x;
-}
-
-}  // namespace
 
 void add_eval(CLI::App& app) {
   struct Options {
@@ -86,7 +73,7 @@ void add_eval(CLI::App& app) {
       print_figures(o->common, eval_fields(o->real, o->fake, o->field, o->common.json));
       return;
     }
-    const at::Tensor real = read_table(o->real).values, fake = read_samples(o->fake);
+    const at::Tensor real = read_table(o->real).values, fake = read_sample_rows(o->fake);
     o->metric.set_seed(static_cast<uint64_t>(o->common.seed));
     Json j{{"real", o->real}, {"fake", o->fake}};
     add_values(j, shared_metrics(o->metrics, real, fake, o->metric, processes()), o->common.json);

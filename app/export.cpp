@@ -22,7 +22,7 @@ void add_export(CLI::App& app) {
       ->required()
       ->check(output_file({".nc", ".grib2", ".grb2"}));
   c->add_option("--part", o->part, "Which fields")->check(one_of({"held-out", "train", "all"}))->capture_default_str();
-  o->common.add(*c);
+  o->common.add(*c, {.seed = false, .device = false});
   c->callback([o] {
     o->common.apply();
     const FieldSet set = open_field_set(o->set);

@@ -60,8 +60,7 @@ void run_fit(FitCommand& c) {
   if (!c.condition.empty()) o.settings.push_back("condition.columns=" + c.condition);
   o.processes = {processes()};
   o.page = [&](const TableFit& fit) {
-    return fit_page(
-        fit, {{"command", fmt::format("htfm fit {} -o {}", o.file.path, o.folder)}, {"program", version_text()}});
+    return fit_page(fit, page_origin(fmt::format("htfm fit {} -o {}", o.file.path, o.folder)));
   };
   FitStatus status;
   status.watch(o);

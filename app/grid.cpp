@@ -68,7 +68,7 @@ void add_grid(CLI::App& app) {
   c->add_option("--real", o->reference.real.path,
                 "Real images with labels: one column a class, by the nearest of them");
   o->reference.add(*c);
-  o->common.add(*c);
+  o->common.add(*c, {.seed = false});
   c->callback([o] {
     o->common.apply(!o->reference.features.network.empty());
     if (o->reference.real.path.empty() != o->reference.features.network.empty())

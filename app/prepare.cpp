@@ -54,7 +54,7 @@ void add_prepare(CLI::App& app) {
   c->add_option("-o,--output", o->output, "Set to write")->required()->check(output_file());
   c->add_option("--config", o->config, "TOML file with these options as keys");
   for (const PrepareSetting& setting : prepare_settings()) add_setting(*c, setting, o->values);
-  o->common.add(*c);
+  o->common.add(*c, {.seed = false, .device = false});
   c->callback([o] {
     o->common.apply();
     const PrepareSpec spec = make_prepare_spec(given_values(*o));

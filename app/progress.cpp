@@ -7,6 +7,7 @@
 #include "app/common.h"
 #include "app/stop_signals.h"
 #include "htfm/base/error.h"
+#include "htfm/page/figures_json.h"
 #include "htfm/report/text.h"
 
 namespace htfm::app {
@@ -61,24 +62,7 @@ SampleResult sample_with_status(const Model& model, SampleOptions options, const
 
 Json sample_figures(const Model& model, const SampleOptions& options, const SampleResult& result,
                     const std::string& file) {
-  Json j{{"samples", options.n}};
-  if (!file.empty()) j["file"] = file;
-  if (model.field()) j["shape"] = model.image()->text(), j["transform"] = model.field()->text();
-  j["clock"] = model.clock().describe();
-  if (model.condition().there()) {
-    j["condition"] = model.condition().describe();
-    if (options.guidance > 0) j["guidance"] = options.guidance;
-  }
-  j["solver"] = options.solver;
-  j["nfe"] = result.evaluations;
-  j["nfe_most"] = result.most_evaluations;
-  j["diverged"] = result.diverged;
-  j["incomplete"] = result.incomplete;
-  j["weights"] = options.averaged ? "ema" : "raw";
-  j["step"] = model.step;
-  j["seed"] = options.seed;
-  j["seconds"] = result.seconds;
-  return j;
+  return Json::parse(sample_json(model, options, result, file));
 }
 
 }  // namespace htfm::app

@@ -44,7 +44,7 @@ void add_report(CLI::App& app) {
   o->common.add(*c);
   add_trust(*c);
   c->callback([o] {
-    o->common.apply();
+    o->common.apply(true);
     Model model = Model::load(resolve_checkpoint(o->run));
     SampleOptions options = sample_options(model.config());
     if (o->n > 0) options.n = o->n;

@@ -28,7 +28,7 @@ void add_signature(CLI::App& app) {
                 "What runs between two points of a path (doc/signatures.md); linear where not given")
       ->check(one_of({conventions.begin(), conventions.end()}));
   c->add_option("-o,--output", o->output, "File to write (.npy)")->required()->check(output_file({".npy"}));
-  o->common.add(*c);
+  o->common.add(*c, {.seed = false, .device = false});
   c->callback([o] {
     o->common.apply();
     const at::Tensor paths = read_npy(o->input);

@@ -3,13 +3,9 @@
 
 #include "app/commands.h"
 #include "app/table_file.h"
-#include "htfm/base/error.h"
 #include "htfm/io/file.h"
-#include "htfm/model/choose_clock.h"
-#include "htfm/page/joint_text.h"
+#include "htfm/page/tail_findings.h"
 #include "htfm/page/tail_page.h"
-#include "htfm/page/tail_risk.h"
-#include "htfm/page/tail_text.h"
 
 namespace htfm::app {
 
@@ -54,41 +50,19 @@ void add_tails(CLI::App& app) {
     if (o->radius == "mahalanobis") o->diagnosis.radius = RadiusKind::mahalanobis;
     if (data.rows.numel() > 1000000)
       say(fmt::format("looking at {} rows with {} columns", data.rows.size(0), data.rows.size(1)));
-    const Diagnosis d = diagnose(data.rows, data.names, o->diagnosis);
-    if (static_cast<int64_t>(d.constant.size()) == data.rows.size(1))
-      throw InputError("[tails] {}: expected a column that varies, got only constant ones", o->file.path);
-    const ChosenClock clock = suggest_clock(d);
-    const JointExtremes joint = diagnose_joint(
-        data.rows, data.names, {.level = o->diagnosis.threshold.level, .seed = static_cast<uint64_t>(o->common.seed)});
+    const TailFindings found = find_tails(o->file.path, data, o->diagnosis);
     o->risk.interval = o->diagnosis.threshold.level;
     if (!o->output.empty())
-      atomic_write(o->output, tail_page(o->file.path, data, d, clock,
-                                        {{"command", fmt::format("htfm tails {} -o {}", o->file.path, o->output)},
-                                         {"program", version_text()}},
-                                        joint));
+      atomic_write(o->output,
+                   tail_page(o->file.path, data, found.diagnosis, found.clock,
+                             page_origin(fmt::format("htfm tails {} -o {}", o->file.path, o->output)), found.joint));
     if (o->common.json) {
       Json j{{"data", o->file.path}};
-      j.update(Json::parse(diagnosis_json(d)));
-      Json suggested{{"family", clock.spec.family}};
-      for (const auto& [name, value] : clock.spec.parameters) suggested[name] = value;
-      suggested["explanation"] = clock.explanation;
-      j["suggested_clock"] = suggested;
-      j["risk"] = Json::parse(tail_risk_json(d, o->risk));
-      j["extremes"] = Json::parse(joint_json(joint));
+      j.update(Json::parse(tail_findings_json(found, o->risk)));
       print_figures(o->common, j);
       return;
     }
-    fmt::print("{}\n{}", data.origin, diagnosis_text(d));
-    if (const Interval range = d.direction_indices(); range.lower <= range.upper) {
-      fmt::print("{} random directions: indices {:.3g} to {:.3g}\n", d.directions.size(), range.lower, range.upper);
-    }
-    for (const std::string& name : d.constant) fmt::print("{}: constant, left out\n", name);
-    if (const int64_t most = d.most_skewed(); most >= 0)
-      fmt::print("\nskewness: {}: {}\n", d.skewness[static_cast<size_t>(most)].name,
-                 d.skewness[static_cast<size_t>(most)].sentence);
-    if (const std::string text = tail_risk_text(d, o->risk); !text.empty()) fmt::print("\n{}", text);
-    if (const std::string text = joint_text(joint); !text.empty()) fmt::print("\n{}", text);
-    fmt::print("\nverdict: {}\nclock: {}\n{}\n", d.sentence, clock.spec.describe(), clock.explanation);
+    fmt::print("{}\n{}", data.origin, tail_findings_text(found, o->risk));
     if (!o->output.empty()) fmt::print("page: {}\n", o->output);
   });
 }

@@ -274,7 +274,7 @@ void add_info(CLI::App& app) {
   c->footer("Example: htfm info run\n         htfm info era5.grib");
   c->add_option("run", o->run, "Folder of a run, a checkpoint, a GRIB or NetCDF file, or a prepared set")->required();
   c->add_flag("--values", o->values, "Fields: the range of all of them, not of the first of each kind alone");
-  o->common.add(*c);
+  o->common.add(*c, {.seed = false, .device = false});
   add_trust(*c);
   c->callback([o] {
     o->common.apply();

@@ -49,6 +49,7 @@ namespace {
 struct Experiment {
   std::string name, summary;
   std::function<Json(const ReproduceOptions&)> run;
+  bool in_paper = true;  // it has a form as the paper prints it
 };
 
 const std::vector<Experiment>& experiments() {
@@ -60,26 +61,28 @@ const std::vector<Experiment>& experiments() {
       {"panels", "the 2D mixture under flow matching and the baselines, NFE 20 and 100", reproduce_panels},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
       {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)",
-       reproduce_tables},
+       reproduce_tables, false},
       {"rivals",
        "joint extremes beside copulas and other flows, on draws of a known law and on real tables (--python, --data)",
-       reproduce_rivals},
-      {"skew", "far quantiles on both sides of skewed tables, under a symmetric and a skewed source", reproduce_skew},
-      {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto},
+       reproduce_rivals, false},
+      {"skew", "far quantiles on both sides of skewed tables, under a symmetric and a skewed source", reproduce_skew,
+       false},
+      {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto, false},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
       {"cifar10lt", "CIFAR10-LT under clocks and signature orders (--data, --features)", reproduce_cifar10lt},
-      {"cifar10lt-long", "CIFAR10-LT, 100,000 steps, four solvers (--data, --features)", reproduce_cifar10lt_long},
+      {"cifar10lt-long", "CIFAR10-LT, 100,000 steps, four solvers (--data, --features)", reproduce_cifar10lt_long,
+       false},
       {"cifar10lt-classes",
        "CIFAR10-LT by class: a network that is told the class, guidance 0 to 4 (--data, --features)",
-       reproduce_cifar10lt_classes},
+       reproduce_cifar10lt_classes, false},
       {"baselines", "CIFAR10-LT under flow matching and the baselines, NFE 20, 100, 500 (--data, --features)",
        reproduce_baselines},
       {"weather", "fields under clocks and couplings (--data, a set of htfm prepare)", reproduce_weather},
       {"weather-given", "fields given their means on a grid of an eighth (--data, a set of htfm prepare)",
-       reproduce_weather_given},
+       reproduce_weather_given, false},
       {"weather-cascade",
        "fields in two steps, means on a grid of an eighth and fields given these (--data, a set of htfm prepare)",
-       reproduce_weather_cascade},
+       reproduce_weather_cascade, false},
       {"flow-type",
        "schedules that see the clock and those that do not, on the 2D mixture; CIFAR10-LT with --data, --features",
        reproduce_flow_type},
@@ -135,6 +138,9 @@ void add_reproduce(CLI::App& app) {
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply(true);
+    const Experiment& experiment = find_named(experiments(), o->name, "reproduce");
+    if (o->options.published && !experiment.in_paper)
+      throw InputError("[--published] expected an experiment of the paper, got {}, which is ours alone", o->name);
     if (o->options.folder.empty())
       o->options.folder = "reproduce-" + o->name + (o->options.published ? "-published" : "");
     if (o->epochs > 0) o->options.settings.push_back(fmt::format("train.epochs={}", o->epochs));
@@ -142,7 +148,7 @@ void add_reproduce(CLI::App& app) {
     make_folder(o->options.folder);
     Json figures;
     try {
-      figures = find_named(experiments(), o->name, "reproduce").run(o->options);
+      figures = experiment.run(o->options);
     } catch (const InputError&) {
       if (new_folder) remove_without_files(o->options.folder);
       throw;

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -372,15 +373,18 @@ ConditionEncoder ConditionEncoder::load_state(std::vector<ConditionColumn> colum
   out.seen_ = find(kSeen, rows, out.width()).contiguous();
   const at::Tensor& counts = find(kCounts, rows, 1);
   out.counts_.assign(counts.const_data_ptr<double>(), counts.const_data_ptr<double>() + rows);
-  if (out.field_.there() && !out.seen_.isfinite().all().item<bool>())
-    throw InputError("[checkpoint] {}: expected finite fields in '{}', got others", path, kSeen);
+  if (const at::Tensor finite = out.seen_.isfinite(); out.field_.there() && !finite.all().item<bool>())
+    throw InputError("[checkpoint] {}: expected finite fields in '{}', got nan or inf in field {}", path, kSeen,
+                     finite.all(1).logical_not().nonzero()[0].item<int64_t>() + 1);
   for (int64_t k = 0; k < static_cast<int64_t>(out.columns_.size()); ++k) {
     out.laws_.emplace_back();
     const int64_t count = static_cast<int64_t>(out.columns_[k].categories.size());
     for (int64_t i = 0; i < rows; ++i)
       if (const double v = out.seen_.const_data_ptr<double>()[i * out.width() + k];
           !std::isfinite(v) || (count > 0 && !(v >= 0 && v < static_cast<double>(count))))
-        throw InputError("[checkpoint] {}: expected conditions of its columns in '{}', got others", path, kSeen);
+        throw InputError("[checkpoint] {}: expected {} for '{}' in '{}', got {} in row {}", path,
+                         count > 0 ? fmt::format("one of {} categories", count) : "finite numbers",
+                         out.columns_[k].name, kSeen, v, i + 1);
     if (count > 0) continue;
     const at::Tensor& q = find(kLaw + std::to_string(k), kScores, 1);
     out.laws_.back().quantile.assign(q.const_data_ptr<double>(), q.const_data_ptr<double>() + kScores);

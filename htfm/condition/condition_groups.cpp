@@ -71,7 +71,8 @@ ConditionGroups ConditionGroups::from_numbers(std::span<const double> v) {
   for (auto columns = static_cast<size_t>(take(1000)); columns > 0; --columns) {
     out.columns_.push_back(static_cast<int64_t>(take(1e6)));
     if (out.columns_.size() > 1 && out.columns_.back() <= *(out.columns_.end() - 2))
-      throw InputError("[condition] expected ascending columns of conditions, got others");
+      throw InputError("[condition] expected ascending columns of conditions, got {} after {}", out.columns_.back(),
+                       *(out.columns_.end() - 2));
   }
   while (at < v.size()) {
     Codes codes(static_cast<size_t>(take(static_cast<double>(out.columns_.size()))));

@@ -1,5 +1,7 @@
 #include "htfm/condition/condition_trend.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -118,7 +120,10 @@ ConditionTrend ConditionTrend::from_numbers(std::span<const double> v) {
     const size_t knots =
         v.size() >= at + kHead && v[at + 4] >= 2 && v[at + 4] <= kMost ? static_cast<size_t>(v[at + 4]) : 0;
     if (knots == 0 || v.size() < at + kHead + 3 * knots || !(v[at] >= 0 && v[at] <= kMost) || !(v[at + 2] <= v[at + 3]))
-      throw InputError("[condition] expected knots of a trend, got other numbers");
+      throw InputError(
+          "[condition] expected a column, its middle and range, and at least two knots of a trend, got {} numbers that "
+          "begin with {}",
+          v.size() - at, fmt::join(v.subspan(at, std::min(v.size() - at, kHead)), ", "));
     Stage s{.column = static_cast<int64_t>(v[at]), .middle = v[at + 1], .least = v[at + 2], .most = v[at + 3]};
     const auto list = [&](size_t k) {
       const auto first = v.begin() + static_cast<int64_t>(at + kHead + k * knots);

@@ -1,6 +1,7 @@
 #include "htfm/condition/field_encoding.h"
 
 #include <ATen/ops/empty.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -140,7 +141,10 @@ FieldEncoding FieldEncoding::from_numbers(std::span<const double> v) {
   };
   if (!sizes || v[0] * v[1] * v[2] > kMostValues || !(has(kNumbers) || has(kNumbersOnce)) ||
       !std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }))
-    throw InputError("[condition] expected the sizes and scales of a field, got other numbers");
+    throw InputError(
+        "[condition] expected channels, height and width of a field, then {} finite numbers for each channel, got {} "
+        "numbers that begin with {}",
+        kNumbers, v.size(), fmt::join(v.first(std::min<size_t>(v.size(), 3)), ", "));
   FieldEncoding out;
   out.field_ = {static_cast<int64_t>(v[0]), static_cast<int64_t>(v[1]), static_cast<int64_t>(v[2])};
   const size_t numbers = has(kNumbers) ? kNumbers : kNumbersOnce;
@@ -148,7 +152,8 @@ FieldEncoding FieldEncoding::from_numbers(std::span<const double> v) {
     Channel c{v[at], v[at + 1], v[at + 2], v[at + 3], v[at + 4], v[at + 5], v[at + 6]};
     c.centre = numbers == kNumbers ? v[at + 7] : c.mean;
     if (!(c.deviation > 0 && c.unit > 0 && c.bent_deviation > 0))
-      throw InputError("[condition] expected positive scales of a field, got others");
+      throw InputError("[condition] expected positive scales of a field, got {}, {} and {} for channel {}", c.deviation,
+                       c.unit, c.bent_deviation, out.channels_.size() + 1);
     out.channels_.push_back(c);
   }
   return out;

@@ -191,8 +191,10 @@ Relations Relations::load_state(const std::map<std::string, at::Tensor>& in, con
   const bool numbers = t.dim() == 1 && t.scalar_type() == at::kDouble;
   const double *p = numbers ? t.const_data_ptr<double>() : nullptr, *end = p + (numbers ? t.numel() : 0);
   const auto refuse = [&]() -> double {
-    throw InputError("[checkpoint] {}: expected '{}' as constraints of {} columns, got others in {}", path, kRelations,
-                     columns, tensor_text(t));
+    const int64_t read = numbers ? p - t.const_data_ptr<double>() : 0;
+    throw InputError("[checkpoint] {}: expected '{}' as constraints of {} columns, got {}{}", path, kRelations, columns,
+                     tensor_text(t),
+                     read > 0 ? fmt::format(" whose number {} is {}{}", read, p[-1], p < end ? "" : ", the last") : "");
   };
   const auto take = [&] { return p < end ? *p++ : refuse(); };
   const auto take_column = [&] {

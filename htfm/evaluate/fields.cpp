@@ -136,6 +136,10 @@ std::vector<MetricValue> field_values(const FieldScores& s) {
 
 ScoredFieldRun score_field_run(const Model& model, const SampleOptions& options, const std::string& scratch,
                                const FieldEvaluationOptions& evaluation) {
+  {  // a part without fields is told of before the samples are drawn
+    const std::string& path = model.config().data.path;
+    fields_of_set(std::make_shared<const FieldSet>(open_field_set(path)), path, evaluation.part, evaluation.channel);
+  }
   const PassingFile samples{scratch};
   SampleResult sampled = sample_fields(model, options, samples.path);
   return {std::move(sampled), evaluate_fields(model.config().data.path, samples.path, evaluation)};

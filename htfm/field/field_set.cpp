@@ -20,29 +20,43 @@ constexpr const char* kFormat = "htfm fields 1";
 
 void check_places(const FieldSet& set, const std::string& path) {
   const int64_t n = set.size(), height = set.fields.size(2), width = set.fields.size(3);
-  const auto* at = set.place.const_data_ptr<int64_t>();
-  bool whole = !set.member.defined() || set.member.size(0) == n;
-  if (set.latitude.defined() && !(set.latitude.numel() == height * width && set.longitude.numel() == height * width))
-    for (int64_t i = 0; i < n && whole; ++i)
-      whole = at[2 * i] >= 0 && at[2 * i] + height <= set.latitude.numel() && at[2 * i + 1] >= 0 &&
-              (at[2 * i + 1] + width <= set.longitude.numel() ||
-               (set.period > 0 && set.period <= set.longitude.numel() && width <= set.period &&
-                at[2 * i + 1] < set.longitude.numel()));
-  if (!whole)
-    throw InputError(
-        "[fields] {}: damaged: expected a member and a place on the grid for each of {} fields of {} x {}, got others",
-        path, n, height, width);
+  if (set.member.defined() && set.member.size(0) != n)
+    throw InputError("[fields] {}: damaged: expected a member for each of {} fields, got {}", path, n,
+                     set.member.size(0));
+  if (!set.latitude.defined() || (set.latitude.numel() == height * width && set.longitude.numel() == height * width))
+    return;
+  const int64_t rows = set.latitude.numel(), columns = set.longitude.numel();
+  const bool around = set.period > 0 && set.period <= columns && width <= set.period;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t row = set.place.const_data_ptr<int64_t>()[2 * i],
+                  column = set.place.const_data_ptr<int64_t>()[2 * i + 1];
+    if (row < 0 || row > rows - height || column < 0 || column > (around ? columns - 1 : columns - width))
+      throw InputError(
+          "[fields] {}: damaged: expected fields of {} x {} inside a grid of {} x {}, got field {} at row {}, column "
+          "{}",
+          path, height, width, rows, columns, i + 1, row, column);
+  }
 }
 
 void check_outside(const FieldSet& set, const std::string& path) {
   if (!set.outside.there()) return;
   const auto* end = set.outside.end.const_data_ptr<int64_t>();
   const int64_t count = set.outside.end.numel();
-  bool whole = count == set.size() * set.fields.size(1) && set.outside.site.size(1) == 2;
-  for (int64_t k = 0; k < count && whole; ++k) whole = end[k] >= (k > 0 ? end[k - 1] : 0);
-  if (!whole || (count > 0 && end[count - 1] != set.outside.site.size(0)))
-    throw InputError("[fields] {}: damaged: expected the rain outside of each of {} fields, got other numbers", path,
-                     set.size());
+  if (count != set.size() * set.fields.size(1) || set.outside.site.size(1) != 2)
+    throw InputError(
+        "[fields] {}: damaged: expected the rain outside of {} fields of {} channels, each point as a row and a "
+        "column, got {} lists of points of {} numbers",
+        path, set.size(), set.fields.size(1), count, set.outside.site.size(1));
+  const int64_t points = set.outside.site.size(0);
+  for (int64_t k = 0; k <= count; ++k)
+    if (const int64_t before = k > 0 ? end[k - 1] : 0, own = k < count ? end[k] : points; own < before)
+      throw InputError(
+          "[fields] {}: damaged: expected lists of {} points of rain outside, one after the other, got list {} from {} "
+          "to {}",
+          path, points, k + 1, before, own);
+  if (count > 0 && end[count - 1] != points)
+    throw InputError("[fields] {}: damaged: expected lists of {} points of rain outside, got {}", path, points,
+                     end[count - 1]);
 }
 
 }  // namespace

@@ -1,18 +1,33 @@
 #include "htfm/field/frame_store.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <cerrno>
 #include <filesystem>
 
 #include "htfm/base/error.h"
 #include "htfm/io/file.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+// The first option that differs: "height 64 there and 128 now".
+std::string settings_difference(const json& now, const json& there) {
+  json all = now;
+  if (there.is_object()) all.update(there);
+  const auto text = [](const json& settings, const std::string& key) {
+    return settings.is_object() && settings.contains(key) ? settings.at(key).dump() : "none";
+  };
+  for (const auto& [key, value] : all.items())
+    if (const std::string own = text(now, key), other = text(there, key); own != other)
+      return fmt::format("{} {} there and {} now", shown_text(key), shown_text(other), own);
+  return "none there";
+}
 
 }  // namespace
 
@@ -27,10 +42,10 @@ FrameStore::FrameStore(const std::string& output, const json& settings) : folder
   if (before.empty()) {
     log_->append({{"settings", settings}});
   } else {
-    if (before.front().value("settings", json()) != settings)
+    if (const json read = before.front().value("settings", json::object()); read != settings)
       throw InputError(
-          "[resume] {}: expected what was read with the same options, got others: remove this folder to begin anew",
-          folder_);
+          "[resume] {}: expected what was read with the same options, got {}: remove this folder to begin anew",
+          folder_, settings_difference(settings, read));
     for (size_t k = 1; k < before.size(); ++k) {
       for (const json& f : before[k].at("kept")) {
         fields_.push_back({f.at(0), f.at(1), f.at(2)});

@@ -69,4 +69,11 @@ Table read_table(const std::string& path, const ColumnChoice& choice, const Read
   return table;
 }
 
+at::Tensor read_sample_rows(const std::string& path) {
+  if (!path.ends_with(".npy")) return read_table(path).values;
+  at::Tensor rows = read_npy(path);
+  check_matrix(rows, path);
+  return rows;
+}
+
 }  // namespace htfm

@@ -13,4 +13,7 @@ namespace htfm HTFM_PUBLIC {
 /// has them. InputError for any other extension, shape or content.
 Table read_table(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});
 
+/// Samples that a command wrote (.npy, or what read_table takes): rows that diverged may stand in an .npy file.
+at::Tensor read_sample_rows(const std::string& path);
+
 }  // namespace htfm

@@ -85,7 +85,7 @@ at::Tensor FeatureNetwork::operator()(const at::Tensor& images, int64_t batch) c
   at::Tensor features = at::cat(parts);
   const at::Tensor finite = features.isfinite().all(1);
   if (!finite.all().item<bool>())
-    throw InputError("[features] {}: expected a network that gives finite features, got others of image {}", path_,
+    throw InputError("[features] {}: expected a network that gives finite features, got nan or inf of image {}", path_,
                      finite.logical_not().nonzero()[0].item<int64_t>() + 1);
   return features;
 }

@@ -56,7 +56,8 @@ Checkpoint Checkpoint::read(const std::string& path) {
         path);
   file.record = nlohmann::json::parse(metadata(file, "info"), nullptr, false);
   if (!file.record.is_object())
-    throw InputError("[checkpoint] {}: expected a JSON object as 'info' in its metadata, got other text", path);
+    throw InputError("[checkpoint] {}: expected a JSON object as 'info' in its metadata, got '{}'", path,
+                     shown_text(metadata(file, "info").substr(0, 40)));
   return file;
 }
 
@@ -208,8 +209,13 @@ Model load_model(const Checkpoint& file) {
   } catch (const InputError& e) {
     throw_of_file(file, e);
   }
-  if (m.condition_.there() != m.config_.condition.there() || m.transform_.given_width() > m.condition_.width())
-    throw InputError("[checkpoint] {}: expected the conditions that its configuration names, got others", file.path);
+  if (m.condition_.there() != m.config_.condition.there())
+    throw InputError("[checkpoint] {}: expected {} as its configuration says, got {}", file.path,
+                     m.config_.condition.there() ? "conditions" : "no condition",
+                     m.condition_.there() ? m.condition_.describe() : "none");
+  if (m.transform_.given_width() > m.condition_.width())
+    throw InputError("[checkpoint] {}: expected laws of columns given at most {} numbers, got laws given {}", file.path,
+                     m.condition_.width(), m.transform_.given_width());
   if (m.transform_.dim() != m.dim_)
     throw InputError("[checkpoint] {}: expected {} columns, got {}", file.path, m.dim_, m.transform_.dim());
   if (!m.names_.empty() && static_cast<int64_t>(m.names_.size()) != m.transform_.columns())

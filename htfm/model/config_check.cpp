@@ -72,11 +72,11 @@ void check_config(RunConfig& c) {
                        c.coupling.kind);
     if (c.data.whiten)
       throw InputError("[data.independent] expected data.whiten = false, which mixes the columns, got true");
-    if (!c.condition.columns.empty() || c.condition.label || !c.condition.field.empty())
-      throw InputError(
-          "[data.independent] expected no condition (condition.columns, condition.label, condition.field), which "
-          "belongs "
-          "to rows as they are, got one");
+    if (c.condition.there())
+      throw InputError("[data.independent] expected no condition, which belongs to rows as they are, got {}",
+                       !c.condition.columns.empty() ? fmt::format("condition.columns = {}", c.condition.columns)
+                       : c.condition.label          ? "condition.label = true"
+                                                    : fmt::format("condition.field = {}", c.condition.field));
   }
   one_of("net.path_map", c.net.path_map, {"two-layer", "linear"});
   one_of("net.modulation", c.net.modulation, {"scale-shift", "shift"});

@@ -11,9 +11,11 @@ namespace htfm {
 
 namespace {
 
-// Whether these conditions are one row, of which nothing is left to be drawn.
-bool same_for_all(const at::Tensor& conditions) {
-  return conditions.defined() && conditions.size(0) == 1 && !conditions.isnan().any().item<bool>();
+// What keeps these conditions from being one row of which nothing is left to be drawn; nothing where they are.
+std::string left_to_chance(const at::Tensor& conditions) {
+  if (!conditions.defined()) return "none";
+  if (conditions.size(0) != 1) return fmt::format("{} rows", conditions.size(0));
+  return conditions.isnan().any().item<bool>() ? "only some of them" : "";
 }
 
 }  // namespace
@@ -47,12 +49,11 @@ ModelSampler::ModelSampler(const Model& model, SampleOptions options) : model_(m
         "[rare events] expected a model of flow matching (method = htfm), got {}, whose sampler draws "
         "noise of its own",
         model.config().method);
-  if (model.condition().there() && !same_for_all(options_.condition.rows))
+  if (const std::string got = left_to_chance(options_.condition.rows); model.condition().there() && !got.empty())
     throw InputError(
-        "[rare events] expected every condition to be given, the same for all samples (--given {}), got others: what "
-        "is "
+        "[rare events] expected every condition to be given, the same for all samples (--given {}), got {}: what is "
         "drawn by chance must be the clock and the source alone",
-        model.condition().columns().empty() ? "FILE" : model.condition().columns().front().name + "=...");
+        model.condition().columns().empty() ? "FILE" : model.condition().columns().front().name + "=...", got);
   options_.as_drawn = false, options_.report = {};
 }
 

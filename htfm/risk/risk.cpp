@@ -54,7 +54,8 @@ std::optional<Dataset> training_rows(const Model& model, const RiskOptions& o, s
   if (o.rows) {
     if (o.rows->hash != model.data_hash())
       throw InputError(
-          "[risk] expected the rows that the model was trained on, got others: give the same table, or none");
+          "[risk] expected the rows that the model was trained on, {} ({}), got {} ({}): give the same table, or none",
+          model.data_origin(), model.data_hash(), o.rows->origin, o.rows->hash);
     return *o.rows;
   }
   RunConfig config = model.config();

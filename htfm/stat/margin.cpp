@@ -6,6 +6,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/stat/gpd_likelihood.h"
+#include "htfm/stat/order.h"
 #include "htfm/stat/threshold.h"
 
 namespace htfm {
@@ -286,8 +287,14 @@ Margin Margin::from_numbers(std::span<const double> v) {
   const auto is_tail = [&](size_t at) {
     return v[at] >= 0 && v[at] <= 1 && v[at + 2] > 0 && v[at + 4] >= 0 && v[at + 4] <= kMostExceedances;
   };
-  if (!std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }) || !is_tail(0) || !is_tail(5))
-    throw InputError("[margin] expected finite numbers, and shares and scales of tails, got others");
+  if (!std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }))
+    throw InputError("[margin] expected finite numbers, got nan or inf");
+  for (const size_t at : {size_t{0}, size_t{5}})
+    if (!is_tail(at))
+      throw InputError(
+          "[margin] expected a tail with a share from 0 to 1, a scale above 0 and a number of exceedances, got {}, {} "
+          "and {}",
+          v[at], v[at + 2], v[at + 4]);
   Margin out;
   size_t at = 0;
   for (MarginTail* t : {&out.below_, &out.above_}) {
@@ -300,7 +307,8 @@ Margin Margin::from_numbers(std::span<const double> v) {
   out.value_.assign(v.begin() + static_cast<int64_t>(kTails + knots), v.end());
   if (!std::is_sorted(out.level_.begin(), out.level_.end()) || !std::is_sorted(out.value_.begin(), out.value_.end()) ||
       out.level_.front() < 0 || out.level_.back() > 1)
-    throw InputError("[margin] expected ascending levels and values, got others");
+    throw InputError("[margin] expected ascending levels from 0 to 1 and ascending values, got levels {} and values {}",
+                     order_text(out.level_), order_text(out.value_));
   return out;
 }
 

@@ -9,6 +9,13 @@
 
 namespace htfm {
 
+std::string order_text(std::span<const double> values) {
+  if (values.empty()) return "none";
+  const auto fall = std::is_sorted_until(values.begin(), values.end());
+  return fall == values.end() ? fmt::format("from {} to {}", values.front(), values.back())
+                              : fmt::format("that fall from {} to {}", *(fall - 1), *fall);
+}
+
 HillIndex hill_index(std::span<const double> sorted, int64_t points) {
   HillIndex hill{kNan, kNan, std::max<int64_t>(points, 0)};
   const auto n = static_cast<int64_t>(sorted.size());

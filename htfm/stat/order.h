@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "htfm/base/api.h"
@@ -17,6 +18,9 @@ struct HillIndex {
 
 /// Hill's estimate of the tail index from the largest `points` of ascending positive values, relative to the next one.
 HillIndex hill_index(std::span<const double> sorted, int64_t points);
+
+/// How values that should ascend do, for a message: "from 0 to 1", or "that fall from 3 to 2".
+std::string order_text(std::span<const double> values);
 
 /// Quantile of ascending values, linear between order statistics.
 double quantile_of_sorted(std::span<const double> sorted, double level);

@@ -75,7 +75,8 @@ ScoreCalibration ScoreCalibration::from_numbers(std::span<const double> v) {
   out.own_.assign(v.begin() + 2, v.begin() + 2 + knots);
   out.meant_.assign(v.begin() + 2 + knots, v.end());
   if (!std::is_sorted(out.own_.begin(), out.own_.end()) || !std::is_sorted(out.meant_.begin(), out.meant_.end()))
-    throw InputError("[scores] expected ascending pairs, got others");
+    throw InputError("[scores] expected ascending pairs, got scores {} and meant ones {}", order_text(out.own_),
+                     order_text(out.meant_));
   return out;
 }
 

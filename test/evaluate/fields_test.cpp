@@ -9,6 +9,7 @@
 #include "htfm/sample/sample_fields.h"
 #include "htfm/train/trainer.h"
 #include "test/evaluate/support.h"
+#include "test/io/support.h"
 #include "test/temporary_folder.h"
 
 namespace htfm {
@@ -110,6 +111,19 @@ TEST_F(EvaluateFields, AScoredRunLeavesNoSamplesBehind) {
   options.n = 12;
   const ScoredFieldRun run = score_field_run(model, options, folder_ / "scratch.npy");
   EXPECT_EQ(run.evaluation.scores.fake + run.evaluation.scores.nonfinite, 12);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "scratch.npy"));
+}
+
+TEST_F(EvaluateFields, APartWithoutFieldsIsToldBeforeSamplesAreDrawn) {
+  FieldSet all = fields_;
+  all.held_out = at::zeros({30}, at::kByte);
+  write_field_set(set_, all);
+  const Model model = trained();
+  SampleOptions options = sample_options(model.config());
+  options.n = 12;
+  options.report = [](int64_t, int64_t) { FAIL() << "samples were drawn"; };
+  EXPECT_MENTIONS(test::input_error([&] { score_field_run(model, options, folder_ / "scratch.npy"); }),
+                  "rain.fields: expected fields of the part held-out, got none among 30");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "scratch.npy"));
 }
 

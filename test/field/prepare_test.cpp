@@ -182,6 +182,12 @@ TEST(FieldSet, DamageIsFound) {
   EXPECT_MENTIONS(input_error([&] { open_field_set(folder / "bad"); }), "bad: damaged");
   spill(folder / "cut", bytes.substr(0, bytes.size() - 64));
   EXPECT_MENTIONS(input_error([&] { open_field_set(folder / "cut"); }), "cut");
+  // What does not go together is told with what there is.
+  FieldSet set = open_field_set(folder / "set");
+  set.place = set.place.clone();
+  set.place[1][0] = 1000;
+  write_field_set(folder / "place", set);
+  EXPECT_MENTIONS(input_error([&] { open_field_set(folder / "place"); }), "got field 2 at row 1000, column 0");
 }
 
 TEST(FieldTransform, GoesThereAndBack) {

@@ -57,7 +57,7 @@ TEST(FeatureNetwork, SaysInOneLineWhatDoesNotFit) {
   EXPECT_MENTIONS(grey, "strict.pt: expected a network that takes uint8 images of shape (2, 1, 8, 8), got: ");
   EXPECT_MENTIONS(grey, "to have 3 channels, but got 1 channels");
   EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("broken.pt"))(images(2)); }),
-                  "gives finite features, got others of image 1");
+                  "gives finite features, got nan or inf of image 1");
   EXPECT_MENTIONS(input_error([] { FeatureNetwork(network("patches.pt"))(images(2).flatten(1)); }),
                   "expected images n x c x h x w");
 }

@@ -108,6 +108,21 @@ TEST(Config, NoiseBetweenLevelsIsForPointsAndTables) {
   EXPECT_EQ(parse_saved_config("[coupling]\nkind = \"pool\"\n", "old").flow().coupling.noise, 0);
 }
 
+// Rows are put together anew from groups of different rows, so that nothing holds of a row as a whole.
+TEST(Config, IndependentGroupsGoWithNoConditionAndNoSizeOfARow) {
+  const auto refusal = [](const std::string& setting) {
+    return message("", {"data.path=x.csv", "data.independent=1;2,3", setting});
+  };
+  EXPECT_EQ(parse_config("", "test", {"data.path=x.csv", "data.independent=1;2,3"}).data.independent, "1;2,3");
+  EXPECT_TRUE(contains(refusal("condition.columns=line"),
+                       "[data.independent] expected no condition, which belongs to rows as they are, got "
+                       "condition.columns = line"));
+  EXPECT_TRUE(contains(refusal("condition.label=true"), "got condition.label = true"));
+  EXPECT_TRUE(contains(refusal("condition.field=4x4"), "got condition.field = 4x4"));
+  EXPECT_TRUE(contains(refusal("coupling.kind=pool"), "[data.independent] expected coupling.kind = independent"));
+  EXPECT_TRUE(contains(refusal("data.whiten=true"), "[data.independent] expected data.whiten = false"));
+}
+
 TEST(Config, WrongTypeAndRangeNameTheKeyAndLine) {
   EXPECT_TRUE(contains(message("[train]\nbatch = \"many\"\n"),
                        "run.toml:2: [train.batch] expected a whole number, got 'many'"));

@@ -3,6 +3,7 @@
 #include "fuzz/entry.h"
 #include "fuzz/model_entry.h"
 #include "fuzz/mutate.h"
+#include "test/io/support.h"
 
 namespace htfm {
 namespace {
@@ -86,7 +87,19 @@ TEST(Mutation, NumbersOfACheckpointAreLawsOrRefused) {
     bad[place] = value;
     EXPECT_THROW(Margin::from_numbers(bad), InputError) << place;
   }
-  EXPECT_THROW(ScoreCalibration::from_numbers(std::vector<double>{1, 1, 2, 0, -2, -2.1, 0, 1.9}), InputError);
+  const std::vector<double> falling{1, 1, 2, 0, -2, -2.1, 0, 1.9};
+  EXPECT_THROW(ScoreCalibration::from_numbers(falling), InputError);
+  // A message says what was found.
+  const auto told = [](auto read, const std::vector<double>& numbers) {
+    return test::input_error([&] { read(numbers); });
+  };
+  EXPECT_MENTIONS(told(ScoreCalibration::from_numbers, falling),
+                  "got scores that fall from 2 to 0 and meant ones from");
+  EXPECT_MENTIONS(told(FieldEncoding::from_numbers, large), "got 11 numbers that begin with 1, 1048576, 1048576");
+  EXPECT_MENTIONS(told(ConditionTrend::from_numbers, {-1, 0.5}), "got 2 numbers that begin with -1, 0.5");
+  std::vector<double> no_scale = margin;
+  no_scale[2] = -1;
+  EXPECT_MENTIONS(told(Margin::from_numbers, no_scale), "got 0.05, -1 and 20");
   const Words words = {std::string_view("\0\0\0\0\0\0\xf0\x7f", 8), std::string_view("\0\0\0\0\0\0\xf0\x3f", 8),
                        "\xff"};
   const std::vector<std::string> seeds{bytes_of(trend), bytes_of(field), bytes_of(margin), bytes_of({2, 0, 2, 1, 3})};
