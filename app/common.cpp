@@ -22,16 +22,17 @@
 
 namespace htfm::app {
 
-void Common::add(CLI::App& command, Offered offered) {
-  if (offered.seed)
-    command.add_option("--seed", seed, "Seed of everything that is drawn")
-        ->check(not_negative())
-        ->each([this](const std::string&) { seed_given = true; });
-  if (offered.device)
-    command
-        .add_option("--device", device,
-                    "Where to compute; auto, the default: CUDA for image networks where there is a device")
-        ->check(one_of({"cpu", "cuda", "auto"}));
+void Common::add(CLI::App& command, Used used) {
+  command
+      .add_option("--seed", seed,
+                  used.seed ? "Seed of everything that is drawn" : "As in every command; here nothing is drawn")
+      ->check(not_negative())
+      ->each([this](const std::string&) { seed_given = true; });
+  command
+      .add_option("--device", device,
+                  used.device ? "Where to compute; auto, the default: CUDA for image networks where there is a device"
+                              : "As in every command; here all is computed on the CPU")
+      ->check(one_of({"cpu", "cuda", "auto"}));
   command.add_option("--threads", threads, "Threads to use; 0: one for each core")
       ->check(between(0, 4.0 * std::max(1u, std::thread::hardware_concurrency())));
   command.add_flag("--json", json, "Print one JSON object on standard output");

@@ -26,11 +26,13 @@ struct Common {
   bool nccl = false;      ///< devices add up by NCCL, where there are devices
   bool share_device = false;
 
-  /// Adds --threads, --json and, where they say something of the command, --seed and --device.
-  struct Offered {
+  /// Which of the options that every command takes make a difference to this one; the help of the others says that they
+  /// make none.
+  struct Used {
     bool seed = true, device = true;
   };
-  void add(CLI::App& command, Offered offered);
+  /// Adds --seed, --device, --threads and --json.
+  void add(CLI::App& command, Used used);
   void add(CLI::App& command) { add(command, {true, true}); }
   /// Adds --comm to a command that several processes can carry out; before add().
   void add_comm(CLI::App& command);
