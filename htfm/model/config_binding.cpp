@@ -6,6 +6,7 @@
 #include "htfm/base/nearest.h"
 #include "htfm/base/parse_number.h"
 #include "htfm/base/split.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 
@@ -21,7 +22,7 @@ std::string toml_string(const std::string& v) {
   std::string out = "\"";
   for (const char c : v) {
     if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
     else
       out += c;
@@ -50,6 +51,16 @@ double number_in(const std::string& name, const toml::node& node) {
 std::string text_in(const std::string& name, const toml::node& node) {
   if (!node.is_string()) throw InputError("[{}] expected text, got {}", name, node_text(node));
   return node.as_string()->get();
+}
+
+// A text of the command line. One that is not UTF-8 could be written into no file of a run.
+const std::string& setting_text(const std::string& name, const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(std::string_view(text).substr(at));
+    if (length == 0) throw InputError("[{}] expected text in UTF-8, got {}", name, in_quotes(text));
+    at += length;
+  }
+  return text;
 }
 
 }  // namespace
@@ -109,7 +120,7 @@ const ConfigBinding& ConfigBindings::find(std::string name, const std::function<
 void ConfigBindings::add(std::string name, std::string& v, std::string meaning) {
   list.push_back({{name, "text", toml_string(v), std::move(meaning)},
                   [name, of = member(v)](RunConfig& c, const toml::node& n) { of(c) = text_in(name, n); },
-                  [of = member(v)](RunConfig& c, const std::string& s) { of(c) = s; },
+                  [name, of = member(v)](RunConfig& c, const std::string& s) { of(c) = setting_text(name, s); },
                   [of = member(v)](const RunConfig& c) { return toml_string(of(c)); }});
 }
 
@@ -216,7 +227,8 @@ void ConfigBindings::add_own_option(const std::string& section, const std::strin
                     of(c).set(own, number ? OptionValue(number_in(name, n)) : OptionValue(text_in(name, n)));
                   },
                   [name, own, number, of = member(values)](RunConfig& c, const std::string& s) {
-                    of(c).set(own, number ? OptionValue(setting_number<double>(name, s, "a number")) : OptionValue(s));
+                    of(c).set(own, number ? OptionValue(setting_number<double>(name, s, "a number"))
+                                          : OptionValue(setting_text(name, s)));
                   },
                   [own, of = member(values)](const RunConfig& c) {
                     const OptionValue* found = of(c).find(own);

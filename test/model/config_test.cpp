@@ -46,6 +46,15 @@ TEST(Config, FormatParsesBackToTheSame) {
   EXPECT_EQ(b.train.lr, 3e-4);
 }
 
+// Whatever a text holds, it is the same once it was written and read; what could not be written is refused.
+TEST(Config, TextsSurviveWritingAndReading) {
+  const RunConfig a = parse_config("[data]\npath = \"a\\u007f\\u0001\\u0000\\\\ \\\"\\u00e4\"\n", "t");
+  EXPECT_EQ(a.data.path, std::string("a\x7f\x01\0\\ \"\xc3\xa4", 9));
+  EXPECT_EQ(parse_config(format_config(a), "again").data.path, a.data.path);
+  EXPECT_EQ(parse_config("", "t", {"data.path=\xc3\xa4\x7f"}).data.path, "\xc3\xa4\x7f");
+  EXPECT_TRUE(contains(message("", {"data.path=\xe4.csv"}), "[data.path] expected text in UTF-8, got '\\xe4.csv'"));
+}
+
 // Fields that are set and settings in words are one way: the same configuration comes of both.
 TEST(Config, SettingsGoOverFields) {
   RunConfig c;
