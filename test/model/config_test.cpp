@@ -197,6 +197,16 @@ TEST(Config, NamedSkewedSourcesSetTheClock) {
   EXPECT_TRUE(contains(message("", {"method=clock-diffusion", "source.skew=1"}), "[source]"));
 }
 
+// Methods that look at their clock's parameter before the clock is made.
+TEST(Config, BaselinesNameTheParameterThatIsMissing) {
+  for (const char* method : {"dlpm", "dlim", "lim"})
+    EXPECT_TRUE(contains(message("", {std::string("method=") + method, "clock.family=stable"}),
+                         "[clock.alpha] expected a number between 0 and 2"));
+  for (const char* method : {"tflow", "tedm"})
+    EXPECT_TRUE(contains(message("", {std::string("method=") + method, "clock.family=inverse-gamma"}),
+                         "[clock.nu] expected a number above 0"));
+}
+
 TEST(Config, SchedulesByTheClock) {
   for (const char* name : {"ve-signature", "signature-linear", "near-linear", "time-warp"})
     EXPECT_EQ(parse_config("", "t", {std::string("path.schedule=") + name}).path.name, name);
