@@ -3,6 +3,7 @@
 #include "fuzz/entry.h"
 #include "fuzz/model_entry.h"
 #include "fuzz/mutate.h"
+#include "fuzz/schedule_entry.h"
 
 namespace htfm {
 namespace {
