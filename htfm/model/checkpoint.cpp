@@ -15,6 +15,7 @@ namespace htfm {
 namespace {
 
 constexpr const char* kFormat = "htfm.checkpoint/2";
+constexpr int64_t kLargestSide = int64_t{1} << 20;  // of an image
 
 at::Tensor vector_tensor(const std::vector<double>& v) {
   at::Tensor t = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
@@ -170,6 +171,10 @@ Model load_model(const Checkpoint& file) {
     if (record.contains("image")) {
       const auto shape = record.at("image").get<std::array<int64_t, 3>>();
       m.image_ = ImageShape{shape[0], shape[1], shape[2]};
+      for (const int64_t size : shape)  // so that their product fits into 64 bits
+        if (size < 1 || size > kLargestSide)
+          throw InputError("[checkpoint] {}: expected images of sizes from 1 to {}, got {}", file.path, kLargestSide,
+                           m.image_->text());
     }
     if (record.contains("field")) m.field_ = record.at("field").get<FieldTransform>();
     if (record.contains("condition")) {

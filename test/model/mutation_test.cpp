@@ -48,6 +48,10 @@ TEST(Mutation, CheckpointsThatMeanNothingAreRefused) {
   const Words words = {"null", "-1",  "1e99", "[",     "]",    "{",       "}",     "\"",
                        ",",    "9e9", "true", "\"a\"", "grid", "columns", "image", "4611686018427387904"};
   EXPECT_GT(drive(fuzz::checkpoint, seeds, words, rounds(), Key(15)), 0);
+  // Sizes of an image whose product is the number of columns, or overflows.
+  EXPECT_TRUE(fuzz::checkpoint("{\"image\":[1,1,2]}"));
+  EXPECT_FALSE(fuzz::checkpoint("{\"image\":[-1,-1,2]}"));
+  EXPECT_FALSE(fuzz::checkpoint("{\"image\":[4611686018427387904,4,1]}"));
 }
 
 TEST(Mutation, LogsSetsAndBatchesAreAcceptedOrRefused) {
