@@ -41,6 +41,8 @@ T setting_number(const std::string& name, const std::string& text, const char* w
   return *v;
 }
 
+constexpr size_t kMostChanges = 4;  // of letters, from a key to the one that was meant
+
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 double number_in(const std::string& name, const toml::node& node) {
@@ -89,7 +91,11 @@ ConfigBindings::ConfigBindings() {
   first_ = &first;
   add_all(first);
   first_ = nullptr;
-  for (size_t k = 0; k < list.size(); ++k) places_.emplace(list[k].key.name, k);
+  for (size_t k = 0; k < list.size(); ++k) {
+    const std::string& name = list[k].key.name;
+    places_.emplace(name, k);
+    names_.push_back(name), last_parts_.push_back(last_part(name));
+  }
 }
 
 std::shared_ptr<const ConfigBindings> ConfigBindings::now() {
@@ -107,10 +113,8 @@ const ConfigBinding& ConfigBindings::find(std::string name, const std::function<
   if (name == "precondition") name = "precondition.enabled";  // the short form of the command line
   if (const auto found = places_.find(name); found != places_.end()) return list[found->second];
   // A name without a group is compared with what stands behind the keys' dots.
-  const bool grouped = name.find('.') != std::string::npos;
-  std::vector<std::string> names;
-  for (const ConfigBinding& b : list) names.push_back(grouped ? b.key.name : last_part(b.key.name));
-  const std::string near = nearest_name(name, names, name.size() / 4 + 1);
+  const std::vector<std::string>& names = name.find('.') == std::string::npos ? last_parts_ : names_;
+  const std::string near = nearest_name(name, names, std::min(name.size() / 4 + 1, kMostChanges));
   const auto at = std::find(names.begin(), names.end(), near);
   const std::string meant = at == names.end() ? "" : list[static_cast<size_t>(at - names.begin())].key.name;
   if (meant.empty()) throw InputError("{}[{}] expected a known key; htfm train --keys lists them", where(), name);

@@ -72,6 +72,7 @@ class ConfigBindings {
 
   const RunConfig* first_ = nullptr;  // while the keys are made
   std::unordered_map<std::string, size_t> places_;
+  std::vector<std::string> names_, last_parts_;  // of the keys: whole, and behind the last dot
 };
 
 /// What a node holds, for messages.
