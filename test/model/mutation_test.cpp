@@ -52,6 +52,17 @@ TEST(Mutation, CheckpointsThatMeanNothingAreRefused) {
   EXPECT_TRUE(fuzz::checkpoint("{\"image\":[1,1,2]}"));
   EXPECT_FALSE(fuzz::checkpoint("{\"image\":[-1,-1,2]}"));
   EXPECT_FALSE(fuzz::checkpoint("{\"image\":[4611686018427387904,4,1]}"));
+  // Numbers that are not whole, or not of 64 bits.
+  EXPECT_TRUE(fuzz::checkpoint("{\"step\":3}"));
+  for (const char* number : {"1.5", "1e300", "18446744073709551615", "true", "\"3\""})
+    EXPECT_FALSE(fuzz::checkpoint(fmt::format("{{\"step\":{}}}", number))) << number;
+  const auto grid = [](const char* steps) {
+    return fmt::format(
+        "{{\"clock\":{{\"family\":\"deterministic\",\"parameters\":{{}},\"grid\":{}}},\"clock_explanation\":\"\"}}",
+        steps);
+  };
+  EXPECT_TRUE(fuzz::checkpoint(grid("4")));
+  EXPECT_FALSE(fuzz::checkpoint(grid("4294967300")));  // 4 in 32 bits
 }
 
 TEST(Mutation, LogsSetsAndBatchesAreAcceptedOrRefused) {
