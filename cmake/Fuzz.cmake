@@ -3,6 +3,7 @@
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   message(FATAL_ERROR "HTFM_FUZZ needs clang: cmake --preset fuzz")
 endif()
+target_compile_definitions(htfm_options INTERFACE HTFM_ONE_ISA) # cmake/Modules.cmake
 add_custom_target(fuzzers)
 set(HTFM_FUZZERS "")
 
@@ -31,6 +32,7 @@ function(htfm_fuzz_archive name)
   target_link_libraries(${name} PUBLIC ${htfm_links} nlohmann_json::nlohmann_json)
 endfunction()
 htfm_fuzz_archive(htfm_fuzz_files condition io field stat)
+htfm_fuzz_archive(htfm_fuzz_schedule schedule)
 htfm_fuzz_archive(htfm_fuzz_model model)
 
 # htfm_fuzzers(HEADER ARCHIVE NAMES... [SOURCES...] [LIBS...]): SOURCES are files of other modules that these alone need.
@@ -65,7 +67,8 @@ if(HTFM_WITH_FIELDS)
   file(GLOB modules CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/htfm ${CMAKE_SOURCE_DIR}/htfm/field/*_module.cpp)
   htfm_fuzzers(field_entry.h htfm_fuzz_files NAMES grib grib_scan netcdf SOURCES ${modules} LIBS field::eccodes field::netcdf)
 endif()
-htfm_fuzzers(model_entry.h htfm_fuzz_model NAMES checkpoint schedule settings toml)
+htfm_fuzzers(schedule_entry.h htfm_fuzz_schedule NAMES schedule)
+htfm_fuzzers(model_entry.h htfm_fuzz_model NAMES checkpoint settings toml)
 # script/fuzz reads which there are: a line "group name" each.
 list(JOIN HTFM_FUZZERS "\n" text)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fuzzers.txt CONTENT "${text}\n" @ONLY)

@@ -1,10 +1,10 @@
 # A module is a folder of htfm/ with one job. Its files are compiled together in a few batches, and CheckUses.cmake refuses an include of a
 # module that is not named after USES. Files named *_kernels.cpp are compiled once for each instruction set (htfm/base/dispatch.h chooses at
 # run time). *_cuda.cpp and *.cu belong to the CUDA library (Cuda.cmake), *_module.cpp to libraries that are loaded when they are needed.
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT HTFM_FUZZ)
   set(HTFM_ISAS base v3 v4)
 else()
-  set(HTFM_ISAS base)
+  set(HTFM_ISAS base) # fuzzers look at what is read, and compile in half the time
 endif()
 set(HTFM_ISA_FLAGS_v3 -march=x86-64-v3)
 set(HTFM_ISA_FLAGS_v4 -march=x86-64-v4 -mprefer-vector-width=512)

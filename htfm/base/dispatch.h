@@ -21,7 +21,7 @@ const char* isa_name();
 template <class Table, Isa I>
 const Table& kernel_table();
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(HTFM_ONE_ISA)
 /// Declares the tables of one kernel file; stands in its header.
 #define HTFM_DECLARE_KERNELS(Table)              \
   template <>                                    \

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,10 +34,21 @@ inline size_t edit_distance(std::string_view a, std::string_view b, size_t most)
   return row[b.size()];
 }
 
+/// The letters of a word as bits; some share one.
+inline uint64_t letters_of(std::string_view word) {
+  uint64_t set = 0;
+  for (const char c : word) set |= uint64_t{1} << (static_cast<unsigned char>(c) % 64);
+  return set;
+}
+
 /// The name nearest to a word, at most `most` letters away; empty where none is that near.
 inline std::string nearest_name(std::string_view word, const std::vector<std::string>& names, size_t most) {
   std::string best;
+  const uint64_t own = letters_of(word);
   for (const std::string& name : names) {
+    // A letter that the other one lacks is a change: this tells most names apart without counting the others.
+    const uint64_t other = letters_of(name);
+    if (static_cast<size_t>(std::max(std::popcount(own & ~other), std::popcount(other & ~own))) > most) continue;
     const size_t d = edit_distance(word, name, most);
     if (d > most) continue;
     best = name;

@@ -6,6 +6,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/clock/clock.h"
+#include "htfm/clock/when_drawn.h"
 
 namespace htfm {
 
@@ -14,11 +15,7 @@ namespace {
 class CompoundPoisson final : public Clock {
  public:
   explicit CompoundPoisson(ClockSpec spec)
-      : Clock(std::move(spec)),
-        drift_(parameter("drift")),
-        rate_(parameter("rate")),
-        tail_(parameter("jump_tail")),
-        times_(grid_times()) {
+      : Clock(std::move(spec)), drift_(parameter("drift")), rate_(parameter("rate")), tail_(parameter("jump_tail")) {
     if (rate_ > 1e5) throw InputError("[clock.rate] expected at most 1e5 jumps a path on average, got {}", rate_);
   }
   NaturalFeature natural_feature() const override { return NaturalFeature::path; }
@@ -29,6 +26,7 @@ class CompoundPoisson final : public Clock {
   // the path with its jumps where they are, drift / 2 + sum (1 - time) size: the grid only decides what is shown of the
   // path.
   void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
+    const std::vector<double> none, &times = paths ? times_([&] { return grid_times(); }) : none;
     for (int64_t i = 0; i < n; ++i) {
       const Key own = key.child(static_cast<uint64_t>(first + i));
       double* path = paths ? paths + i * (grid() + 1) : nullptr;
@@ -36,8 +34,8 @@ class CompoundPoisson final : public Clock {
       size_t shown = 0;  // grid points that lie before the next jump
       for (uint64_t k = 0;; k += 2) {
         time -= std::log(own.uniform(k)) / rate_;
-        for (; path && shown < times_.size() && (time > 1 || times_[shown] < time); ++shown)
-          path[shown] = drift_ * times_[shown] + jumps;
+        for (; path && shown < times.size() && (time > 1 || times[shown] < time); ++shown)
+          path[shown] = drift_ * times[shown] + jumps;
         if (time > 1) break;
         const double size = tail_ * std::expm1(-std::log(own.uniform(k + 1)) / tail_);
         jumps += size;
@@ -50,7 +48,7 @@ class CompoundPoisson final : public Clock {
 
  private:
   double drift_, rate_, tail_;
-  std::vector<double> times_;
+  WhenDrawn times_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "htfm/clock/clock.h"
+#include "htfm/clock/when_drawn.h"
 
 namespace htfm {
 
@@ -10,7 +11,7 @@ namespace {
 
 class Deterministic final : public Clock {
  public:
-  explicit Deterministic(ClockSpec spec) : Clock(std::move(spec)), times_(grid_times()) {}
+  using Clock::Clock;
   NaturalFeature natural_feature() const override { return NaturalFeature::none; }
   double tail_exponent() const override { return std::numeric_limits<double>::infinity(); }
   ClockScores scores() const override { return {.count = 0}; }
@@ -23,11 +24,13 @@ class Deterministic final : public Clock {
   void fill(Key, int64_t, int64_t n, double* area, double* end, double* paths) const override {
     std::fill(area, area + n, 0.5);
     std::fill(end, end + n, 1.0);
-    for (int64_t i = 0; paths && i < n; ++i) std::copy(times_.begin(), times_.end(), paths + i * (grid() + 1));
+    if (!paths) return;
+    const std::vector<double>& times = times_([&] { return grid_times(); });
+    for (int64_t i = 0; i < n; ++i) std::copy(times.begin(), times.end(), paths + i * (grid() + 1));
   }
 
  private:
-  std::vector<double> times_;
+  WhenDrawn times_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/quantile_table.h"
 #include "htfm/clock/clock.h"
+#include "htfm/clock/when_drawn.h"
 
 namespace htfm {
 
@@ -13,7 +14,7 @@ namespace {
 
 class Fitted final : public Clock {
  public:
-  explicit Fitted(ClockSpec spec) : Clock(std::move(spec)), law_(this->spec().table), times_(grid_times()) {}
+  explicit Fitted(ClockSpec spec) : Clock(std::move(spec)), law_(this->spec().table) {}
   NaturalFeature natural_feature() const override { return NaturalFeature::log_slope; }
   double tail_exponent() const override {
     return law_.exponent() > 0 ? 2 * law_.exponent() : std::numeric_limits<double>::infinity();
@@ -33,16 +34,16 @@ class Fitted final : public Clock {
  private:
   // `end` holds the probabilities that the slopes are exceeded with.
   void fill_lines(int64_t n, double* area, double* end, double* paths) const {
+    const double* times = paths ? times_([&] { return grid_times(); }).data() : nullptr;
     for (int64_t i = 0; i < n; ++i) {
       end[i] = std::exp(law_.log_upper_quantile(end[i]));
       area[i] = end[i] / 2;
-      for (int64_t j = 0; paths && j <= grid(); ++j)
-        paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
+      for (int64_t j = 0; paths && j <= grid(); ++j) paths[i * (grid() + 1) + j] = end[i] * times[j];
     }
   }
 
   QuantileTable law_;
-  std::vector<double> times_;
+  WhenDrawn times_;
 };
 
 [[noreturn]] void refuse(const ClockSpec& spec) {

@@ -2,6 +2,7 @@
 // program adds its own with register_clock.
 #include "htfm/base/registry.h"
 
+#include "htfm/clock/check_clock.h"
 #include "htfm/clock/clock.h"
 
 #define HTFM_CLOCK_FAMILIES(X)           \
@@ -51,7 +52,7 @@ void register_clock(ClockFamily family) {
   families().add(std::move(family), "clock");
 }
 
-std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
+void check_clock(const ClockSpec& spec) {
   const ClockFamily& family = find_named(clock_families(), spec.family, "clock.family");
   if (spec.grid < 1 || spec.grid > 1'000'000)
     throw InputError("[clock.grid] expected a number of steps from 1 to 1000000, got {}", spec.grid);
@@ -70,6 +71,11 @@ std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
     if (!(found->second > p.lower && found->second < p.upper))
       throw InputError("[clock.{}] expected a number {} ({}), got {}", p.name, range_text(p), p.meaning, found->second);
   }
+}
+
+std::unique_ptr<Clock> make_clock(const ClockSpec& spec) {
+  check_clock(spec);
+  const ClockFamily& family = find_named(clock_families(), spec.family, "clock.family");
   std::unique_ptr<Clock> clock = family.make(spec);
   if (!clock) throw Error("[clock.family] expected {} to make a clock, got none", family.name);
   return clock;

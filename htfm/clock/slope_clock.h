@@ -9,12 +9,13 @@
 #include "htfm/base/api.h"
 #include "htfm/clock/clock.h"
 #include "htfm/clock/score_table.h"
+#include "htfm/clock/when_drawn.h"
 
 namespace htfm HTFM_PUBLIC {
 
 class SlopeClock : public Clock {
  public:
-  explicit SlopeClock(ClockSpec spec) : Clock(std::move(spec)), times_(grid_times()) {}
+  using Clock::Clock;
   NaturalFeature natural_feature() const override { return NaturalFeature::log_slope; }
   ClockScores scores() const override { return {.count = 1, .levels = log_density() ? 1 : 0}; }
 
@@ -39,14 +40,14 @@ class SlopeClock : public Clock {
 
  private:
   void fill_lines(int64_t n, double* area, const double* end, double* paths) const {
+    const double* times = paths ? times_([&] { return grid_times(); }).data() : nullptr;
     for (int64_t i = 0; i < n; ++i) {
       area[i] = end[i] / 2;
-      for (int64_t j = 0; paths && j <= grid(); ++j)
-        paths[i * (grid() + 1) + j] = end[i] * times_[static_cast<size_t>(j)];
+      for (int64_t j = 0; paths && j <= grid(); ++j) paths[i * (grid() + 1) + j] = end[i] * times[j];
     }
   }
 
-  std::vector<double> times_;
+  WhenDrawn times_;
   mutable std::once_flag once_;
   mutable std::unique_ptr<ScoreTable> table_;
 };

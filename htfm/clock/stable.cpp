@@ -7,6 +7,7 @@
 #include "htfm/base/error.h"
 #include "htfm/clock/clock.h"
 #include "htfm/clock/score_table.h"
+#include "htfm/clock/when_drawn.h"
 
 namespace htfm {
 
@@ -15,21 +16,10 @@ namespace {
 class Stable final : public Clock {
  public:
   explicit Stable(ClockSpec spec) : Clock(std::move(spec)), rho_(parameter("alpha") / 2) {
-    const int steps = grid();
-    const double h = 1.0 / steps;
-    increment_scale_ = std::pow((rho_ + 1) * h / 2, 1 / rho_);
+    increment_scale_ = std::pow((rho_ + 1) * (1.0 / grid()) / 2, 1 / rho_);
     if (!std::isnormal(increment_scale_))
       throw InputError("[clock.alpha] expected an alpha whose increments on a grid of {} fit into a double, got {}",
-                       steps, parameter("alpha"));
-    // A = c sum_i w_i dT_i with w_i the weights of the piecewise-linear path; c makes the law of A exact on this grid.
-    weight_.resize(static_cast<size_t>(steps));
-    double sum = 0;
-    for (int i = 0; i < steps; ++i) {
-      weight_[static_cast<size_t>(i)] = 1 - (i + 0.5) * h;
-      sum += h * std::pow(weight_[static_cast<size_t>(i)], rho_);
-    }
-    const double c = std::pow((rho_ + 1) * sum, -1 / rho_);
-    for (double& w : weight_) w *= c;
+                       grid(), parameter("alpha"));
   }
   NaturalFeature natural_feature() const override { return NaturalFeature::path; }
   double tail_exponent() const override { return parameter("alpha"); }
@@ -38,7 +28,7 @@ class Stable final : public Clock {
 
  protected:
   DeviceClockLaw device_law() const override {
-    return {DeviceClockLaw::Kind::stable, grid(), rho_, std::log(increment_scale_), weight_.data()};
+    return {DeviceClockLaw::Kind::stable, grid(), rho_, std::log(increment_scale_), weights().data()};
   }
   void fill(Key key, int64_t first, int64_t n, double* area, double* end, double* paths) const override {
     // The increments of consecutive clocks are consecutive elements of the stream: several clocks are drawn at a time.
@@ -70,17 +60,35 @@ class Stable final : public Clock {
 
   double* row(double* paths, int64_t i) const { return paths ? paths + i * (grid() + 1) : nullptr; }
 
+  // A = c sum_i w_i dT_i with w_i the weights of the piecewise-linear path; c makes the law of A exact on this grid.
+  const std::vector<double>& weights() const {
+    return weights_([&] {
+      const int steps = grid();
+      const double h = 1.0 / steps;
+      std::vector<double> weight(static_cast<size_t>(steps));
+      double sum = 0;
+      for (int i = 0; i < steps; ++i) {
+        weight[static_cast<size_t>(i)] = 1 - (i + 0.5) * h;
+        sum += h * std::pow(weight[static_cast<size_t>(i)], rho_);
+      }
+      const double c = std::pow((rho_ + 1) * sum, -1 / rho_);
+      for (double& w : weight) w *= c;
+      return weight;
+    });
+  }
+
   // Sums several clocks side by side: one sum alone would wait for each addition.
   template <int Clocks>
   void walk(const double* increments, double* area, double* end, double* paths) const {
     const int64_t steps = grid();
+    const double* weight = weights().data();
     double t[Clocks] = {}, a[Clocks] = {};
     for (int k = 0; paths && k < Clocks; ++k) paths[k * (steps + 1)] = 0;
     for (int64_t j = 0; j < steps; ++j)
       for (int k = 0; k < Clocks; ++k) {
         const double step = increments[k * steps + j];
         t[k] += step;
-        a[k] += weight_[static_cast<size_t>(j)] * step;
+        a[k] += weight[j] * step;
         if (paths) paths[k * (steps + 1) + j + 1] = t[k];
       }
     std::copy(t, t + Clocks, end);
@@ -88,7 +96,7 @@ class Stable final : public Clock {
   }
 
   double rho_, increment_scale_ = 0;
-  std::vector<double> weight_;
+  WhenDrawn weights_;
   mutable std::once_flag once_;
   mutable std::unique_ptr<ScoreTable> table_;  // of an increment, for of_scores()
 };

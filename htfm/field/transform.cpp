@@ -11,6 +11,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/base/registry.h"
 #include "htfm/field/transform_json.h"
+#include "htfm/io/json_whole.h"
 
 namespace htfm {
 namespace {
@@ -240,7 +241,9 @@ void from_json(const nlohmann::json& j, FieldTransform& t) {
   if (j.contains("threshold")) t.threshold = j.at("threshold").get<double>();
   t.depth = j.value("depth", 0.0);
   t.reach = j.value("reach", 0.0);
-  t.plain = j.value("plain", std::vector<int64_t>());
+  t.plain.clear();
+  if (j.contains("plain"))
+    for (const nlohmann::json& channel : j.at("plain")) t.plain.push_back(json_whole(channel));
   t.scores = j.value("scores", std::string("normal"));
   t.check();
   if (t.mean.empty() || t.mean.size() != t.deviation.size())

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "htfm/base/registry.h"
+#include "htfm/clock/check_clock.h"
 
 namespace htfm {
 
@@ -38,6 +39,7 @@ ClockSpec stable_noise(const ClockSpec& clock, const std::string& method) {
   if (clock.family != "stable" && clock.family != "deterministic")
     throw InputError("[clock.family] expected stable, or deterministic (alpha = 2), for method = {}; got {}", method,
                      clock.family);
+  check_clock(clock);
   const double alpha = stable_index(clock);
   if (!(alpha > 1))
     throw InputError("[clock.alpha] expected more than 1 for method = {}: below, its noise has no mean; got {}", method,
@@ -53,6 +55,7 @@ double stable_index(const ClockSpec& clock) { return clock.family == "stable" ? 
 ClockSpec student_noise(const ClockSpec& clock, const std::string& method) {
   if (clock.family != "inverse-gamma")
     throw InputError("[clock.family] expected inverse-gamma for method = {}, got {}", method, clock.family);
+  check_clock(clock);
   if (const double nu = clock.parameters.at("nu"); !(nu > 2))
     throw InputError(
         "[clock.nu] expected more than 2 for method = {}: below, its noise has no variance and its squared loss no "

@@ -8,6 +8,7 @@
 #include "htfm/base/error.h"
 #include "htfm/field/transform_json.h"
 #include "htfm/io/dtype.h"
+#include "htfm/io/json_whole.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
@@ -15,6 +16,8 @@ namespace htfm {
 namespace {
 
 constexpr const char* kFormat = "htfm.checkpoint/2";
+constexpr int64_t kMostSteps = 1'000'000;           // of a clock
+constexpr int64_t kLargestSide = int64_t{1} << 20;  // of an image
 
 at::Tensor vector_tensor(const std::vector<double>& v) {
   at::Tensor t = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
@@ -148,11 +151,11 @@ Model load_model(const Checkpoint& file) {
   bool may_be_absent = false, has_condition = false;
   try {
     const nlohmann::json& record = file.record;
-    m.step = record.at("step");
-    m.skipped = record.at("skipped");
+    m.step = json_whole(record.at("step"));
+    m.skipped = json_whole(record.at("skipped"));
     m.best_loss = record.at("best_loss");
-    m.best_step = record.at("best_step");
-    m.dim_ = record.at("dim");
+    m.best_step = json_whole(record.at("best_step"));
+    m.dim_ = json_whole(record.at("dim"));
     m.data_hash_ = record.at("data_hash");
     m.config_.net.sha256 = record.value("network_sha256", std::string());
     m.data_origin_ = shown_text(record.at("data_origin").get<std::string>());
@@ -169,8 +172,13 @@ Model load_model(const Checkpoint& file) {
         m.columns_.push_back(std::move(c));
       }
     if (record.contains("image")) {
-      const auto shape = record.at("image").get<std::array<int64_t, 3>>();
+      std::array<int64_t, 3> shape{};
+      for (size_t k = 0; k < shape.size(); ++k) shape[k] = json_whole(record.at("image").at(k));
       m.image_ = ImageShape{shape[0], shape[1], shape[2]};
+      for (const int64_t size : shape)  // so that their product fits into 64 bits
+        if (size < 1 || size > kLargestSide)
+          throw InputError("[checkpoint] {}: expected images of sizes from 1 to {}, got {}", file.path, kLargestSide,
+                           m.image_->text());
     }
     if (record.contains("field")) m.field_ = record.at("field").get<FieldTransform>();
     if (record.contains("condition")) {
@@ -188,6 +196,8 @@ Model load_model(const Checkpoint& file) {
       const nlohmann::json& clock = record.at("clock");
       m.clock_.spec.family = clock.at("family");
       m.clock_.spec.parameters = clock.at("parameters").get<std::map<std::string, double>>();
+      if (const int64_t grid = json_whole(clock.at("grid")); grid < 1 || grid > kMostSteps)
+        throw InputError("[checkpoint] {}: expected a clock with 1 to {} steps, got {}", file.path, kMostSteps, grid);
       m.clock_.spec.grid = clock.at("grid");
       m.clock_.explanation = shown_text(record.at("clock_explanation").get<std::string>());
     }
@@ -224,9 +234,6 @@ Model load_model(const Checkpoint& file) {
   if (!m.columns_.empty() && static_cast<int64_t>(m.columns_.size()) != m.transform_.columns())
     throw InputError("[checkpoint] {}: expected the kinds of {} columns, got {}", file.path, m.transform_.columns(),
                      m.columns_.size());
-  if (m.clock_.spec.grid < 1 || m.clock_.spec.grid > 1'000'000)
-    throw InputError("[checkpoint] {}: expected a clock with 1 to 1000000 steps, got {}", file.path,
-                     m.clock_.spec.grid);
   m.build(DataScale(tensor_vector(file.tensor("data_scale.log_source")),
                     tensor_vector(file.tensor("data_scale.log_scale"))));
   m.method_->load_state(file.content.tensors, file.path);

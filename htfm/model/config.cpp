@@ -1,5 +1,7 @@
 #include "htfm/model/config.h"
 
+#include <functional>
+
 #include "htfm/base/registry.h"
 #include "htfm/io/file.h"
 #include "htfm/io/toml_text.h"
@@ -18,32 +20,33 @@ constexpr RetiredKey kRetired[] = {
     {"data.python", "python3",
      "set the variable HTFM_PARQUET_PYTHON, or give --python to fit and tails: no file may name a program"}};
 
-bool is_retired(const std::string& name, const toml::node& node, const std::string& where, bool saved) {
+bool is_retired(const std::string& name, const toml::node& node, const std::function<std::string()>& where,
+                bool saved) {
   for (const RetiredKey& key : kRetired) {
     if (key.name != name) continue;
     if (!saved && node.value_or(std::string()) != key.value)
-      throw InputError("{}[{}] expected no such key any more, got {} ({})", where, name, node_text(node), key.advice);
+      throw InputError("{}[{}] expected no such key any more, got {} ({})", where(), name, node_text(node), key.advice);
     return true;
   }
   return false;
 }
 
 // `saved`: out of a checkpoint.
-void walk(ConfigBindings& keys, const toml::table& table, const std::string& prefix, const std::string& origin,
-          bool saved) {
+void walk(const ConfigBindings& keys, const toml::table& table, const std::string& prefix, const std::string& origin,
+          bool saved, RunConfig& config) {
   for (const auto& [k, node] : table) {
     const std::string name = prefix.empty() ? std::string(k.str()) : prefix + "." + std::string(k.str());
-    const std::string where = fmt::format("{}:{}: ", origin, node.source().begin.line);
     if (node.is_table()) {
-      walk(keys, *node.as_table(), name, origin, saved);
+      walk(keys, *node.as_table(), name, origin, saved, config);
       continue;
     }
+    const auto where = [&origin, &own = node] { return fmt::format("{}:{}: ", origin, own.source().begin.line); };
     if (is_retired(name, node, where, saved)) continue;
-    ConfigBinding& key = keys.find(name, where);
+    const ConfigBinding& key = keys.find(name, where);
     try {
-      key.set(node);
+      key.set(config, node);
     } catch (const InputError& e) {
-      throw InputError("{}{}", where, e.what());
+      throw InputError("{}{}", where(), e.what());
     }
   }
 }
@@ -125,9 +128,9 @@ std::unique_ptr<Method> RunConfig::make_method(const ClockSpec& chosen, DataScal
 }
 
 std::vector<ConfigKey> config_keys() {
-  RunConfig c;
+  const auto keys = ConfigBindings::now();
   std::vector<ConfigKey> out;
-  for (const ConfigBinding& b : ConfigBindings(c).list) out.push_back(b.key);
+  for (const ConfigBinding& b : keys->list) out.push_back(b.key);
   return out;
 }
 
@@ -148,21 +151,20 @@ RunConfig parse(const std::string& text, const std::string& origin, const std::v
                 bool saved) {
   RunConfig c;
   if (saved) c.time = "path", c.train.times = "uniform";  // of a run from before these keys
-  ConfigBindings keys(c);
   const toml::table table = parse_toml(text, origin);
   if (saved) check_registered(table, origin);
-  walk(keys, table, "", origin, saved);
+  walk(*ConfigBindings::now(), table, "", origin, saved, c);
   return with_settings(std::move(c), settings);
 }
 
 }  // namespace
 
 RunConfig with_settings(RunConfig config, const std::vector<std::string>& settings) {
-  ConfigBindings keys(config);
+  const auto keys = ConfigBindings::now();
   for (const std::string& setting : settings) {
     const size_t eq = setting.find('=');
     if (eq == std::string::npos || eq == 0) throw InputError("[--set] expected key=value, got '{}'", setting);
-    keys.find(setting.substr(0, eq), "--set ").set_text(setting.substr(eq + 1));
+    keys->find(setting.substr(0, eq), [] { return "--set "; }).set_text(config, setting.substr(eq + 1));
   }
   check_config(config);
   return config;
@@ -181,10 +183,10 @@ RunConfig load_config(const std::string& path, const std::vector<std::string>& s
 }
 
 std::string format_config(const RunConfig& config) {
-  RunConfig c = config;
+  const auto keys = ConfigBindings::now();
   std::string out, section;
-  for (const ConfigBinding& b : ConfigBindings(c).list) {
-    const std::string value = b.text();
+  for (const ConfigBinding& b : keys->list) {
+    const std::string value = b.text(config);
     if (value.empty()) continue;
     const size_t dot = b.key.name.find('.');
     const std::string own = dot == std::string::npos ? "" : b.key.name.substr(0, dot);
@@ -195,10 +197,10 @@ std::string format_config(const RunConfig& config) {
 }
 
 std::vector<std::pair<std::string, std::string>> config_entries(const RunConfig& config) {
-  RunConfig c = config;
+  const auto keys = ConfigBindings::now();
   std::vector<std::pair<std::string, std::string>> out;
-  for (const ConfigBinding& b : ConfigBindings(c).list) {
-    std::string value = b.text();
+  for (const ConfigBinding& b : keys->list) {
+    std::string value = b.text(config);
     if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
     if (!value.empty()) out.emplace_back(b.key.name, value);
   }
@@ -206,12 +208,10 @@ std::vector<std::pair<std::string, std::string>> config_entries(const RunConfig&
 }
 
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
-  RunConfig x = a, y = b;
-  std::map<std::string, std::string> other;  // by name: parts may be registered meanwhile
-  for (const ConfigBinding& key : ConfigBindings(y).list) other[key.key.name] = key.text();
+  const auto keys = ConfigBindings::now();
   std::vector<std::string> out;
-  for (const ConfigBinding& key : ConfigBindings(x).list)
-    if (key.text() != other[key.key.name]) out.push_back(key.key.name);
+  for (const ConfigBinding& key : keys->list)
+    if (key.text(a) != key.text(b)) out.push_back(key.key.name);
   return out;
 }
 

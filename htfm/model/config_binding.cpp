@@ -1,10 +1,12 @@
 #include "htfm/model/config_binding.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "htfm/base/nearest.h"
 #include "htfm/base/parse_number.h"
 #include "htfm/base/split.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 
@@ -20,7 +22,7 @@ std::string toml_string(const std::string& v) {
   std::string out = "\"";
   for (const char c : v) {
     if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
     else
       out += c;
@@ -39,6 +41,8 @@ T setting_number(const std::string& name, const std::string& text, const char* w
   return *v;
 }
 
+constexpr size_t kMostChanges = 4;  // of letters, from a key to the one that was meant
+
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 double number_in(const std::string& name, const toml::node& node) {
@@ -49,6 +53,16 @@ double number_in(const std::string& name, const toml::node& node) {
 std::string text_in(const std::string& name, const toml::node& node) {
   if (!node.is_string()) throw InputError("[{}] expected text, got {}", name, node_text(node));
   return node.as_string()->get();
+}
+
+// A text of the command line. One that is not UTF-8 could be written into no file of a run.
+const std::string& setting_text(const std::string& name, const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(std::string_view(text).substr(at));
+    if (length == 0) throw InputError("[{}] expected text in UTF-8, got {}", name, in_quotes(text));
+    at += length;
+  }
+  return text;
 }
 
 }  // namespace
@@ -72,40 +86,60 @@ std::vector<int64_t> parse_whole_numbers(const std::string& key, const std::stri
   return out;
 }
 
-ConfigBinding& ConfigBindings::find(std::string name, const std::string& where) {
+ConfigBindings::ConfigBindings() {
+  RunConfig first;
+  first_ = &first;
+  add_all(first);
+  first_ = nullptr;
+  for (size_t k = 0; k < list.size(); ++k) {
+    const std::string& name = list[k].key.name;
+    places_.emplace(name, k);
+    names_.push_back(name), last_parts_.push_back(last_part(name));
+  }
+}
+
+std::shared_ptr<const ConfigBindings> ConfigBindings::now() {
+  static std::mutex mutex;
+  static std::shared_ptr<const ConfigBindings> last;
+  static size_t parts_then = 0;
+  // Parts come and never go.
+  const size_t parts = clock_families().size() + schedules().size() + couplings().size() + networks().size();
+  const std::lock_guard lock(mutex);
+  if (!last || parts != parts_then) last.reset(new ConfigBindings()), parts_then = parts;
+  return last;
+}
+
+const ConfigBinding& ConfigBindings::find(std::string name, const std::function<std::string()>& where) const {
   if (name == "precondition") name = "precondition.enabled";  // the short form of the command line
-  for (ConfigBinding& b : list)
-    if (b.key.name == name) return b;
+  if (const auto found = places_.find(name); found != places_.end()) return list[found->second];
   // A name without a group is compared with what stands behind the keys' dots.
-  const bool grouped = name.find('.') != std::string::npos;
-  std::vector<std::string> names;
-  for (const ConfigBinding& b : list) names.push_back(grouped ? b.key.name : last_part(b.key.name));
-  const std::string near = nearest_name(name, names, name.size() / 4 + 1);
+  const std::vector<std::string>& names = name.find('.') == std::string::npos ? last_parts_ : names_;
+  const std::string near = nearest_name(name, names, std::min(name.size() / 4 + 1, kMostChanges));
   const auto at = std::find(names.begin(), names.end(), near);
   const std::string meant = at == names.end() ? "" : list[static_cast<size_t>(at - names.begin())].key.name;
-  if (meant.empty()) throw InputError("{}[{}] expected a known key; htfm train --keys lists them", where, name);
-  throw InputError("{}[{}] expected a known key, perhaps '{}'", where, name, meant);
+  if (meant.empty()) throw InputError("{}[{}] expected a known key; htfm train --keys lists them", where(), name);
+  throw InputError("{}[{}] expected a known key, perhaps '{}'", where(), name, meant);
 }
 
 void ConfigBindings::add(std::string name, std::string& v, std::string meaning) {
   list.push_back({{name, "text", toml_string(v), std::move(meaning)},
-                  [name, &v](const toml::node& n) { v = text_in(name, n); },
-                  [&v](const std::string& s) { v = s; },
-                  [&v] { return toml_string(v); }});
+                  [name, of = member(v)](RunConfig& c, const toml::node& n) { of(c) = text_in(name, n); },
+                  [name, of = member(v)](RunConfig& c, const std::string& s) { of(c) = setting_text(name, s); },
+                  [of = member(v)](const RunConfig& c) { return toml_string(of(c)); }});
 }
 
 void ConfigBindings::add(std::string name, bool& v, std::string meaning) {
   list.push_back({{name, "true or false", v ? "true" : "false", std::move(meaning)},
-                  [name, &v](const toml::node& n) {
+                  [name, of = member(v)](RunConfig& c, const toml::node& n) {
                     if (!n.is_boolean()) throw InputError("[{}] expected true or false, got {}", name, node_text(n));
-                    v = n.as_boolean()->get();
+                    of(c) = n.as_boolean()->get();
                   },
-                  [name, &v](const std::string& s) {
+                  [name, of = member(v)](RunConfig& c, const std::string& s) {
                     if (s != "true" && s != "false" && s != "on" && s != "off")
                       throw InputError("[{}] expected true or false, got '{}'", name, s);
-                    v = s == "true" || s == "on";
+                    of(c) = s == "true" || s == "on";
                   },
-                  [&v] { return v ? "true" : "false"; }});
+                  [of = member(v)](const RunConfig& c) { return of(c) ? "true" : "false"; }});
 }
 
 template <class Whole>
@@ -115,14 +149,15 @@ void ConfigBindings::add_whole(std::string name, Whole& v, int64_t lowest, int64
       throw InputError("[{}] expected a whole number from {} to {}, got {}", name, lowest, highest, x);
     return static_cast<Whole>(x);
   };
-  list.push_back(
-      {{name, "whole number", fmt::format("{}", v), std::move(meaning)},
-       [name, &v, check](const toml::node& n) {
-         if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, node_text(n));
-         v = check(n.as_integer()->get());
-       },
-       [name, &v, check](const std::string& s) { v = check(setting_number<int64_t>(name, s, "a whole number")); },
-       [&v] { return fmt::format("{}", v); }});
+  list.push_back({{name, "whole number", fmt::format("{}", v), std::move(meaning)},
+                  [name, of = member(v), check](RunConfig& c, const toml::node& n) {
+                    if (!n.is_integer()) throw InputError("[{}] expected a whole number, got {}", name, node_text(n));
+                    of(c) = check(n.as_integer()->get());
+                  },
+                  [name, of = member(v), check](RunConfig& c, const std::string& s) {
+                    of(c) = check(setting_number<int64_t>(name, s, "a whole number"));
+                  },
+                  [of = member(v)](const RunConfig& c) { return fmt::format("{}", of(c)); }});
 }
 
 void ConfigBindings::add(std::string name, int64_t& v, int64_t lowest, int64_t highest, std::string meaning) {
@@ -139,46 +174,51 @@ void ConfigBindings::add(std::string name, double& v, double lowest, double high
       throw InputError("[{}] expected a number from {} to {}, got {}", name, lowest, highest, x);
     return x;
   };
-  list.push_back({{name, "number", fmt::format("{}", v), std::move(meaning)},
-                  [name, &v, check](const toml::node& n) { v = check(number_in(name, n)); },
-                  [name, &v, check](const std::string& s) { v = check(setting_number<double>(name, s, "a number")); },
-                  [&v] { return toml_number(v); }});
+  list.push_back(
+      {{name, "number", fmt::format("{}", v), std::move(meaning)},
+       [name, of = member(v), check](RunConfig& c, const toml::node& n) { of(c) = check(number_in(name, n)); },
+       [name, of = member(v), check](RunConfig& c, const std::string& s) {
+         of(c) = check(setting_number<double>(name, s, "a number"));
+       },
+       [of = member(v)](const RunConfig& c) { return toml_number(of(c)); }});
 }
 
 void ConfigBindings::add(std::string name, std::optional<double>& v, double lowest, double highest,
                          std::string meaning) {
-  const auto set = [name, lowest, highest, &v](double x) {
+  const auto set = [name, lowest, highest, of = member(v)](RunConfig& c, double x) {
     if (!(x >= lowest && x <= highest))
       throw InputError("[{}] expected auto or a number from {} to {}, got {}", name, lowest, highest, x);
-    v = x;
+    of(c) = x;
   };
-  const auto set_text = [name, set, &v](const std::string& s) {
+  const auto set_text = [name, set, of = member(v)](RunConfig& c, const std::string& s) {
     if (s == "auto")
-      v.reset();
+      of(c).reset();
     else
-      set(setting_number<double>(name, s, "auto or a number"));
+      set(c, setting_number<double>(name, s, "auto or a number"));
   };
   list.push_back({{name, "number or auto", v ? fmt::format("{}", *v) : toml_string("auto"), std::move(meaning)},
-                  [name, set, set_text](const toml::node& n) {
+                  [name, set, set_text](RunConfig& c, const toml::node& n) {
                     if (n.is_string())
-                      set_text(n.as_string()->get());
+                      set_text(c, n.as_string()->get());
                     else
-                      set(number_in(name, n));
+                      set(c, number_in(name, n));
                   },
                   set_text,
-                  [&v] { return v ? toml_number(*v) : toml_string("auto"); }});
+                  [of = member(v)](const RunConfig& c) { return of(c) ? toml_number(*of(c)) : toml_string("auto"); }});
 }
 
 void ConfigBindings::add_clock_parameter(const ClockParameter& p, ClockSpec& clock) {
   const std::string name = "clock." + p.name;
   list.push_back({{name, "number", "", p.meaning},
-                  [name, own = p.name, &clock](const toml::node& n) { clock.parameters[own] = number_in(name, n); },
-                  [name, own = p.name, &clock](const std::string& s) {
-                    clock.parameters[own] = setting_number<double>(name, s, "a number");
+                  [name, own = p.name, of = member(clock)](RunConfig& c, const toml::node& n) {
+                    of(c).parameters[own] = number_in(name, n);
                   },
-                  [own = p.name, &clock] {
-                    const auto found = clock.parameters.find(own);
-                    return found == clock.parameters.end() ? std::string() : toml_number(found->second);
+                  [name, own = p.name, of = member(clock)](RunConfig& c, const std::string& s) {
+                    of(c).parameters[own] = setting_number<double>(name, s, "a number");
+                  },
+                  [own = p.name, of = member(clock)](const RunConfig& c) {
+                    const auto found = of(c).parameters.find(own);
+                    return found == of(c).parameters.end() ? std::string() : toml_number(found->second);
                   }});
 }
 
@@ -187,14 +227,15 @@ void ConfigBindings::add_own_option(const std::string& section, const std::strin
   const std::string own = part + "." + option.name, name = section + "." + own;
   const bool number = std::holds_alternative<double>(option.value);
   list.push_back({{name, number ? "number" : "text", option_text(option.value), option.meaning},
-                  [name, own, number, &values](const toml::node& n) {
-                    values.set(own, number ? OptionValue(number_in(name, n)) : OptionValue(text_in(name, n)));
+                  [name, own, number, of = member(values)](RunConfig& c, const toml::node& n) {
+                    of(c).set(own, number ? OptionValue(number_in(name, n)) : OptionValue(text_in(name, n)));
                   },
-                  [name, own, number, &values](const std::string& s) {
-                    values.set(own, number ? OptionValue(setting_number<double>(name, s, "a number")) : OptionValue(s));
+                  [name, own, number, of = member(values)](RunConfig& c, const std::string& s) {
+                    of(c).set(own, number ? OptionValue(setting_number<double>(name, s, "a number"))
+                                          : OptionValue(setting_text(name, s)));
                   },
-                  [own, &values] {
-                    const OptionValue* found = values.find(own);
+                  [own, of = member(values)](const RunConfig& c) {
+                    const OptionValue* found = of(c).find(own);
                     return found ? option_text(*found) : std::string();
                   }});
 }

@@ -26,7 +26,7 @@ std::string network_names() {
 
 }  // namespace
 
-ConfigBindings::ConfigBindings(RunConfig& c) {
+void ConfigBindings::add_all(RunConfig& c) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   constexpr int64_t many = int64_t{1} << 40;
   add("seed", c.seed, 0, std::numeric_limits<int64_t>::max(), "seed of everything that is drawn");

@@ -1,6 +1,7 @@
 #include "htfm/train/training_state.h"
 
 #include "htfm/base/error.h"
+#include "htfm/io/json_whole.h"
 #include "htfm/io/text.h"
 #include "htfm/model/checkpoint.h"
 
@@ -49,14 +50,16 @@ Training load_checkpoint(const std::string& path) {
   const bool learn = out.model.config().path.learn;
   int64_t updates = 0, curve_updates = 0;
   try {
-    updates = file.record.at("updates");
-    if (learn) curve_updates = file.record.at("curve_updates");
-    out.state.bad_in_a_row = file.record.at("bad_in_a_row");
+    updates = json_whole(file.record.at("updates"));
+    if (learn) curve_updates = json_whole(file.record.at("curve_updates"));
+    out.state.bad_in_a_row = json_whole(file.record.at("bad_in_a_row"));
     out.state.loss_sum = file.record.at("loss_sum");
-    out.state.loss_count = file.record.at("loss_count");
+    out.state.loss_count = json_whole(file.record.at("loss_count"));
   } catch (const nlohmann::json::exception& e) {
     throw InputError("[checkpoint] {}: expected the counters of a training in its metadata, got: {}", path,
                      json_reason(e.what()));
+  } catch (const InputError& e) {
+    throw InputError("[checkpoint] {}: damaged: in the counters of a training {}", path, e.what());
   }
   out.state.network = load_moments(out.model.network().layout(), out.model.trained, "", updates, file);
   if (learn)

@@ -35,6 +35,27 @@ TEST(Nearest, DistanceEqualsThePlainOneUpToItsLimit) {
   }
 }
 
+TEST(Nearest, NoNearerNameIsPassedOver) {
+  const Key key(2);
+  uint64_t drawn = 0;
+  const auto word = [&] {
+    std::string w(1 + key.below(7, drawn++), ' ');
+    for (char& c : w) c = "abcdefghAz.-"[key.below(12, drawn++)];
+    return w;
+  };
+  for (int k = 0; k < 5000; ++k) {
+    const std::string asked = word();
+    const std::vector<std::string> names{word(), word(), word(), word()};
+    const size_t most = key.below(6, drawn++);
+    size_t least = most + 1;
+    for (const std::string& name : names) least = std::min(least, plain_distance(asked, name));
+    const std::string found = nearest_name(asked, names, most);
+    ASSERT_EQ(found.empty(), least > most) << asked;
+    if (found.empty()) continue;
+    ASSERT_EQ(plain_distance(asked, found), least) << asked << " " << found;
+  }
+}
+
 TEST(Nearest, NameIsTheNearestWithinTheLimit) {
   const std::vector<std::string> names{"train", "tails", "trail"};
   EXPECT_EQ(nearest_name("trian", names, 3), "train");

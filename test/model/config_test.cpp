@@ -46,6 +46,15 @@ TEST(Config, FormatParsesBackToTheSame) {
   EXPECT_EQ(b.train.lr, 3e-4);
 }
 
+// Whatever a text holds, it is the same once it was written and read; what could not be written is refused.
+TEST(Config, TextsSurviveWritingAndReading) {
+  const RunConfig a = parse_config("[data]\npath = \"a\\u007f\\u0001\\u0000\\\\ \\\"\\u00e4\"\n", "t");
+  EXPECT_EQ(a.data.path, std::string("a\x7f\x01\0\\ \"\xc3\xa4", 9));
+  EXPECT_EQ(parse_config(format_config(a), "again").data.path, a.data.path);
+  EXPECT_EQ(parse_config("", "t", {"data.path=\xc3\xa4\x7f"}).data.path, "\xc3\xa4\x7f");
+  EXPECT_TRUE(contains(message("", {"data.path=\xe4.csv"}), "[data.path] expected text in UTF-8, got '\\xe4.csv'"));
+}
+
 // Fields that are set and settings in words are one way: the same configuration comes of both.
 TEST(Config, SettingsGoOverFields) {
   RunConfig c;
@@ -201,6 +210,16 @@ TEST(Config, NamedSkewedSourcesSetTheClock) {
   EXPECT_TRUE(contains(message("", {"source.law=skewed"}), "[source.law]"));
   EXPECT_TRUE(contains(message("", {"source.skew=a"}), "[source.skew]"));
   EXPECT_TRUE(contains(message("", {"method=clock-diffusion", "source.skew=1"}), "[source]"));
+}
+
+// Methods that look at their clock's parameter before the clock is made.
+TEST(Config, BaselinesNameTheParameterThatIsMissing) {
+  for (const char* method : {"dlpm", "dlim", "lim"})
+    EXPECT_TRUE(contains(message("", {std::string("method=") + method, "clock.family=stable"}),
+                         "[clock.alpha] expected a number between 0 and 2"));
+  for (const char* method : {"tflow", "tedm"})
+    EXPECT_TRUE(contains(message("", {std::string("method=") + method, "clock.family=inverse-gamma"}),
+                         "[clock.nu] expected a number above 0"));
 }
 
 TEST(Config, SchedulesByTheClock) {

@@ -3,6 +3,7 @@
 #include "fuzz/entry.h"
 #include "fuzz/model_entry.h"
 #include "fuzz/mutate.h"
+#include "fuzz/schedule_entry.h"
 #include "test/io/support.h"
 
 namespace htfm {
@@ -48,6 +49,21 @@ TEST(Mutation, CheckpointsThatMeanNothingAreRefused) {
   const Words words = {"null", "-1",  "1e99", "[",     "]",    "{",       "}",     "\"",
                        ",",    "9e9", "true", "\"a\"", "grid", "columns", "image", "4611686018427387904"};
   EXPECT_GT(drive(fuzz::checkpoint, seeds, words, rounds(), Key(15)), 0);
+  // Sizes of an image whose product is the number of columns, or overflows.
+  EXPECT_TRUE(fuzz::checkpoint("{\"image\":[1,1,2]}"));
+  EXPECT_FALSE(fuzz::checkpoint("{\"image\":[-1,-1,2]}"));
+  EXPECT_FALSE(fuzz::checkpoint("{\"image\":[4611686018427387904,4,1]}"));
+  // Numbers that are not whole, or not of 64 bits.
+  EXPECT_TRUE(fuzz::checkpoint("{\"step\":3}"));
+  for (const char* number : {"1.5", "1e300", "18446744073709551615", "true", "\"3\""})
+    EXPECT_FALSE(fuzz::checkpoint(fmt::format("{{\"step\":{}}}", number))) << number;
+  const auto grid = [](const char* steps) {
+    return fmt::format(
+        "{{\"clock\":{{\"family\":\"deterministic\",\"parameters\":{{}},\"grid\":{}}},\"clock_explanation\":\"\"}}",
+        steps);
+  };
+  EXPECT_TRUE(fuzz::checkpoint(grid("4")));
+  EXPECT_FALSE(fuzz::checkpoint(grid("4294967300")));  // 4 in 32 bits
 }
 
 TEST(Mutation, LogsSetsAndBatchesAreAcceptedOrRefused) {
