@@ -241,6 +241,7 @@ def main():
     parser.add_argument("--models", nargs="+", default=["htfm", "copula"], choices=sorted(MODELS))
     parser.add_argument("--program", default="build/htfm")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the first seed; settings are chosen from 10 on")
     parser.add_argument("--epochs", type=int, default=300, help="of CTGAN and TVAE, whose default is 300")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--keep", help="folder for the samples")
@@ -248,7 +249,7 @@ def main():
     options = parser.parse_args()
     for name in options.tables:
         table, codes = load(options.data, name)
-        for seed in range(options.seeds):
+        for seed in range(options.first, options.first + options.seeds):
             train, held = split(table, seed)
             for model in options.models:
                 begun, spent = time.time(), processor_seconds()

@@ -23,15 +23,32 @@ namespace {
 
 constexpr int64_t kDrawn = 512;  // rows at a time, always so many: a row's bits then do not depend on the others
 constexpr int kBalanceRounds = 4;
-constexpr const char* kState = "transform.state.";
+constexpr int64_t kKept = 20'000'000;  // logarithms of shares; more are computed anew in every round
+constexpr const char *kState = "transform.state.", *kKnots = "transform.state.knots";
 
 bool same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 // Seconds or days? The parts of a column say it: only seconds have hours, and their periods are long.
 bool counts_seconds(const DiscreteColumn& c) { return c.flows; }
 
-// What a flow sees, as a network likes it: far values drawn in.
+// Numbers as a network likes them: far values drawn in.
 at::Tensor as_input(const at::Tensor& seen) { return seen.to(at::kDouble).asinh().to(at::kFloat).contiguous(); }
+
+// Knots of a checkpoint: of each number none, or at least two that ascend, and nothing after them.
+at::Tensor checked_knots(const at::Tensor& knots, int64_t dim, const std::string& path) {
+  bool good = knots.dim() == 2 && knots.size(0) == dim && knots.scalar_type() == at::kFloat;
+  const at::Tensor out = knots.contiguous();
+  const float* k = good ? out.const_data_ptr<float>() : nullptr;
+  for (int64_t j = 0; good && j < dim; ++j, k += out.size(1)) {
+    int64_t count = 0;
+    while (count < out.size(1) && std::isfinite(k[count]) && (count == 0 || k[count] > k[count - 1])) ++count;
+    good = count != 1 && std::all_of(k + count, k + out.size(1), [](float v) { return std::isnan(v); });
+  }
+  if (!good)
+    throw InputError("[checkpoint] {}: expected '{}' in float32 as ascending knots of {} numbers, got {}", path, kKnots,
+                     dim, tensor_text(knots));
+  return out;
+}
 
 }  // namespace
 
@@ -39,14 +56,16 @@ struct DiscretePart::Laws {
   int64_t dim = 0;
   std::vector<StateNet> nets;      // one a column; empty until learned
   std::vector<at::Tensor> shifts;  // of the logits, float32, one a state
+  at::Tensor knots;                // of the numbers (state_knots); undefined in old checkpoints
 
   bool learned() const { return !nets.empty(); }
-  void make(const std::vector<DiscreteColumn>& list, int64_t numbers) {
+  void make(const std::vector<DiscreteColumn>& list, int64_t numbers, at::Tensor of_numbers) {
     dim = numbers;
+    knots = std::move(of_numbers);
     std::vector<int64_t> counts;
     nets.clear(), shifts.clear();
     for (const DiscreteColumn& c : list) {
-      nets.emplace_back(numbers, counts, c.states());
+      nets.emplace_back(numbers, counts, c.states(), knots);
       shifts.push_back(at::zeros({c.states()}, at::kFloat));
       counts.push_back(c.states());
     }
@@ -145,12 +164,13 @@ at::Tensor DiscretePart::flowing(const at::Tensor& rows) const {
 }
 
 bool DiscretePart::learned() const { return laws_->learned(); }
+bool DiscretePart::told_as_seen() const { return learned() && !laws_->knots.defined(); }
 
-void DiscretePart::learn(const at::Tensor& rows, const at::Tensor& seen, Key key) {
+void DiscretePart::learn(const at::Tensor& rows, const at::Tensor& seen, Key key, const std::vector<bool>& smooth) {
   if (empty()) return;
   const at::Tensor states = states_of(rows.to(at::kDouble).contiguous()), numbers = as_input(seen);
   Laws laws;
-  laws.make(list_, numbers.size(1));
+  laws.make(list_, numbers.size(1), state_knots(numbers, smooth));
   std::vector<at::Tensor> columns;
   for (int64_t h = 0; h < states.size(1); ++h) columns.push_back(states.select(1, h).contiguous());
   // The largest networks first: they would keep one thread busy at the end.
@@ -189,6 +209,7 @@ at::Tensor DiscretePart::draw_with(const at::Tensor& seen, Key key, int64_t firs
     const Key own = key.child("states").child(static_cast<uint64_t>(h));
     const int64_t count = c.states();
     // Mean shares of the states by the law, shifted as it stands; with `choose` states are drawn by it.
+    std::vector<at::Tensor> kept(static_cast<size_t>(balance && n * count <= kKept ? parts : 0));
     const auto pass = [&](bool choose) {
       std::vector<std::vector<double>> sums(static_cast<size_t>(parts),
                                             std::vector<double>(static_cast<size_t>(count)));
@@ -196,14 +217,19 @@ at::Tensor DiscretePart::draw_with(const at::Tensor& seen, Key key, int64_t firs
         const OwnThread one;
         const int64_t begin = part * kDrawn, rows = std::min(kDrawn, n - begin);
         at::Tensor p = at::zeros({rows, count}, at::kFloat);
-        if (learned()) {
+        at::Tensor* known = kept.empty() ? nullptr : &kept[static_cast<size_t>(part)];
+        if (learned() && known && known->defined()) {
+          p = known->add(shifts[static_cast<size_t>(h)]);
+        } else if (learned()) {
           StateInputs inputs{at::zeros({kDrawn, seen.size(1)}, at::kFloat)};
           inputs.numbers.narrow(0, 0, rows).copy_(as_input(seen.narrow(0, begin, rows)));
           for (int64_t j = 0; j < h; ++j) {
             inputs.states.push_back(at::zeros({kDrawn}, at::kLong));
             inputs.states.back().narrow(0, 0, rows).copy_(states[static_cast<size_t>(j)].narrow(0, begin, rows));
           }
-          p = laws_->nets[static_cast<size_t>(h)].logits(inputs).add_(shifts[static_cast<size_t>(h)]);
+          p = laws_->nets[static_cast<size_t>(h)].logits(inputs);
+          if (known) *known = p;
+          p = p.add(shifts[static_cast<size_t>(h)]);
         } else {
           for (int64_t k = 0; k < count; ++k)
             p.select(1, k).fill_(std::log(std::max(c.shares[static_cast<size_t>(k)], 1e-30)));
@@ -280,6 +306,7 @@ void DiscretePart::save_state(std::map<std::string, at::Tensor>& out) const {
     out[name] = info;
     if (learned()) out[name + ".net"] = laws_->nets[h].weights(), out[name + ".shift"] = laws_->shifts[h];
   }
+  if (learned() && laws_->knots.defined()) out[kKnots] = laws_->knots;
 }
 
 DiscretePart DiscretePart::load_state(const std::map<std::string, at::Tensor>& in, const std::string& path,
@@ -310,7 +337,9 @@ DiscretePart DiscretePart::load_state(const std::map<std::string, at::Tensor>& i
                          .shares = {p + states + 2, p + 2 * states + 2}});
   }
   if (out.empty() || !in.contains(std::string(kState) + "0.net")) return out;
-  out.laws_->make(out.list_, dim);
+  at::Tensor knots;
+  if (const auto found = in.find(kKnots); found != in.end()) knots = checked_knots(found->second, dim, path);
+  out.laws_->make(out.list_, dim, knots);
   for (size_t h = 0; h < out.list_.size(); ++h) {
     const std::string name = kState + std::to_string(h);
     const auto net = in.find(name + ".net"), shift = in.find(name + ".shift");

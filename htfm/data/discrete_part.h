@@ -58,11 +58,13 @@ class HTFM_PUBLIC DiscretePart {
   /// Whether flows leave holes: NaN in columns that a flow sees.
   bool has_holes() const;
 
-  /// Learns the laws of the states from rows and from what a flow sees of them (n x d, float32). Until then states are
-  /// drawn by their shares alone.
-  void learn(const at::Tensor& rows, const at::Tensor& seen, Key key);
+  /// Learns the laws of the states from rows and from what is told of them (n x d, float32); of the numbers that
+  /// `smooth` names a smooth function alone counts. Until then states are drawn by their shares alone.
+  void learn(const at::Tensor& rows, const at::Tensor& seen, Key key, const std::vector<bool>& smooth = {});
   bool learned() const;
-  /// States for rows of a flow (n x d), n x list().size() int64; those of row i are a function of key and first + i.
+  /// Whether the laws were learned before numbers had knots (StateNet): they were told them as a flow sees them.
+  bool told_as_seen() const;
+  /// States for rows of numbers (n x d), n x list().size() int64; those of row i are a function of key and first + i.
   at::Tensor draw(const at::Tensor& seen, Key key, int64_t first = 0) const;
   /// The same, after every law was shifted so that the shares of states among these rows are those of the data.
   at::Tensor draw_balanced(const at::Tensor& seen, Key key);

@@ -3,6 +3,7 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mm.h>
@@ -14,6 +15,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "htfm/base/nan.h"
+#include "htfm/base/parallel.h"
 #include "htfm/base/single_thread_guard.h"
 
 namespace htfm {
@@ -21,8 +24,11 @@ namespace htfm {
 namespace {
 
 constexpr int64_t kMostSteps = 3000, kFewestSteps = 300, kLargestBatch = 512, kValidateSteps = 100, kPatience = 8;
-constexpr double kRate = 3e-3, kDecay = 0.02, kAverage = 0.99, kValidation = 0.15;
-constexpr double kOperations = 6e11;  // that a training may take
+constexpr double kRate = 3e-3, kDecay = 0.1, kAverage = 0.99, kValidation = 0.15;
+constexpr double kOperations = 6e11;                    // that a training may take
+constexpr int64_t kMostPieces = 64, kFewestPieces = 4;  // of a number's polygon
+constexpr int64_t kPiecesOfAll = 1024;                  // together, where there are many numbers
+constexpr int64_t kRowsPerPiece = 100;
 
 at::Tensor rows_of(const at::Tensor& values, const std::vector<int64_t>& rows) {
   return at::index_select(
@@ -53,6 +59,17 @@ struct Adam {
   }
 };
 
+// Where a number lies between knots: the piece, and which part of it lies below; beyond the ends at the ends.
+struct PolygonPlace {
+  PolygonPlace(const std::vector<float>& knots, float x) {
+    const auto above = std::upper_bound(knots.begin() + 1, knots.end() - 1, x);
+    piece = above - knots.begin() - 1;
+    part = std::clamp((x - above[-1]) / (above[0] - above[-1]), 0.0F, 1.0F);
+  }
+  int64_t piece;
+  float part;
+};
+
 }  // namespace
 
 // What a pass leaves for the way back.
@@ -60,16 +77,106 @@ struct StateNet::Pass {
   at::Tensor z1, h1, z2, h2, out;
 };
 
-StateNet::StateNet(int64_t numbers, std::vector<int64_t> counts, int64_t states)
-    : numbers_(numbers), states_(states), width_(128), counts_(std::move(counts)) {}
+at::Tensor state_knots(const at::Tensor& numbers, const std::vector<bool>& smooth) {
+  const int64_t n = numbers.size(0), d = numbers.size(1);
+  const int64_t pieces =
+      std::clamp(std::min(n / kRowsPerPiece, kPiecesOfAll / std::max<int64_t>(1, d)), kFewestPieces, kMostPieces);
+  at::Tensor out = at::full({d, pieces + 1}, kNan, at::kFloat);
+  const float* x = numbers.const_data_ptr<float>();
+  float* k = out.mutable_data_ptr<float>();
+  parallel_for(n > 0 ? d : 0, [&](int64_t j) {
+    if (static_cast<size_t>(j) < smooth.size() && smooth[static_cast<size_t>(j)]) return;
+    std::vector<float> sorted(static_cast<size_t>(n)), own;
+    for (int64_t i = 0; i < n; ++i) sorted[static_cast<size_t>(i)] = x[i * d + j];
+    std::sort(sorted.begin(), sorted.end());
+    for (int64_t q = 0; q <= pieces; ++q)
+      if (const float v = sorted[static_cast<size_t>(q * (n - 1) / pieces)]; own.empty() || v > own.back())
+        own.push_back(v);
+    if (own.size() > 1) std::copy(own.begin(), own.end(), k + j * (pieces + 1));
+  });
+  return out;
+}
+
+StateNet::StateNet(int64_t numbers, std::vector<int64_t> counts, int64_t states, const at::Tensor& knots)
+    : numbers_(numbers),
+      states_(states),
+      width_(128),
+      knots_(static_cast<size_t>(numbers)),
+      counts_(std::move(counts)) {
+  if (!knots.defined()) return;
+  const float* k = knots.const_data_ptr<float>();
+  for (int64_t j = 0; j < numbers; ++j, k += knots.size(1))
+    for (int64_t q = 0; q < knots.size(1) && !std::isnan(k[q]); ++q) knots_[static_cast<size_t>(j)].push_back(k[q]);
+}
+
+int64_t StateNet::pieces() const {
+  int64_t out = 0;
+  for (const std::vector<float>& k : knots_) out += k.empty() ? 0 : static_cast<int64_t>(k.size()) - 1;
+  return out;
+}
+
+// A piece says -1 below it, 1 above it, and goes from one to the other in it: a weight bends a polygon in one place and
+// counts for all rows. A polygon is read from its values at the knots, so a row costs two of them and not all pieces.
+void StateNet::add_polygons(const at::Tensor& weights, const at::Tensor& numbers, at::Tensor& out) const {
+  const int64_t n = numbers.size(0), w = width_;
+  const float *x = numbers.const_data_ptr<float>(), *piece = weights.const_data_ptr<float>();
+  float* z = out.mutable_data_ptr<float>();
+  std::vector<float> values;
+  for (int64_t j = 0; j < numbers_; ++j) {
+    const std::vector<float>& knots = knots_[static_cast<size_t>(j)];
+    if (knots.empty()) continue;
+    const auto count = static_cast<int64_t>(knots.size()) - 1;
+    values.assign(static_cast<size_t>((count + 1) * w), 0);
+    for (int64_t b = 0; b < count; ++b)
+      for (int64_t u = 0; u < w; ++u) values[static_cast<size_t>(u)] -= piece[b * w + u];
+    for (int64_t b = 0; b < count; ++b)
+      for (int64_t u = 0; u < w; ++u)
+        values[static_cast<size_t>((b + 1) * w + u)] = values[static_cast<size_t>(b * w + u)] + 2 * piece[b * w + u];
+    for (int64_t i = 0; i < n; ++i) {
+      const PolygonPlace at(knots, x[i * numbers_ + j]);
+      const float *low = values.data() + at.piece * w, *high = low + w;
+      float* row = z + i * w;
+      for (int64_t u = 0; u < w; ++u) row[u] += low[u] + at.part * (high[u] - low[u]);
+    }
+    piece += count * w;
+  }
+}
+
+void StateNet::polygon_gradient(const at::Tensor& out, const at::Tensor& numbers, at::Tensor& weights) const {
+  const int64_t n = numbers.size(0), w = width_;
+  const float *x = numbers.const_data_ptr<float>(), *g = out.const_data_ptr<float>();
+  float* piece = weights.mutable_data_ptr<float>();
+  std::vector<float> values, below, all;
+  for (int64_t j = 0; j < numbers_; ++j) {
+    const std::vector<float>& knots = knots_[static_cast<size_t>(j)];
+    if (knots.empty()) continue;
+    const auto count = static_cast<int64_t>(knots.size()) - 1;
+    values.assign(static_cast<size_t>((count + 1) * w), 0);
+    for (int64_t i = 0; i < n; ++i) {
+      const PolygonPlace at(knots, x[i * numbers_ + j]);
+      float *low = values.data() + at.piece * w, *high = low + w;
+      const float* row = g + i * w;
+      for (int64_t u = 0; u < w; ++u) high[u] += at.part * row[u], low[u] += (1 - at.part) * row[u];
+    }
+    below.assign(static_cast<size_t>(w), 0), all.assign(static_cast<size_t>(w), 0);
+    for (int64_t b = 0; b <= count; ++b)
+      for (int64_t u = 0; u < w; ++u) all[static_cast<size_t>(u)] += values[static_cast<size_t>(b * w + u)];
+    for (int64_t b = 0; b < count; ++b)
+      for (int64_t u = 0; u < w; ++u) {
+        below[static_cast<size_t>(u)] += values[static_cast<size_t>(b * w + u)];
+        piece[b * w + u] = all[static_cast<size_t>(u)] - 2 * below[static_cast<size_t>(u)];
+      }
+    piece += count * w;
+  }
+}
 
 int64_t StateNet::size() const {
-  int64_t inputs = numbers_ + 1;
+  int64_t inputs = numbers_ + 1 + pieces();
   for (const int64_t c : counts_) inputs += c;
   return inputs * width_ + (width_ + 1) * width_ + (width_ + 1) * states_;
 }
 
-// Numbers, bias, hidden layer, bias, output, bias, then a table for each discrete input.
+// Numbers, bias, hidden layer, bias, output, bias, then a table for each discrete input, then the pieces.
 std::vector<at::Tensor> StateNet::views(const at::Tensor& flat) const {
   std::vector<at::Tensor> out;
   int64_t at = 0;
@@ -80,6 +187,7 @@ std::vector<at::Tensor> StateNet::views(const at::Tensor& flat) const {
   take(numbers_, width_), take(1, width_), take(width_, width_), take(1, width_), take(width_, states_),
       take(1, states_);
   for (const int64_t c : counts_) take(c, width_);
+  take(pieces(), width_);
   return out;
 }
 
@@ -87,6 +195,7 @@ StateNet::Pass StateNet::forward(const std::vector<at::Tensor>& w, const StateIn
   Pass p;
   p.z1 = at::addmm(w[1], inputs.numbers, w[0]);
   for (size_t j = 0; j < inputs.states.size(); ++j) p.z1.add_(at::index_select(w[6 + j], 0, inputs.states[j]));
+  add_polygons(w.back(), inputs.numbers, p.z1);
   p.h1 = at::silu(p.z1);
   p.z2 = at::addmm(w[3], p.h1, w[2]);
   p.h2 = at::silu(p.z2).add_(p.h1);
@@ -120,6 +229,7 @@ void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key ke
   const double spread = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, numbers_)));
   w[0].mul_(spread), w[1].mul_(0.1), w[2].mul_(1 / std::sqrt(static_cast<double>(width_))), w[3].zero_(), w[4].zero_();
   for (size_t j = 0; j < counts_.size(); ++j) w[6 + j].mul_(0.5);
+  w.back().zero_();
   std::vector<double> share(static_cast<size_t>(states_), 0.5);
   const int64_t* c = target.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < n; ++i) share[static_cast<size_t>(c[i])] += 1;
@@ -127,9 +237,11 @@ void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key ke
     w[5].mutable_data_ptr<float>()[s] =
         static_cast<float>(std::log(share[static_cast<size_t>(s)] / static_cast<double>(n)));
 
-  int64_t width_in = numbers_ + width_ + states_;
+  const int64_t width_in = numbers_ + width_ + states_;
   const auto batch = std::min(kLargestBatch, std::max<int64_t>(32, static_cast<int64_t>(rest.size()) / 4));
-  const double a_step = 6.0 * static_cast<double>(batch * width_ * width_in);
+  // A polygon costs about as much as four inputs, and moving a weight as much as 30 operations.
+  const double a_step = 6.0 * static_cast<double>(batch * width_ * (width_in + (pieces() > 0 ? 4 * numbers_ : 0))) +
+                        30.0 * static_cast<double>(pieces() * width_);
   const int64_t steps = std::clamp(static_cast<int64_t>(kOperations / a_step), kFewestSteps, kMostSteps);
   at::Tensor average = flat.clone(), best = flat.clone(), gradient = at::zeros({size()}, at::kFloat);
   std::vector<at::Tensor> g = views(gradient);
@@ -155,6 +267,7 @@ void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key ke
     const at::Tensor e1 = at::silu_backward(d1, p.z1);
     g[0].copy_(at::mm(in.numbers.t(), e1)), g[1].copy_(e1.sum(0, true));
     for (size_t j = 0; j < in.states.size(); ++j) g[6 + j].zero_(), g[6 + j].index_add_(0, in.states[j], e1);
+    polygon_gradient(e1, in.numbers, g.back());
     const double rate =
         0.5 * kRate * (1 + std::cos(std::numbers::pi * static_cast<double>(t) / static_cast<double>(steps)));
     adam.step(flat.mutable_data_ptr<float>(), gradient.const_data_ptr<float>(), average.mutable_data_ptr<float>(), t,

@@ -15,13 +15,20 @@ struct StateInputs {
   std::vector<at::Tensor> states = {};  ///< n int64 each, 0, 1, ... below their counts
 };
 
+/// Where the lines between which a number is told to a network bend: of each column of numbers (n x d float32)
+/// quantiles, ascending, d x k float32, NaN after the last one. A column with fewer than two different values has none,
+/// and neither have those that `smooth` names.
+at::Tensor state_knots(const at::Tensor& numbers, const std::vector<bool>& smooth = {});
+
 /// Two hidden layers; a discrete input is a row of weights of its own, so that memory grows with the number of states
-/// and not with its square.
+/// and not with its square. A number comes in as it is, and as a polygon with knots for each hidden unit: what is
+/// smooth alone would wash out what holds for one value, or from one value on.
 class StateNet {
  public:
   StateNet() = default;
-  /// `counts`: of the discrete inputs; `states`: of the output.
-  StateNet(int64_t numbers, std::vector<int64_t> counts, int64_t states);
+  /// `counts`: of the discrete inputs; `states`: of the output; `knots`: of the numbers, undefined where there are
+  /// none.
+  StateNet(int64_t numbers, std::vector<int64_t> counts, int64_t states, const at::Tensor& knots = {});
 
   /// Fits it to states 0, 1, ... (n int64) by their likelihood; the weights are those that serve rows best which are
   /// not trained on. A function of the key alone, by one thread.
@@ -40,8 +47,12 @@ class StateNet {
   Pass forward(const std::vector<at::Tensor>& w, const StateInputs& inputs) const;
   double loss(const at::Tensor& flat, const StateInputs& inputs, const at::Tensor& target) const;
   int64_t size() const;
+  int64_t pieces() const;
+  void add_polygons(const at::Tensor& weights, const at::Tensor& numbers, at::Tensor& out) const;
+  void polygon_gradient(const at::Tensor& out, const at::Tensor& numbers, at::Tensor& weights) const;
 
   int64_t numbers_ = 0, states_ = 0, width_ = 0;
+  std::vector<std::vector<float>> knots_;  // of each number; empty, or at least two
   std::vector<int64_t> counts_;
   at::Tensor weights_;
 };

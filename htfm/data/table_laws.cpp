@@ -144,19 +144,19 @@ double TableTransform::seen_value(int64_t k, double x, double u, const GivenRow&
   return log_ ? std::copysign(std::log1p(std::abs(z)), z) : z;
 }
 
-double TableTransform::data_value(int64_t k, double z, const GivenRow& given) const {
+double TableTransform::data_value(int64_t k, double z, const GivenRow& given, bool calibrated) const {
   const ColumnTransform& column = list_[seen_[k]];
   if (!scored()) return column.invert(levels_[k].invert(log_ ? std::copysign(std::expm1(std::abs(z)), z) : z));
   if (!std::isfinite(z)) return z;
   const GroupLaws& laws = laws_[given.group];
-  const double y = laws.margins[k].value(place_of(k, z, given));
+  const double y = laws.margins[k].value(place_of(k, z, given, calibrated));
   return column.settle(laws.trends.empty() ? y : laws.trends[k].restore(y, given.values));
 }
 
-TailPlace TableTransform::place_of(int64_t k, double z, const GivenRow& given) const {
+TailPlace TableTransform::place_of(int64_t k, double z, const GivenRow& given, bool calibrated) const {
   const GroupLaws& laws = laws_[given.group];
   const std::vector<ScoreCalibration>& right = laws.calibration.empty() ? laws_[0].calibration : laws.calibration;
-  return right.empty() ? scores_.place(z) : right[k].place(z, scores_);
+  return !calibrated || right.empty() ? scores_.place(z) : right[k].place(z, scores_);
 }
 
 std::vector<TailPlace> TableTransform::places(const at::Tensor& drawn) const {
@@ -173,10 +173,36 @@ std::vector<TailPlace> TableTransform::places(const at::Tensor& drawn) const {
   return out;
 }
 
+// What the laws of states are told of rows of the model, n x dim float64: the score of each value as it is written, in
+// the middle of its cell. A column with holes is not set right yet when they are drawn, and is as the model has it.
+at::Tensor TableTransform::told_to_states(const at::Tensor& rows, const ConditionRows& given) const {
+  if (discrete_.told_as_seen()) return with_told(rows, given);
+  const at::Tensor z = unwhitened(rows);
+  const int64_t n = z.size(0), dim = this->dim();
+  at::Tensor out = at::empty({n, dim}, at::kDouble);
+  const double* x = z.const_data_ptr<double>();
+  double* y = out.mutable_data_ptr<double>();
+  const std::vector<GivenRow> conditions = given_rows(given.values, n);
+  std::vector<char> whole;
+  for (const int64_t column : seen_) whole.push_back(discrete_.of(column) == nullptr);
+  parallel_ranges(n, 4096, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i)
+      for (int64_t k = 0; k < dim; ++k) {
+        const double v = x[i * dim + k];
+        const bool right = whole[static_cast<size_t>(k)] != 0;
+        y[i * dim + k] =
+            std::isfinite(v) ? seen_value(k, data_value(k, v, conditions[i], right), 0.5, conditions[i]) : v;
+      }
+  });
+  return with_told(out, given);
+}
+
 void TableTransform::calibrate(const at::Tensor& drawn, Key key, const ConditionRows& given) {
   at::Tensor states;
-  if (!discrete_.empty()) states = discrete_.draw_balanced(with_told(drawn, given), key);
-  if (!scored()) return;
+  if (!scored()) {
+    if (!discrete_.empty()) discrete_.draw_balanced(told_to_states(drawn, given), key);
+    return;
+  }
   const at::Tensor z = unwhitened(drawn);
   // A margin is that of the rows in which a column has a number of the flow.
   const auto head_of = [&](int64_t k) {
@@ -189,13 +215,14 @@ void TableTransform::calibrate(const at::Tensor& drawn, Key key, const Condition
   const std::vector<GivenRow> rows = given_rows(given.values, n);
   // Without discrete columns all margins are corrected or none; a rare number beside an atom may stay as it is.
   const auto there = [](const ScoreCalibration& c) { return c.there(); };
-  // By rows of one group, or of all (-1).
-  const auto fit = [&](int32_t group) {
-    std::vector<ScoreCalibration> found(seen_.size());
+  // By rows of one group, or of all (-1). Columns with holes need the states, which need the other columns.
+  const auto fit = [&](int32_t group, std::vector<ScoreCalibration> found) {
+    found.resize(seen_.size());
     parallel_for(dim(), [&](int64_t k) {
       std::vector<double> v;
-      v.reserve(static_cast<size_t>(n));
       const int64_t head = head_of(k), heads = static_cast<int64_t>(discrete_.list().size());
+      if ((head >= 0) != states.defined()) return;
+      v.reserve(static_cast<size_t>(n));
       const int64_t* s = head < 0 ? nullptr : states.const_data_ptr<int64_t>();
       for (int64_t i = 0; i < n; ++i)
         if ((group < 0 || rows[i].group == group) && std::isfinite(x[i * dim() + k]) &&
@@ -207,12 +234,20 @@ void TableTransform::calibrate(const at::Tensor& drawn, Key key, const Condition
     if (discrete_.empty() && !std::all_of(found.begin(), found.end(), there)) found.clear();
     return found;
   };
-  if (std::vector<ScoreCalibration> all = fit(-1); !all.empty()) laws_[0].calibration = std::move(all);
-  if (laws_.size() < 2) return;
   std::vector<size_t> drawn_of(laws_.size(), 0);
   for (const GivenRow& r : rows) ++drawn_of[r.group];
-  for (size_t g = 1; g < laws_.size(); ++g)
-    if (drawn_of[g] >= kGroupDraws) laws_[g].calibration = fit(static_cast<int32_t>(g));
+  const auto set_right = [&] {
+    const auto begun = [&](size_t g) {
+      return states.defined() ? laws_[g].calibration : decltype(laws_[g].calibration){};
+    };
+    if (std::vector<ScoreCalibration> all = fit(-1, begun(0)); !all.empty()) laws_[0].calibration = std::move(all);
+    for (size_t g = 1; g < laws_.size(); ++g)
+      if (drawn_of[g] >= kGroupDraws) laws_[g].calibration = fit(static_cast<int32_t>(g), begun(g));
+  };
+  set_right();
+  if (discrete_.empty()) return;
+  states = discrete_.draw_balanced(told_to_states(drawn, given), key);
+  if (discrete_.has_holes()) set_right();
 }
 
 void TableTransform::save_laws(std::map<std::string, at::Tensor>& out) const {

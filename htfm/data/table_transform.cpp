@@ -212,8 +212,15 @@ at::Tensor TableTransform::unwhitened(const at::Tensor& rows) const {
 void TableTransform::learn_discrete(const at::Tensor& rows, Key key, const ConditionRows& given) {
   if (discrete_.empty() || discrete_.learned()) return;
   told_ = given.told.defined() ? given.told.size(1) : 0;
-  discrete_.learn(relations_.empty() ? rows : relations_.apply(rows), with_told(apply(rows, key, given), given),
-                  key.child("discrete"));
+  // The part of a date is drawn given the date as a smooth function has it: it moves the date.
+  std::vector<bool> smooth;
+  for (const int64_t column : seen_)
+    smooth.push_back(std::any_of(discrete_.list().begin(), discrete_.list().end(), [&](const DiscreteColumn& c) {
+      return c.column == column && c.part != DatePart::none;
+    }));
+  discrete_.learn(relations_.empty() ? rows : relations_.apply(rows),
+                  told_to_states(apply(rows, key, given).to(at::kDouble), given).to(at::kFloat), key.child("discrete"),
+                  smooth);
 }
 
 void TableTransform::refuse_too_large(const double* x, const float* y, int64_t first, int64_t last, int64_t k) const {
@@ -241,7 +248,7 @@ at::Tensor TableTransform::invert(const at::Tensor& rows, Key key, int64_t first
       for (int64_t k = 0; k < dim; ++k) y[i * columns() + seen_[k]] = data_value(k, x[i * dim + k], conditions[i]);
     }
   });
-  if (!discrete_.empty()) discrete_.put(discrete_.draw(with_told(rows, given), key, first_row), out);
+  if (!discrete_.empty()) discrete_.put(discrete_.draw(told_to_states(rows, given), key, first_row), out);
   if (!relations_.empty()) relations_.invert(out);
   return out;
 }

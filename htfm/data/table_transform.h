@@ -24,7 +24,7 @@ namespace htfm HTFM_PUBLIC {
 
 /// How the law of a column of this kind may end (Margin::fit).
 MarginOptions margin_options(const ColumnTransform& column);
-/// What the laws of states see of rows of a flow (n x d): these, and what is told of the rows' conditions.
+/// Rows of numbers (n x d), and what is told of their conditions beside them.
 at::Tensor with_told(const at::Tensor& rows, const ConditionRows& given);
 
 class TableTransform {
@@ -130,8 +130,9 @@ class TableTransform {
   };
   std::vector<GivenRow> given_rows(const at::Tensor& given, int64_t n) const;
   double seen_value(int64_t k, double x, double u, const GivenRow& given) const;
-  double data_value(int64_t k, double z, const GivenRow& given) const;
-  TailPlace place_of(int64_t k, double z, const GivenRow& given) const;
+  double data_value(int64_t k, double z, const GivenRow& given, bool calibrated = true) const;
+  TailPlace place_of(int64_t k, double z, const GivenRow& given, bool calibrated = true) const;
+  at::Tensor told_to_states(const at::Tensor& rows, const ConditionRows& given) const;
   at::Tensor unwhitened(const at::Tensor& rows) const;
   void fit_margins(const at::Tensor& rows, Key key, const ConditionTable& given);
   Margin fit_margin(int64_t k, std::vector<double> values) const;
