@@ -61,8 +61,8 @@ std::vector<Budget> budgets(const Cell& cell) {
   return {{100, "midpoint"}, {20, "fitted"}, {10, "fitted"}};
 }
 
-constexpr int64_t kBulk = 24000;    // points of f1_prd
-constexpr int64_t kChunk = 500000;  // samples drawn at a time
+constexpr int64_t kBulk = 24000;        // points of f1_prd
+constexpr int64_t kChunk = 500000;      // samples drawn at a time
 constexpr int64_t kTrue = 100'000'000;  // points of the mixture that say what is true far out
 constexpr const char* kTailFigures[] = {"log_q_0.99", "log_q_0.999", "log_q_0.9999",
                                         "hill_fake",  "hill_real",   "f1_prd"};
@@ -238,11 +238,10 @@ Json reproduce_tails(const ReproduceOptions& o) {
       const auto text = [&](const char* f) { return row.contains(f) ? fmt::format("{:.3f}", at(f)) : ""; };
       const auto cell = [&](const char* f) { return row.contains(f) ? report::Cell(at(f)) : report::Cell(); };
       fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} ({:.2f}) | {:.4f} | {} | {} |\n", g.alpha, g.name,
-                 nfe, at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"),
-                 at("hill_real"), at("f1_prd"), text("far_1e-05"), text("far_1e-06"));
-      table.add({fmt::format("{}", g.alpha), g.name, nfe, at("log_q_0.99"),
-                 at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), at("f1_prd"),
-                 cell("far_1e-05"), cell("far_1e-06")});
+                 nfe, at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"),
+                 at("f1_prd"), text("far_1e-05"), text("far_1e-06"));
+      table.add({fmt::format("{}", g.alpha), g.name, nfe, at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"),
+                 at("hill_fake"), at("hill_real"), at("f1_prd"), cell("far_1e-05"), cell("far_1e-06")});
       out["rows"].push_back(row);
     }
   report::Page page("The tails of the 2D mixture", "Couplings and clocks, measured against two million fresh points.");
