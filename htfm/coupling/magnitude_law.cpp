@@ -200,8 +200,9 @@ bool MagnitudeLaw::fit_clusters(const at::Tensor& rows) {
   tail.table = std::make_shared<const QuantileTable>(
       std::vector<double>(sizes.survival().begin(), sizes.survival().end()), std::move(log_value), sizes.exponent());
   tail.explanation = fmt::format(
-      "{} fit all rows (Anderson and Darling's distance {:.2g}): sizes beyond {:.4g} (the {} largest of {}) follow "
-      "their law",
+      "all rows follow the law of {} (Anderson and Darling's distance {:.2g}): sizes beyond {:.4g} (the {} largest of "
+      "{}) follow "
+      "it",
       law->text(), law->distance, threshold, k, n);
   tail_ = std::move(tail);
   return true;

@@ -78,9 +78,11 @@ std::optional<ChosenClock> cluster_clock(const ClockSpec& asked, const at::Tenso
   const bool stable = law->family == RadialFamily::stable;
   ChosenClock chosen{{stable ? "stable" : "inverse-gamma", {{stable ? "alpha" : "nu", law->index}}, asked.grid}};
   chosen.explanation = fmt::format(
-      "The rows are {}, which fit all of them (Anderson and Darling's distance {:.2g}); that is known better from all "
-      "rows than from the largest alone. So the clock is {} with {} = {:.3g}.",
-      law->text(), law->distance, chosen.spec.family, stable ? "alpha" : "nu", law->index);
+      "The rows follow the law of {} (Anderson and Darling's distance {:.2g}), so all of them say how heavy the tail "
+      "is, "
+      "not only the largest. So the clock is {} with {} = {:.3g}: a {} source.",
+      law->text(), law->distance, chosen.spec.family, stable ? "alpha" : "nu", law->index,
+      stable ? "stable" : "Student-t");
   return chosen;
 }
 
