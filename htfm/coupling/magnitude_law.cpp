@@ -195,10 +195,8 @@ bool MagnitudeLaw::fit_clusters(const at::Tensor& rows) {
   // Joined to the ranks: sizes by the law are multiplied by what it lacks at the threshold.
   const double threshold = quantile_of_sorted(sorted_, tail.from),
                lacks = std::log(threshold) - sizes.log_upper_quantile(1 - tail.from);
-  std::vector<double> log_value(sizes.log_value().begin(), sizes.log_value().end());
-  for (double& v : log_value) v += lacks;
-  tail.table = std::make_shared<const QuantileTable>(
-      std::vector<double>(sizes.survival().begin(), sizes.survival().end()), std::move(log_value), sizes.exponent());
+  tail.of_clusters = [sizes, lacks](double share) { return std::exp(sizes.log_upper_quantile(share) + lacks); };
+  tail.cluster_index = sizes.exponent();
   tail.explanation = fmt::format(
       "all rows follow the law of {} (Anderson and Darling's distance {:.2g}): sizes beyond {:.4g} (the {} largest of "
       "{}) follow "
@@ -208,9 +206,9 @@ bool MagnitudeLaw::fit_clusters(const at::Tensor& rows) {
   return true;
 }
 
-double SizeTail::quantile(double p) const { return table ? std::exp(table->log_upper_quantile(p)) : fit.quantile(p); }
+double SizeTail::quantile(double p) const { return of_clusters ? of_clusters(p) : fit.quantile(p); }
 
-double SizeTail::shape() const { return table ? 1 / table->exponent() : fit.shape; }
+double SizeTail::shape() const { return of_clusters ? 1 / cluster_index : fit.shape; }
 
 double MagnitudeLaw::quantile(double u) const {
   if (u > tail_.from) return tail_.quantile(1 - u);

@@ -1,6 +1,7 @@
 // The law of the size of the data: ranks in the whole data set, and beyond a threshold a Pareto tail.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "htfm/base/api.h"
@@ -12,7 +13,6 @@
 namespace htfm HTFM_PUBLIC {
 
 class PlaceTable;
-class QuantileTable;
 
 /// Rows of a data set as one training step takes them.
 struct DataBatch {
@@ -32,9 +32,12 @@ enum class DataTail { empirical, pareto, clusters };
 
 /// The upper tail of the sizes, joined to the ranks below it.
 struct SizeTail {
-  double from = 1;                             ///< level above which the law holds; 1: nowhere
-  GpdFit fit;                                  ///< of the Pareto law
-  std::shared_ptr<const QuantileTable> table;  ///< of the sizes as clusters have them; null: the Pareto law
+  double from = 1;  ///< level above which the law holds; 1: nowhere
+  GpdFit fit;       ///< of the Pareto law
+  /// Of clusters: the size that a share of the data exceeds, and the index of the power law far out; none: the Pareto
+  /// law.
+  std::function<double(double share)> of_clusters = {};
+  double cluster_index = 0;
   std::string explanation;
 
   /// The size that a share p < 1 - from of the data exceeds.
