@@ -15,6 +15,8 @@ namespace htfm {
 
 namespace {
 
+constexpr int64_t kRowsOfPolygons = 1000;  // for each number
+
 constexpr const char *kValues = "transform.values.", *kTensor = "transform.columns", *kCentre = "transform.centre",
                      *kRoot = "transform.root", *kLevels = "transform.levels", *kLog = "transform.log",
                      *kTold = "transform.told";
@@ -212,11 +214,14 @@ at::Tensor TableTransform::unwhitened(const at::Tensor& rows) const {
 void TableTransform::learn_discrete(const at::Tensor& rows, Key key, const ConditionRows& given) {
   if (discrete_.empty() || discrete_.learned()) return;
   told_ = given.told.defined() ? given.told.size(1) : 0;
-  // The part of a date is drawn given the date as a smooth function has it: it moves the date.
+  // The part of a date is drawn given the date as a smooth function has it: it moves the date. Where rows are few, so
+  // is a column with atoms or gaps: its number is filled in there, and a polygon would learn these single values by
+  // heart.
+  const bool few = rows.size(0) < kRowsOfPolygons * dim();
   std::vector<bool> smooth;
   for (const int64_t column : seen_)
     smooth.push_back(std::any_of(discrete_.list().begin(), discrete_.list().end(), [&](const DiscreteColumn& c) {
-      return c.column == column && c.part != DatePart::none;
+      return c.column == column && (few || c.part != DatePart::none);
     }));
   discrete_.learn(relations_.empty() ? rows : relations_.apply(rows),
                   told_to_states(apply(rows, key, given).to(at::kDouble), given).to(at::kFloat), key.child("discrete"),
