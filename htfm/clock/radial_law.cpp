@@ -6,6 +6,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/clock/kanter_nodes.h"
 
 namespace htfm {
 
@@ -53,22 +54,16 @@ void RadialLaw::fill_student() {
 
 namespace {
 
-// The law of V = 2 S in nodes: S = (a(U) / E)^((1-rho)/rho), U uniform on (0, pi) and E exponential (Zolotarev and
-// Kanter; ScoreTable::positive_stable has more digits, and takes longer than a search for an index can wait). With
-// y = S^(-rho/(1-rho)) the density of log y is the mean of a(U) y exp(-a(U) y); nodes lie closer where it bends.
+// The law of V = 2 S in nodes (ScoreTable::positive_stable has more digits, and takes longer than a search for an index
+// can wait). With y = S^(-rho/(1-rho)) the density of log y is the mean of a(U) y exp(-a(U) y); nodes lie closer where
+// it bends.
 struct Nodes {
   std::vector<double> log_v, log_share;
 };
 Nodes stable_nodes(double rho) {
-  constexpr double kAngleStep = 0.1, kAngleEnd = 60, kReach = 2 * 20;  // in log r the nodes reach to 20
+  constexpr double kReach = 2 * 20;  // in log r the nodes reach to 20
   const double rest = 1 - rho;
-  std::vector<double> a, weight;
-  for (double t = -kAngleEnd; t < kAngleEnd; t += kAngleStep) {
-    const double left = 1 / (1 + std::exp(t)), u = M_PI / (1 + std::exp(-t));
-    weight.push_back(kAngleStep * left * u / M_PI);
-    a.push_back(std::exp(std::log(std::sin(rest * u)) + rho / rest * std::log(std::sin(rho * u)) -
-                         std::log(std::sin(u < 1 ? u : M_PI * left)) / rest));
-  }
+  const auto [a, weight] = KanterNodes(rho, 0.1, 60);
   std::vector<double> log_y;
   double step = 0.04;
   for (double at = std::log(60 / (rest * std::pow(rho, rho / rest))); at > -kReach * rho / rest; at -= step) {

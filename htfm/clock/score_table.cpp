@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "htfm/clock/kanter_nodes.h"
 #include "htfm/stat/estimators.h"
 
 namespace htfm {
@@ -77,19 +78,10 @@ void ScoreTable::add(double value, double below, double above, double density) {
   slope_.push_back(std::exp(-score * score / 2) / (std::sqrt(2 * M_PI) * density));
 }
 
-// Zolotarev and Kanter: V = (a(U) / E)^((1-rho)/rho), U uniform on (0, pi) and E exponential, so that with
-// y = v^(-rho/(1-rho)) P(V <= v) is the mean of exp(-a(U) y). In the logit of U / pi the integrand is smooth and falls
-// exponentially on both sides: the plain sum over steps is exact to rounding.
+// With y = v^(-rho/(1-rho)) P(V <= v) is the mean of exp(-a(U) y).
 ScoreTable ScoreTable::positive_stable(double rho) {
-  constexpr double kStep = 0.05, kEnd = 110;
   const double rest = 1 - rho;
-  std::vector<double> a, weight;
-  for (double t = -kEnd; t < kEnd; t += kStep) {
-    const double left = 1 / (1 + std::exp(t)), u = M_PI / (1 + std::exp(-t));
-    weight.push_back(kStep * left * u / M_PI);
-    a.push_back(std::exp(std::log(std::sin(rest * u)) + rho / rest * std::log(std::sin(rho * u)) -
-                         std::log(std::sin(u < 1 ? u : M_PI * left)) / rest));
-  }
+  const auto [a, weight] = KanterNodes(rho, 0.05, 110);
   // Knots from small values to large ones: y falls, in steps that grow where the law is a power.
   ScoreTable out;
   const double least = rest * std::pow(rho, rho / rest), last = -95 / rest;
