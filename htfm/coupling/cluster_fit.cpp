@@ -38,13 +38,6 @@ double log_terms(const RadialLaw& law, const std::vector<Cluster>& clusters, con
   return top;
 }
 
-std::vector<double> log_scales(const std::vector<Cluster>& clusters) {
-  std::vector<double> out;
-  for (const Cluster& c : clusters)
-    out.push_back(std::log(c.share) - log_determinant(c.root, static_cast<int64_t>(c.centre.size())));
-  return out;
-}
-
 RangeSums sums_of(const PointsView& points, const RadialLaw& law, const std::vector<Cluster>& clusters,
                   const std::vector<double>& log_scale, int64_t begin, int64_t end) {
   const int64_t dim = points.dim;
@@ -96,6 +89,13 @@ double whiten(const Cluster& cluster, const double* row, double* out) {
   const auto dim = static_cast<int64_t>(cluster.centre.size());
   for (int64_t a = 0; a < dim; ++a) out[a] = row[a] - cluster.centre[a];
   return solve_lower(cluster.root, dim, out, out);
+}
+
+std::vector<double> log_scales(const std::vector<Cluster>& clusters) {
+  std::vector<double> out;
+  for (const Cluster& c : clusters)
+    out.push_back(std::log(c.share) - log_determinant(c.root, static_cast<int64_t>(c.centre.size())));
+  return out;
 }
 
 ClusterState improve(const PointsView& points, const RadialLaw& law, ClusterState state, int rounds) {
@@ -155,9 +155,10 @@ ClusterState find_clusters(const PointsView& points, const RadialLaw& law) {
   return best;
 }
 
-size_t draw_cluster(const RadialLaw& law, const std::vector<Cluster>& clusters, const double* row, double uniform) {
+size_t draw_cluster(const RadialLaw& law, const std::vector<Cluster>& clusters, const std::vector<double>& log_scale,
+                    const double* row, double uniform) {
   std::vector<double> white(clusters.front().centre.size()), term(clusters.size()), radius(clusters.size());
-  const double top = log_terms(law, clusters, log_scales(clusters), row, white, term, radius);
+  const double top = log_terms(law, clusters, log_scale, row, white, term, radius);
   double sum = 0;
   for (double& t : term) sum += t = std::exp(t - top);
   double left = uniform * sum;

@@ -26,7 +26,11 @@ ClusterState improve(const PointsView& points, const RadialLaw& law, ClusterStat
 /// all rows are equal.
 ClusterState find_clusters(const PointsView& points, const RadialLaw& law);
 
-/// The cluster that a row belongs to, drawn from its chances by a uniform number.
-size_t draw_cluster(const RadialLaw& law, const std::vector<Cluster>& clusters, const double* row, double uniform);
+/// Of each cluster the logarithm of its share less that of its root's determinant: what its density is multiplied by.
+std::vector<double> log_scales(const std::vector<Cluster>& clusters);
+
+/// The cluster that a row belongs to, drawn from its chances by a uniform number. `log_scale`: log_scales(clusters).
+size_t draw_cluster(const RadialLaw& law, const std::vector<Cluster>& clusters, const std::vector<double>& log_scale,
+                    const double* row, double uniform);
 
 }  // namespace htfm

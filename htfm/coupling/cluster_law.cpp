@@ -73,6 +73,7 @@ void test_fit(const PointsView& points, const RadialLaw& law, const ClusterState
   const int64_t dim = points.dim, n = points.n;
   std::vector<double> uniform(static_cast<size_t>(n)), white(static_cast<size_t>(dim));
   fill_uniform(key, 0, n, uniform.data());
+  const std::vector<double> log_scale = log_scales(state.clusters);
   struct Placed {
     double log_survival;
     std::vector<double> direction;
@@ -80,7 +81,7 @@ void test_fit(const PointsView& points, const RadialLaw& law, const ClusterState
   std::vector<Placed> placed(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
     const double* row = points.row(i);
-    const Cluster& cluster = state.clusters[draw_cluster(law, state.clusters, row, uniform[i])];
+    const Cluster& cluster = state.clusters[draw_cluster(law, state.clusters, log_scale, row, uniform[i])];
     const double r = std::sqrt(whiten(cluster, row, white.data()));
     for (double& w : white) w /= std::max(r, 1e-300);
     placed[i] = {law.log_survival(r), white};

@@ -80,9 +80,10 @@ std::optional<ChosenClock> cluster_clock(const ClockSpec& asked, const at::Tenso
   chosen.explanation = fmt::format(
       "The rows follow the law of {} (Anderson and Darling's distance {:.2g}), so all of them say how heavy the tail "
       "is, "
-      "not only the largest. So the clock is {} with {} = {:.3g}: a {} source.",
-      law->text(), law->distance, chosen.spec.family, stable ? "alpha" : "nu", law->index,
-      stable ? "stable" : "Student-t");
+      "not only the largest; the other family's log-likelihood is {:.0f} less. So the clock is {} with {} = {:.3g}: a "
+      "{} source.",
+      law->text(), law->distance, law->log_likelihood - law->log_likelihood_of_other, chosen.spec.family,
+      stable ? "alpha" : "nu", law->index, stable ? "stable" : "Student-t");
   return chosen;
 }
 
