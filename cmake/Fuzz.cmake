@@ -65,7 +65,7 @@ htfm_fuzzers(data_entry.h htfm_fuzz_files NAMES cifar expression field_set json_
                      rare/expression_reader.cpp risk/portfolio.cpp)
 if(HTFM_WITH_FIELDS)
   file(GLOB modules CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/htfm ${CMAKE_SOURCE_DIR}/htfm/field/*_module.cpp)
-  htfm_fuzzers(field_entry.h htfm_fuzz_files NAMES grib grib_scan netcdf SOURCES ${modules} LIBS field::eccodes field::netcdf)
+  htfm_fuzzers(field_entry.h htfm_fuzz_files NAMES grib grib_scan netcdf SOURCES ${modules} ../fuzz/new_may_fail.cpp LIBS field::eccodes field::netcdf)
 endif()
 htfm_fuzzers(schedule_entry.h htfm_fuzz_schedule NAMES schedule)
 htfm_fuzzers(model_entry.h htfm_fuzz_model NAMES checkpoint settings toml)

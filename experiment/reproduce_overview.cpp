@@ -9,6 +9,7 @@
 
 #include "app/progress.h"
 #include "experiment/reproduce.h"
+#include "htfm/base/error.h"
 #include "htfm/base/random.h"
 #include "htfm/clock/clock.h"
 #include "htfm/report/figures.h"
@@ -61,6 +62,8 @@ ClockSample repeated(const ClockSample& drawn, int64_t row, int64_t n) {
 }  // namespace
 
 Json reproduce_overview(const ReproduceOptions& o) {
+  if (!o.only.empty())
+    throw InputError("[--only] expected nothing: overview is one picture and has no cells, got '{}'", o.only);
   const RunConfig config = config_2d({"clock.family=stable", "clock.alpha=1.7", "data.alpha=1.5", "sample.nfe=100",
                                       fmt::format("seed={}", o.common.seed)},
                                      o);

@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kDrawn = 512;  // rows at a time, always so many: a row's bits then do not depend on the others
 constexpr int kBalanceRounds = 4;
 constexpr int64_t kKept = 20'000'000;  // logarithms of shares; more are computed anew in every round
-constexpr const char *kState = "transform.state.", *kKnots = "transform.state.knots";
+constexpr const char *kState = "transform.state.", *kStateKnots = "transform.state.knots";
 
 bool same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -45,8 +45,8 @@ at::Tensor checked_knots(const at::Tensor& knots, int64_t dim, const std::string
     good = count != 1 && std::all_of(k + count, k + out.size(1), [](float v) { return std::isnan(v); });
   }
   if (!good)
-    throw InputError("[checkpoint] {}: expected '{}' in float32 as ascending knots of {} numbers, got {}", path, kKnots,
-                     dim, tensor_text(knots));
+    throw InputError("[checkpoint] {}: expected '{}' in float32 as ascending knots of {} numbers, got {}", path,
+                     kStateKnots, dim, tensor_text(knots));
   return out;
 }
 
@@ -306,7 +306,7 @@ void DiscretePart::save_state(std::map<std::string, at::Tensor>& out) const {
     out[name] = info;
     if (learned()) out[name + ".net"] = laws_->nets[h].weights(), out[name + ".shift"] = laws_->shifts[h];
   }
-  if (learned() && laws_->knots.defined()) out[kKnots] = laws_->knots;
+  if (learned() && laws_->knots.defined()) out[kStateKnots] = laws_->knots;
 }
 
 DiscretePart DiscretePart::load_state(const std::map<std::string, at::Tensor>& in, const std::string& path,
@@ -338,7 +338,7 @@ DiscretePart DiscretePart::load_state(const std::map<std::string, at::Tensor>& i
   }
   if (out.empty() || !in.contains(std::string(kState) + "0.net")) return out;
   at::Tensor knots;
-  if (const auto found = in.find(kKnots); found != in.end()) knots = checked_knots(found->second, dim, path);
+  if (const auto found = in.find(kStateKnots); found != in.end()) knots = checked_knots(found->second, dim, path);
   out.laws_->make(out.list_, dim, knots);
   for (size_t h = 0; h < out.list_.size(); ++h) {
     const std::string name = kState + std::to_string(h);

@@ -67,13 +67,17 @@ double median_of(std::vector<double>& values) {
   return std::lerp(*middle, *std::min_element(middle + 1, values.end()), 0.5);
 }
 
-// Brings the largest values, as many as a threshold is looked for among, to the end, ascending: all that diagnose_tail
-// reads, and a fraction of the work of sorting all.
+// How many of n values diagnose_tail reads: the largest ones.
+size_t upper_part(size_t n, const DiagnosisOptions& options) {
+  return std::min(n, static_cast<size_t>(most_exceedances(static_cast<int64_t>(n), options.threshold)) + 1);
+}
+
+// Brings the largest values, as many as diagnose_tail reads, to the end, ascending: a fraction of the work of sorting
+// all.
 void sort_upper_part(std::vector<double>& values, const DiagnosisOptions& options) {
-  const int64_t n = static_cast<int64_t>(values.size()),
-                upper = std::min(n, most_exceedances(n, options.threshold) + 1);
-  const auto first = values.end() - upper;
-  if (upper < n) std::nth_element(values.begin(), first, values.end());
+  const size_t upper = upper_part(values.size(), options);
+  const auto first = values.end() - static_cast<int64_t>(upper);
+  if (upper < values.size()) std::nth_element(values.begin(), first, values.end());
   std::vector<double> part(first, values.end());
   sort_values(part);
   std::copy(part.begin(), part.end(), first);
@@ -168,16 +172,20 @@ Diagnosis diagnose(const at::Tensor& rows, const std::vector<std::string>& names
     for (size_t i = 0; i < n; ++i) values[i] = points.row(static_cast<int64_t>(i))[d];
     sort_values(values, scratch);
     std::tie(out.centre[d], out.scale[d]) = centre_and_spread(values);
-    std::vector<double>& side = scratch;  // tables may be large: no more copies than two
-    side.resize(n);
+    // Tables may be large: each side in turn takes the place of the largest values, all that diagnose_tail reads.
+    const size_t upper = upper_part(n, options);
+    const std::vector<double> largest(values.end() - static_cast<int64_t>(upper), values.end());
+    const std::vector<double> lowest(values.begin(), values.begin() + static_cast<int64_t>(upper));
     for (const double sign : {1.0, -1.0}) {
-      for (size_t i = 0; i < n; ++i) side[i] = sign * (values[sign > 0 ? i : n - 1 - i] - out.centre[d]);
-      TailReport report = diagnose_tail(name_of(d) + (sign > 0 ? ", above" : ", below"), side, options);
+      for (size_t i = 0; i < upper; ++i)
+        values[n - 1 - i] = sign * ((sign > 0 ? largest[upper - 1 - i] : lowest[i]) - out.centre[d]);
+      TailReport report = diagnose_tail(name_of(d) + (sign > 0 ? ", above" : ", below"), values, options);
       report.centre = out.centre[d];
       report.sign = sign;
       report.column = column;
       out.sides[2 * d + (sign > 0 ? 0 : 1)] = std::move(report);
     }
+    std::copy(largest.begin(), largest.end(), values.end() - static_cast<int64_t>(upper));
     out.skewness[d] = find_skewness(values, out.sides[2 * d].choice, out.sides[2 * d + 1].choice,
                                     options.threshold.level, options.skew_chance / static_cast<double>(dim));
     out.skewness[d].name = name_of(d);

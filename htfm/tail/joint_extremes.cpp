@@ -24,14 +24,20 @@ constexpr double kAllowance = 1, kNearOne = 0.85, kNormal = 0.75, kSure = 2.33;
 // The share of rows that lie farther out than each, on the side above, ties at random: (rank + 1/2) / n from the top.
 std::vector<float> shares_beyond(const PointsView& points, int64_t column, Key key) {
   const int64_t n = points.n;
-  std::vector<double> x(static_cast<size_t>(n));
+  std::vector<double> copy;  // where a row is so long that it would leave the cache between two looks
+  if (points.dim > 8) {
+    copy.resize(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) copy[i] = points.row(i)[column];
+  }
+  const double* x = copy.empty() ? points.row(0) + column : copy.data();
+  const int64_t step = copy.empty() ? points.dim : 1;
   std::vector<int32_t> order(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) x[i] = points.row(i)[column];
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    if (x[a] != x[b]) return x[a] > x[b];
+    if (x[a * step] != x[b * step]) return x[a * step] > x[b * step];
     return key.uniform(static_cast<uint64_t>(a)) > key.uniform(static_cast<uint64_t>(b));
   });
+  copy = {};
   std::vector<float> out(static_cast<size_t>(n));
   for (int64_t r = 0; r < n; ++r) out[order[r]] = (static_cast<float>(r) + 0.5f) / static_cast<float>(n);
   return out;
@@ -64,11 +70,20 @@ void look_at_corner(CornerExtremes& corner, const std::vector<float>& a, const s
   const size_t n = a.size();
   const auto count = static_cast<double>(n);
   const double z = normal_quantile(0.5 + o.level / 2);
-  std::vector<double> log_t(n);
+  // Rows inside every level are not counted: the outermost of them is kept, as the threshold of eta, and no other.
+  double widest = std::max(o.tail_share, 1 / count);
+  for (const double u : o.levels) widest = std::max(widest, (std::round((1 - u) * count) + 1) / count);
+  std::vector<double> log_t;
+  double inside = 1;
   for (size_t i = 0; i < n; ++i) {
     const double first = corner.first_above ? a[i] : 1 - a[i], second = corner.second_above ? b[i] : 1 - b[i];
-    log_t[i] = -std::log(std::max(first, second));
+    const double share = std::max(first, second);
+    if (share <= widest)
+      log_t.push_back(-std::log(share));
+    else
+      inside = std::min(inside, share);
   }
+  log_t.push_back(-std::log(inside));
   const auto count_beyond = [&](double share) {
     return std::count_if(log_t.begin(), log_t.end(), [least = -std::log(share)](double t) { return t > least; });
   };

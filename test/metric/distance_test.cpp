@@ -1,31 +1,14 @@
 // Wasserstein distances and the maximum mean discrepancy against closed forms and definitions.
 #include <gtest/gtest.h>
 
-#include <bit>
-
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/metric/mmd.h"
 #include "htfm/metric/wasserstein.h"
-#include "htfm/stat/sort.h"
 #include "test/metric/support.h"
 
 namespace htfm {
 namespace {
-
-TEST(Sort, OrdersAnyNumbers) {
-  for (const size_t n : {0u, 1u, 511u, 512u, 5000u}) {
-    std::vector<double> values(n);
-    for (size_t i = 0; i < n; ++i) {
-      values[i] = std::bit_cast<double>(Key(1).bits(i));  // every sign and exponent
-      if (std::isnan(values[i])) values[i] = i % 2 ? -INFINITY : INFINITY;
-    }
-    std::vector<double> expected = values;
-    std::sort(expected.begin(), expected.end());
-    sort_values(values);
-    EXPECT_EQ(values, expected);
-  }
-}
 
 TEST(W1, OfAShiftIsItsSize) {
   const Points set = lattice_points(999, 3, 1000, Key(2));
