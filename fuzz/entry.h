@@ -26,11 +26,11 @@ inline bool same(const at::Tensor& a, const at::Tensor& b) {
              std::string_view(static_cast<const char*>(b.data_ptr()), b.nbytes());
 }
 
-/// Each array is asked for as one of four kinds of numbers, which its last byte chooses.
+/// Each array is asked for as one of four kinds of numbers, which its last byte and its length choose.
 inline bool npy(std::string_view bytes) {
   constexpr NpyNumbers kKinds[] = {NpyNumbers::floating, NpyNumbers::integer, NpyNumbers::pixels, NpyNumbers::real};
   if (bytes.empty()) return false;
-  const NpyNumbers numbers = kKinds[static_cast<uint8_t>(bytes.back()) % std::size(kKinds)];
+  const NpyNumbers numbers = kKinds[(static_cast<uint8_t>(bytes.back()) + bytes.size()) % std::size(kKinds)];
   return accepts([&] {
     const at::Tensor tensor = read_npy(MemorySource(bytes, "fuzz.npy"), numbers);
     must_hold([&] {

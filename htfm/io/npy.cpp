@@ -49,14 +49,19 @@ int64_t first_not_finite(const Float* values, int64_t count) {
   return -1;
 }
 
+// The bytes that an array takes.
+uint64_t bytes_of(const NpyHeader& header, at::ScalarType type, const std::string& path) {
+  uint64_t bytes = 0;
+  if (!byte_count(header.shape, type, bytes))
+    throw InputError("[npy] {}: expected a shape that fits in memory, got {}", path, shape_text(header.shape));
+  return bytes;
+}
+
 // Whether the shape takes just the bytes that are there.
 void check_size(const Source& source, const NpyHeader& header, uint64_t data_start, at::ScalarType type,
                 std::string_view name) {
   const std::string& path = source.name();
-  uint64_t bytes = 0;
-  if (!byte_count(header.shape, type, bytes)) {
-    throw InputError("[npy] {}: expected a shape that fits in memory, got {}", path, shape_text(header.shape));
-  }
+  const uint64_t bytes = bytes_of(header, type, path);
   const uint64_t present = source.size() - data_start;
   if (present != bytes) {
     throw InputError("[npy] {}: {}: shape {} of {} takes {} bytes, got {}", path,
@@ -125,6 +130,7 @@ at::Tensor read_real(const Source& source) {
   if (!floating && whole == std::end(kRealTypes))
     throw InputError("[npy] {}: expected {}, got {}", source.name(), words(NpyNumbers::real), describe_type(header));
   check_size(source, header, data_start, floating ? dtype->type : whole->like, floating ? dtype->name : whole->name);
+  bytes_of(header, floating && dtype->type != at::kDouble ? at::kFloat : at::kDouble, source.name());  // as it is read
   std::vector<int64_t> shape = header.shape;
   if (header.fortran_order) std::reverse(shape.begin(), shape.end());
   at::Tensor values;

@@ -41,7 +41,8 @@ class HeaderParser {
       }
       if (!accept(',') && peek() != '}') fail("',' or '}' after a value");
     }
-    if (peek() != '\0') fail("the end of the header after '}'");
+    peek();
+    if (at_ < text_.size()) fail("the end of the header after '}'");
     if (!descr || !order || !shape) fail("the keys descr, fortran_order and shape");
     header.descr = *descr;
     header.fortran_order = *order;

@@ -149,6 +149,14 @@ TEST(ReadNpy, RefusesDamagedHeaders) {
   EXPECT_MENTIONS(input_error([&] { parsed(made(header("(0, 4611686018427387904, 4611686018427387904)"))); }),
                   "fits in memory");
   EXPECT_MENTIONS(input_error([&] { parsed(made(header("(1000000, 1000000)"))); }), "truncated");
+  // Strides that fit the narrow numbers of the file, but not the wider ones that it is read as.
+  for (const auto& [type, width] : {std::pair{"|i1", 1}, {"<i4", 4}, {"<f2", 2}}) {
+    const std::string none = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (0, {}), }}", type,
+                                         std::numeric_limits<int64_t>::max() / width);
+    EXPECT_MENTIONS(input_error([&] { parsed(made(none), NpyNumbers::real); }), "fits in memory");
+  }
+  const std::string behind_zero("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}\0 x", 58);
+  EXPECT_MENTIONS(input_error([&] { parsed(made(behind_zero, 8)); }), "the end of the header after '}'");
   std::string many = "(";
   for (int k = 0; k < 33; ++k) many += "1, ";
   EXPECT_MENTIONS(input_error([&] { parsed(made(header(many + ")"), 8)); }), "at most 32 dimensions");
