@@ -91,15 +91,15 @@ if(TARGET htfm_python_stub)
 endif()
 
 find_program(python3 python3)
-# Sampling needs nothing of training: with the modules below it alone it is a whole library.
-get_property(sampling_objects GLOBAL PROPERTY HTFM_OBJECTS_sample)
-add_library(htfm_sampling_alone SHARED EXCLUDE_FROM_ALL ${sampling_objects})
-target_link_libraries(htfm_sampling_alone PRIVATE ${htfm_links})
-target_link_options(htfm_sampling_alone PRIVATE -Wl,--no-undefined)
-set_target_properties(htfm_sampling_alone PROPERTIES LINKER_LANGUAGE CXX)
-add_dependencies(quick_tests htfm_sampling_alone)
 # What the library links and shows; sanitizers are linked, too, and leave symbols open.
 if(python3 AND NOT HTFM_SANITIZE)
+  # Sampling needs nothing of training: with the modules below it alone it is a whole library.
+  get_property(sampling_objects GLOBAL PROPERTY HTFM_OBJECTS_sample)
+  add_library(htfm_sampling_alone SHARED ${sampling_objects})
+  target_link_libraries(htfm_sampling_alone PRIVATE ${htfm_links})
+  target_link_options(htfm_sampling_alone PRIVATE -Wl,--no-undefined)
+  set_target_properties(htfm_sampling_alone PROPERTIES LINKER_LANGUAGE CXX)
+  add_dependencies(quick_tests htfm_sampling_alone)
   add_test(NAME library COMMAND ${python3} ${CMAKE_SOURCE_DIR}/test/package/library_test.py $<TARGET_FILE:htfm_shared> $<TARGET_FILE:htfm-program>
                                 $<TARGET_FILE:htfm_sampling_alone>)
 endif()

@@ -5,6 +5,8 @@
 Needs the packages of bench/peers/tables-requirements.txt. TABLES is a folder with the .csv files. Prints one JSON line a
 table, model and seed:
     shapes, trends   sdmetrics' column shapes and column pair trends of the samples against the held-out rows, in percent
+    correlations, contingency   the two parts of trends: pairs of numbers, and pairs with a category, for which sdmetrics
+                     cuts the range of numbers in each set into ten bins
     utility          a gradient boosting (scikit-learn) trained on samples over one trained on the training rows, both
                      scored on the held-out rows: R2 of the logarithm of a target, or the area under the curve
     tail             mean absolute error of the logarithm of the quantiles .95 to .999 of the losses that are not zero
@@ -157,7 +159,10 @@ def quality(held, samples, codes):
     report = QualityReport()
     report.generate(as_objects(held, codes), as_objects(samples, codes), {"columns": columns}, verbose=False)
     scores = report.get_properties().set_index("Property")["Score"]
-    return 100 * scores["Column Shapes"], 100 * scores["Column Pair Trends"]
+    pairs = report.get_details("Column Pair Trends").dropna(subset=["Score"])
+    of_numbers = pairs["Metric"] == "CorrelationSimilarity"
+    parts = [100 * pairs.loc[rows, "Score"].mean() if rows.any() else None for rows in (of_numbers, ~of_numbers)]
+    return 100 * scores["Column Shapes"], 100 * scores["Column Pair Trends"], *parts
 
 
 def utility(train, held, samples, codes, target):
@@ -260,11 +265,12 @@ def main():
                 numbers = [c for c in train.columns if c not in codes]
                 # As many rows as there are to train on: bins of pair trends span the range of each set, and more draws
                 # reach further.
-                shapes, trends = quality(held, samples.iloc[:len(train)], codes)
+                shapes, trends, numbers_only, others = quality(held, samples.iloc[:len(train)], codes)
                 ratio, real, own = utility(train, held, samples, codes, TABLES[name]["target"])
                 near, chance = copies(train, held, samples, codes)
                 print(json.dumps({
                     "table": name, "model": model, "seed": seed, "shapes": round(shapes, 2), "trends": round(trends, 2),
+                    "correlations": numbers_only and round(numbers_only, 2), "contingency": others and round(others, 2),
                     "utility": round(ratio, 4), "real": round(real, 4), "synthetic": round(own, 4),
                     "tail": round(tail(held, samples, TABLES[name]["loss"]), 4),
                     "missing": round(max(abs(train[c].isna().mean() - samples[c].isna().mean()) for c in train.columns), 4),
