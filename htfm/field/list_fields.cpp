@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <unordered_map>
 
 #include "htfm/base/nan.h"
 #include "htfm/field/field_set.h"
@@ -49,15 +50,15 @@ bool is_field_file(const std::string& path) {
 
 std::vector<ListedFields> list_fields(const std::string& path, int64_t values) {
   std::vector<ListedFields> out;
+  std::unordered_map<std::string, size_t> places;  // of each kind in out: a file may hold very many
   std::string grid_key, grid;
   visit_fields(path, {.everything = true}, [&](const FieldMessage& m) {
     if (m.grid && (grid_key != m.grid->key || grid.empty())) grid_key = m.grid->key, grid = grid_text(*m.grid);
     const std::string own = m.grid ? grid : "";
-    auto found = std::find_if(out.rbegin(), out.rend(), [&](const ListedFields& l) {
-      return l.name == m.name && l.level == m.level && l.step == m.step && l.grid == own && l.calendar == m.calendar &&
-             l.text.substr(0, l.text.find(", member")) == m.text.substr(0, m.text.find(", member"));
-    });
-    if (found == out.rend()) {
+    const std::string kind = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", m.name, m.level, m.step, own,
+                                         static_cast<int>(m.calendar), m.text.substr(0, m.text.find(", member")));
+    const auto [place, is_new] = places.try_emplace(kind, out.size());
+    if (is_new) {
       out.push_back({.name = m.name,
                      .title = m.title,
                      .units = m.units,
@@ -71,9 +72,8 @@ std::vector<ListedFields> list_fields(const std::string& path, int64_t values) {
                      .calendar = m.calendar,
                      .lowest = kNan,
                      .highest = kNan});
-      found = out.rbegin();
     }
-    ListedFields& list = *found;
+    ListedFields& list = out[place->second];
     ++list.count;
     list.first_time = std::min(list.first_time, m.time), list.last_time = std::max(list.last_time, m.time);
     if (m.member) list.members.insert(*m.member);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "htfm/evaluate/field_tail.h"
 
@@ -11,6 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kMostRows = 500;  // for the eye
+
 std::string times_text(int64_t first, int64_t last, Calendar calendar) {
   std::string out = moment_text(first, calendar);
   if (last != first) out += " to " + moment_text(last, calendar);
@@ -19,10 +22,11 @@ std::string times_text(int64_t first, int64_t last, Calendar calendar) {
 
 }  // namespace
 
-std::string field_list_text(const std::vector<ListedFields>& list, const std::string& path, bool all_values) {
+std::string field_list_text(const std::vector<ListedFields>& all, const std::string& path, bool all_values) {
   int64_t count = 0;
-  for (const ListedFields& l : list) count += l.count;
-  std::string out = fmt::format("{}: {} fields of {} kinds\n", path, count, list.size());
+  for (const ListedFields& l : all) count += l.count;
+  std::string out = fmt::format("{}: {} fields of {} kinds\n", path, count, all.size());
+  const std::span list = std::span(all).first(std::min(all.size(), kMostRows));
   std::vector<std::vector<std::string>> rows{
       {"variable", "level", "step", "fields", "times", all_values ? "range" : "range of the first", "units"}};
   std::string grid;
@@ -44,6 +48,8 @@ std::string field_list_text(const std::vector<ListedFields>& list, const std::st
     for (size_t k = 0; k < row.size(); ++k) line += fmt::format("{:<{}}  ", row[k], width[k]);
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
+  if (list.size() < all.size())
+    out += fmt::format("  and {} more kinds (--json lists all)\n", all.size() - list.size());
   for (const ListedFields& l : list) {
     const std::string text = l.problem.empty() ? "grid: " + l.grid : fmt::format("{}: {}", l.text, l.problem);
     if (text != grid) out += (grid = text) + "\n";

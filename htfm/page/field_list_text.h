@@ -11,7 +11,8 @@
 
 namespace htfm HTFM_PUBLIC {
 
-/// A row for each kind of field, and their grids. `all_values`: the ranges are of all fields, not of the first ones.
+/// A row for each kind of field (the first 500), and their grids. `all_values`: the ranges are of all fields, not of
+/// the first ones.
 std::string field_list_text(const std::vector<ListedFields>& list, const std::string& path, bool all_values);
 std::string field_list_json(const std::vector<ListedFields>& list, const std::string& path);
 /// Size, times, transform, range and tail of each channel, and where the fields come from.

@@ -1,0 +1,32 @@
+// What a file of fields holds, for the eye: short whatever the file says.
+#include "htfm/page/field_list_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace htfm {
+namespace {
+
+std::vector<ListedFields> kinds(size_t count) {
+  std::vector<ListedFields> out(count);
+  for (size_t k = 0; k < count; ++k) out[k].name = "v" + std::to_string(k), out[k].count = 2;
+  return out;
+}
+
+TEST(FieldListText, NamesEveryKindWhereTheyAreFew) {
+  const std::string text = field_list_text(kinds(500), "a.nc", false);
+  EXPECT_NE(text.find("a.nc: 1000 fields of 500 kinds\n"), text.npos);
+  EXPECT_NE(text.find("v499"), text.npos);
+  EXPECT_EQ(text.find("more kinds"), text.npos);
+}
+
+TEST(FieldListText, SaysHowManyKindsItLeavesOut) {
+  const std::string text = field_list_text(kinds(100'000), "a.nc", false);
+  EXPECT_NE(text.find("a.nc: 200000 fields of 100000 kinds\n"), text.npos);
+  EXPECT_NE(text.find("and 99500 more kinds (--json lists all)\n"), text.npos);
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 510);
+}
+
+}  // namespace
+}  // namespace htfm
