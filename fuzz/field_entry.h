@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,17 +78,17 @@ inline bool fell_to_a_sanitizer(const InputError& error) {
   return std::string_view(error.what()).ends_with("the process that decoded it ended");
 }
 
-/// Reads the good files of the folder that HTFM_FUZZ_FIRST names in this process: the libraries load their tables here
-/// once, and not in each process that is started after one fell.
-inline void load_tables(const FieldReader& reader, FieldFormat format) {
+/// Reads the good files that HTFM_FUZZ_FIRST names, apart by blanks, in this process: the libraries start and load
+/// their tables here once, and not in each process that is started after one fell.
+inline void start_libraries(const FieldReader& reader, FieldFormat format) {
   const char* first = std::getenv("HTFM_FUZZ_FIRST");
-  if (!first) return;
+  std::istringstream paths(first ? first : "");
   const FieldVisitor nothing = [](const FieldMessage&) {};
-  for (const auto& file : std::filesystem::directory_iterator(first)) {
+  for (std::string path; paths >> path;) {
     if (format == FieldFormat::grib)
-      reader.visit_grib(file.path(), {.everything = true}, nothing);
+      reader.visit_grib(path, {.everything = true}, nothing);
     else
-      reader.visit_netcdf(file.path(), {.everything = true}, nothing);
+      reader.visit_netcdf(path, {.everything = true}, nothing);
   }
 }
 
@@ -101,7 +101,7 @@ inline bool decoded(FieldFormat format, std::string_view bytes) {
     __asan_set_error_report_callback(judge_report);
     ::setenv("HTFM_FIELD_SECONDS", "0.02", 0);
     const FieldReader& found = *static_cast<const FieldReader*>(htfm_field_reader(nullptr));
-    load_tables(found, format);
+    start_libraries(found, format);
     return found;
   }();
   const MemoryFile file(bytes);
