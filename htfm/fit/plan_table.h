@@ -34,8 +34,8 @@ TablePlan plan_table(const RunConfig& base, const Dataset& table, const std::vec
 
 /// What a column was taken for, in words.
 std::string describe_column(const TablePlan& plan, int64_t column);
-/// The plan in sentences: what was left out on reading, what the first columns are taken for, how many rows there are,
-/// and the clock.
+/// The plan in sentences: what was left out on reading, what the first columns are taken for, values that may be
+/// errors, how many rows there are, and the clock.
 std::vector<std::string> plan_sentences(const TablePlan& plan);
 
 }  // namespace htfm

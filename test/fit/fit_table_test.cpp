@@ -76,6 +76,22 @@ TEST(FitTable, ThePlanIsTheConfigurationOfTheRun) {
   EXPECT_EQ(fit.plan.gaussian.net.mlp.width, 32);
 }
 
+TEST(PlanTable, NamesValuesThatMayBeErrors) {
+  const auto told = [](const Dataset& table) {
+    std::string out;
+    for (const std::string& sentence : plan_sentences(plan_table(RunConfig{}, table)))
+      if (sentence.find("Errors?") != sentence.npos) out += sentence + "\n";
+    return out;
+  };
+  Dataset table = student_table(2000);
+  EXPECT_EQ(told(table), "");
+  table.rows[17][0] = 1e7, table.rows[18][0] = 2e7, table.rows[19][1] = -3e7;
+  const std::string text = told(table);
+  EXPECT_NE(text.find("a: far above all others: 1e+07, 2e+07 (the next is "), text.npos) << text;
+  EXPECT_NE(text.find("b: far below all others: -3e+07 (the next is -"), text.npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+}
+
 TEST(FitTable, AnInterruptedFitEndsWithTheSameModel) {
   const test::TemporaryFolder folder;
   const Dataset table = student_table();
