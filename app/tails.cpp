@@ -3,6 +3,7 @@
 
 #include "app/commands.h"
 #include "app/table_file.h"
+#include "htfm/data/stray_sentences.h"
 #include "htfm/io/file.h"
 #include "htfm/page/tail_findings.h"
 #include "htfm/page/tail_page.h"
@@ -46,6 +47,7 @@ void add_tails(CLI::App& app) {
     if (takes_long(o->file.path)) say(fmt::format("reading {}", o->file.path));
     const Dataset data = file_dataset(o->file);
     for (const std::string& note : data.notes) say("reading: " + note);
+    for (const std::string& sentence : stray_sentences(data)) say(sentence);
     o->diagnosis.seed = static_cast<uint64_t>(o->common.seed);
     if (o->radius == "mahalanobis") o->diagnosis.radius = RadiusKind::mahalanobis;
     if (data.rows.numel() > 1000000)

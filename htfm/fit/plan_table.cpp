@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <iterator>
 #include <limits>
-#include <span>
 
 #include "htfm/base/error.h"
+#include "htfm/data/stray_sentences.h"
 #include "htfm/model/choose_skew.h"
 #include "htfm/stat/independence.h"
-#include "htfm/stat/stray_values.h"
 
 namespace htfm {
 
@@ -261,44 +259,12 @@ std::string given_sentence(const ConditionTable& table) {
 
 }  // namespace
 
-namespace {
-
-// The values of a column that is no category and no date; none of another.
-std::vector<double> numbers_of(const Dataset& table, int64_t column) {
-  std::vector<double> out;
-  if (!table.columns.empty() && table.columns[static_cast<size_t>(column)].kind != ColumnKind::number) return out;
-  const at::Tensor values = table.rows.select(1, column).to(at::kDouble).contiguous();
-  const std::span<const double> all(values.const_data_ptr<double>(), static_cast<size_t>(values.numel()));
-  std::copy_if(all.begin(), all.end(), std::back_inserter(out), [](double v) { return std::isfinite(v); });
-  return out;
-}
-
-// Says which values of a column lie so far from all others that they may be errors.
-std::vector<std::string> stray_sentences(const Dataset& table, int64_t column) {
-  std::vector<std::string> out;
-  std::vector<double> values = numbers_of(table, column);
-  for (const double sign : {1.0, -1.0}) {
-    for (double& v : values) v *= sign;
-    const StrayValues found = find_stray_values(values);
-    if (found.values.empty()) continue;
-    std::string list;
-    for (const double v : found.values) list += fmt::format("{}{:.7g}", list.empty() ? "" : ", ", sign * v);
-    out.push_back(fmt::format(
-        "{}: far {} all others: {} (the next is {:.7g}). Errors? They count as its tail; leave their rows out if so.",
-        column_name(table, column), sign > 0 ? "above" : "below", list, sign * found.next));
-  }
-  return out;
-}
-
-}  // namespace
-
 std::vector<std::string> plan_sentences(const TablePlan& plan) {
   std::vector<std::string> out;
   for (const std::string& note : plan.train.notes) out.push_back("reading: " + note);
   for (int64_t k = 0; k < std::min(kColumnsTold, plan.transform.columns()); ++k)
     out.push_back(column_name(plan.train, k) + ": " + describe_column(plan, k));
-  for (int64_t k = 0; k < plan.transform.columns(); ++k)
-    for (const std::string& sentence : stray_sentences(plan.train, k)) out.push_back(sentence);
+  for (const std::string& sentence : stray_sentences(plan.train)) out.push_back(sentence);
   if (plan.train.conditions.there()) out.push_back("given: " + given_sentence(plan.train.conditions));
   out.push_back(fmt::format("{} rows to train on, {} held out", plan.train.rows.size(0), plan.held_out.rows.size(0)));
   out.push_back((plan.model.data.normalise == "scores" ? "extremes: " : "clock: ") + plan.clock.explanation);

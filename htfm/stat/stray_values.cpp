@@ -13,7 +13,8 @@ namespace {
 constexpr size_t kLeastValues = 500, kMostStrays = 5;
 constexpr double kShare = 0.02;  // of the values, that the law of the others is fitted to
 constexpr size_t kLeastTail = 50, kMostTail = 500, kLeastDifferent = 20;
-constexpr double kChance = 1e-6;
+constexpr size_t kTailOfAStray = 50;  // leaving some out makes the tail of the others look lighter
+constexpr double kChance = 1e-5;
 constexpr double kErrors = 3;  // standard errors by which the tail may be heavier than its fit
 
 size_t different_values(std::span<const double> sorted) {
@@ -37,12 +38,13 @@ StrayValues find_stray_values(std::vector<double> values) {
   const size_t n = values.size();
   if (n < kLeastValues) return {};
   const size_t tail = std::clamp(static_cast<size_t>(kShare * static_cast<double>(n)), kLeastTail, kMostTail);
-  const auto first = values.end() - static_cast<int64_t>(tail + 1 + kMostStrays);
+  const size_t most = std::min(kMostStrays, tail / kTailOfAStray);
+  const auto first = values.end() - static_cast<int64_t>(tail + 1 + most);
   std::nth_element(values.begin(), first, values.end());
   values.erase(values.begin(), first);
   std::sort(values.begin(), values.end());
   size_t strays = 0;
-  for (size_t m = 1; m <= kMostStrays; ++m) {
+  for (size_t m = 1; m <= most; ++m) {
     const size_t end = values.size() - m;
     const std::span<const double> others = std::span<const double>(values).subspan(end - tail - 1, tail + 1);
     if (different_values(others) < kLeastDifferent) return {};

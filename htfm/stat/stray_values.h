@@ -10,7 +10,7 @@ struct StrayValues {
   double next = 0;                  ///< the largest of the others
 };
 
-/// The largest values, up to five, that the tail of all others gives in one table of a million; none where there are
+/// The largest values, up to five, that the tail of all others gives in one table of 100,000; none where there are
 /// fewer than 500 values, or few different ones among the largest. A heavy tail has none: its own values say that
 /// others lie far beyond them.
 StrayValues find_stray_values(std::vector<double> values);

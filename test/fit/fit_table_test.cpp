@@ -85,9 +85,9 @@ TEST(PlanTable, NamesValuesThatMayBeErrors) {
   };
   Dataset table = student_table(2000);
   EXPECT_EQ(told(table), "");
-  table.rows[17][0] = 1e7, table.rows[18][0] = 2e7, table.rows[19][1] = -3e7;
+  table.rows[17][0] = 1e7, table.rows[19][1] = -3e7;
   const std::string text = told(table);
-  EXPECT_NE(text.find("a: far above all others: 1e+07, 2e+07 (the next is "), text.npos) << text;
+  EXPECT_NE(text.find("a: far above all others: 1e+07 (the next is "), text.npos) << text;
   EXPECT_NE(text.find("b: far below all others: -3e+07 (the next is -"), text.npos) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
 }
