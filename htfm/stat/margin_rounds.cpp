@@ -11,7 +11,7 @@ namespace htfm {
 
 namespace {
 
-constexpr double kFar = 0.02;  // share of the excesses beyond the place that says how far a tail reaches
+constexpr double kReachShare = 0.02;  // share of the excesses beyond the place that says how far a tail reaches
 
 // The values ascending towards the tail.
 std::vector<double> turned(const std::vector<double>& sorted) {
@@ -26,7 +26,7 @@ double reach_of(const std::vector<double>& sorted, double from) {
   std::vector<double> tail{from};
   tail.insert(tail.end(), first, sorted.end());
   const GpdFit fit = fit_gpd(tail, static_cast<int64_t>(tail.size()) - 1);
-  return std::isnan(fit.shape) ? 0 : std::log(fit.excess_quantile(kFar));
+  return std::isnan(fit.shape) ? 0 : std::log(fit.excess_quantile(kReachShare));
 }
 
 std::vector<size_t> ranking(const std::vector<double>& values) {
@@ -92,7 +92,7 @@ void MarginRounds::pair_draws() {
   const auto pair = [&](const std::vector<double>& refits, const std::vector<std::vector<GpdDraw>*>& sides) {
     std::vector<double> reach(rounds, 0.0);
     for (const std::vector<GpdDraw>* side : sides)
-      for (size_t b = 0; b < rounds; ++b) reach[b] += std::log((*side)[b].excess(kFar));
+      for (size_t b = 0; b < rounds; ++b) reach[b] += std::log((*side)[b].excess(kReachShare));
     const std::vector<size_t> of_draws = ranking(reach), of_rounds = ranking(refits);
     for (std::vector<GpdDraw>* side : sides) {
       const std::vector<GpdDraw> draws = *side;
