@@ -94,7 +94,21 @@ void read_reduced(const GribHandle& h, Grid& grid) {
   grid.kind += " as regular";
 }
 
+// A first section that holds less than its kind says moves where ecCodes looks for the next one: its digest of the grid
+// section reads whatever length stands there.
+void check_grid_section(const GribHandle& h) {
+  const bool old = h.whole_or("edition", 2) == 1;
+  const int64_t from = h.whole_or(old ? "offsetSection2" : "offsetSection3", 0),
+                length = h.whole_or(old ? "section2Length" : "section3Length", 0);
+  size_t size = 0;
+  h.check(codes_get_message_size(h.get(), &size), "the size of the message");
+  if (from < 0 || length < 0 || from + length > static_cast<int64_t>(size))
+    throw InputError("[grib] {}: damaged: expected a grid section inside the message of {} bytes, got {} bytes from {}",
+                     h.where(), size, length, from);
+}
+
 std::string grid_key(const GribHandle& h) {
+  check_grid_section(h);
   const std::string key = h.words("md5GridSection");
   return key.empty() ? fmt::format("{} {} {} {} {}", h.words("gridType"), h.whole_or("Ni", 0), h.whole_or("Nj", 0),
                                    h.number_or("latitudeOfFirstGridPointInDegrees", 0),

@@ -130,6 +130,12 @@ TEST(GribGrids, SpectralCoefficientsAreRefusedInOneLine) {
   EXPECT_MENTIONS(list_fields(path).at(0).problem, "spectral coefficients");
 }
 
+// Its first section holds less than its centre's kind says, so that the grid section seems to be 10,272 bytes long.
+TEST(Grib, AGridSectionBeyondItsMessageIsRefused) {
+  const std::string path = test::source_file("fuzz/corpus/grib/long-grid-section.grib");
+  EXPECT_MENTIONS(input_error([&] { list_fields(path); }), "expected a grid section inside the message of 144 bytes");
+}
+
 TEST(GribChoice, MembersAndStepsAreToldApart) {
   const TemporaryFolder folder;
   const std::string path = folder / "ensemble.grib2";
