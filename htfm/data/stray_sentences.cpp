@@ -43,7 +43,7 @@ std::vector<std::string> stray_sentences(const Dataset& table) {
     std::vector<double> values = numbers_of(table, k);
     add(sentence_of(find_stray_values(values), name, 1));
     for (double& v : values) v = -v;
-    add(sentence_of(find_stray_values(std::move(values)), name, -1));
+    add(sentence_of(find_stray_values(values), name, -1));
   }
   return out;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <functional>
 
 #include "htfm/stat/estimators.h"
 
@@ -34,15 +34,13 @@ double log_expected_beyond(std::span<const double> sorted, double x) {
 
 }  // namespace
 
-StrayValues find_stray_values(std::vector<double> values) {
-  const size_t n = values.size();
+StrayValues find_stray_values(std::span<const double> all) {
+  const size_t n = all.size();
   if (n < kLeastValues) return {};
   const size_t tail = std::clamp(static_cast<size_t>(kShare * static_cast<double>(n)), kLeastTail, kMostTail);
   const size_t most = std::min(kMostStrays, tail / kTailOfAStray);
-  const auto first = values.end() - static_cast<int64_t>(tail + 1 + most);
-  std::nth_element(values.begin(), first, values.end());
-  values.erase(values.begin(), first);
-  std::sort(values.begin(), values.end());
+  std::vector<double> values(tail + 1 + most);  // the largest, ascending
+  std::partial_sort_copy(all.begin(), all.end(), values.rbegin(), values.rend(), std::greater<>());
   size_t strays = 0;
   for (size_t m = 1; m <= most; ++m) {
     const size_t end = values.size() - m;
