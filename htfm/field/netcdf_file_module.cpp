@@ -7,6 +7,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/nan.h"
+#include "htfm/field/netcdf_header_module.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
@@ -33,6 +34,7 @@ void add_group(const NetcdfFile& file, int group, const std::string& path, std::
 }  // namespace
 
 NetcdfFile::NetcdfFile(const std::string& path) : path_(path) {
+  check_classic_header(FileSource(path));
   const int error = nc_open(path.c_str(), NC_NOWRITE, &id_);
   if (error == EIO) throw Error("[netcdf] {}: {}", path, nc_strerror(error));  // the disk, not the file
   if (error)

@@ -97,6 +97,42 @@ TEST(FieldProcess, OutlivesFilesThatBreakTheReader) {
   EXPECT_EQ(visit("good"), 3);
 }
 
+// The library copies a name of a classic file wherever the caller wants it, whatever its length.
+TEST(Netcdf, HeadersOfClassicFilesAreCheckedBeforeTheyAreRead) {
+  const test::TemporaryFolder folder;
+  const auto read = [&](const char* name) {
+    std::vector<double> v(2);
+    visit_fields(folder / name, {}, [&](const FieldMessage& m) { m.read({0, 0, 1, 2}, v.data()); });
+    return v;
+  };
+  for (const int format : {0, NC_64BIT_OFFSET, NC_64BIT_DATA}) {
+    int id = 0, dims[2] = {}, variable = 0;
+    const float values[] = {3, 4, 5, 6, 7, 8};
+    const double range[] = {0, 10};
+    ASSERT_EQ(nc_create((folder / "good.nc").c_str(), NC_CLOBBER | format, &id), 0);
+    ASSERT_EQ(nc_def_dim(id, "rows", 2, &dims[0]), 0);
+    ASSERT_EQ(nc_def_dim(id, "x", 3, &dims[1]), 0);
+    ASSERT_EQ(nc_def_var(id, "rain", NC_FLOAT, 2, dims, &variable), 0);
+    ASSERT_EQ(nc_put_att_text(id, NC_GLOBAL, "title", 5, "a day"), 0);
+    ASSERT_EQ(nc_put_att_double(id, variable, "valid_range", NC_SHORT, 2, range), 0);
+    ASSERT_EQ(nc_enddef(id), 0);
+    ASSERT_EQ(nc_put_var_float(id, variable, values), 0);
+    ASSERT_EQ(nc_close(id), 0);
+    EXPECT_EQ(read("good.nc"), (std::vector<double>{3, 4}));
+
+    const std::string good = read_file(folder / "good.nc");
+    const size_t values_from = good.size() - sizeof values, name = good.find("rows");
+    for (size_t size = 4; size < values_from; size += 4) {
+      write_file(folder / "short.nc", good.substr(0, size));
+      EXPECT_MENTIONS(input_error([&] { read("short.nc"); }), "short.nc: expected a NetCDF file");
+    }
+    std::string longer = good;
+    longer[name - 2] = 0x20, longer.insert(name, 0x2000, 'a');
+    write_file(folder / "long.nc", longer);
+    EXPECT_MENTIONS(input_error([&] { read("long.nc"); }), "a name of 8196 bytes, 256 are the most");
+  }
+}
+
 // A dimension without points, and a grid that no memory holds.
 TEST(Netcdf, DimensionsOfNoOrTooManyPoints) {
   const test::TemporaryFolder folder;
