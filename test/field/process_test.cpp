@@ -8,6 +8,7 @@
 #include "htfm/base/error.h"
 #include "htfm/field/field_file.h"
 #include "htfm/field/field_process.h"
+#include "htfm/io/file.h"
 #include "test/io/support.h"
 #include "test/temporary_folder.h"
 
@@ -123,12 +124,12 @@ TEST(Netcdf, HeadersOfClassicFilesAreCheckedBeforeTheyAreRead) {
     const std::string good = read_file(folder / "good.nc");
     const size_t values_from = good.size() - sizeof values, name = good.find("rows");
     for (size_t size = 4; size < values_from; size += 4) {
-      write_file(folder / "short.nc", good.substr(0, size));
+      atomic_write(folder / "short.nc", good.substr(0, size));
       EXPECT_MENTIONS(input_error([&] { read("short.nc"); }), "short.nc: expected a NetCDF file");
     }
     std::string longer = good;
     longer[name - 2] = 0x20, longer.insert(name, 0x2000, 'a');
-    write_file(folder / "long.nc", longer);
+    atomic_write(folder / "long.nc", longer);
     EXPECT_MENTIONS(input_error([&] { read("long.nc"); }), "a name of 8196 bytes, 256 are the most");
   }
 }
