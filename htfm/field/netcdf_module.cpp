@@ -170,12 +170,13 @@ class NetcdfFields {
         for (const NetcdfDimension& d : v.dimensions) others *= d.id == rows.id || d.id == columns.id ? 1 : d.size;
         if (!v.has(rows) || !v.has(columns) || others != 1) continue;
         std::vector<double> values = v.all();
+        if (values.size() != rows.size * columns.size) continue;  // a field over one dimension twice
         const auto at = [&](const NetcdfDimension& d) {
           size_t k = 0;
           while (v.dimensions[k].id != d.id) ++k;
           return k;
         };
-        if (at(rows) < at(columns)) return values;
+        if (at(rows) <= at(columns)) return values;
         std::vector<double> turned(values.size());
         for (size_t j = 0; j < rows.size; ++j)
           for (size_t i = 0; i < columns.size; ++i) turned[j * columns.size + i] = values[i * rows.size + j];

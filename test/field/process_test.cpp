@@ -3,6 +3,7 @@
 #include <netcdf.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "htfm/base/error.h"
@@ -132,6 +133,33 @@ TEST(Netcdf, HeadersOfClassicFilesAreCheckedBeforeTheyAreRead) {
     atomic_write(folder / "long.nc", longer);
     EXPECT_MENTIONS(input_error([&] { read("long.nc"); }), "a name of 8196 bytes, 256 are the most");
   }
+}
+
+// Its places have as many values as the dimension has points, and were read as if they had those of the field.
+TEST(Netcdf, AFieldOverOneDimensionTwiceHasNoPlaces) {
+  const test::TemporaryFolder folder;
+  int id = 0, dims[2] = {}, square[2] = {}, rain = 0;
+  ASSERT_EQ(nc_create((folder / "square.nc").c_str(), NC_CLOBBER, &id), 0);
+  ASSERT_EQ(nc_def_dim(id, "p", 40, &dims[0]), 0);
+  ASSERT_EQ(nc_def_dim(id, "one", 1, &dims[1]), 0);
+  for (const char* units : {"degrees_north", "degrees_east"}) {
+    int places = 0;
+    ASSERT_EQ(nc_def_var(id, units, NC_DOUBLE, 2, dims, &places), 0);
+    ASSERT_EQ(nc_put_att_text(id, places, "units", std::strlen(units), units), 0);
+  }
+  square[0] = square[1] = dims[0];
+  ASSERT_EQ(nc_def_var(id, "rain", NC_FLOAT, 2, square, &rain), 0);
+  ASSERT_EQ(nc_enddef(id), 0);
+  std::vector<float> values(1600);
+  for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k);
+  ASSERT_EQ(nc_put_var_float(id, rain, values.data()), 0);
+  ASSERT_EQ(nc_close(id), 0);
+  visit_fields(folder / "square.nc", {.name = "rain"}, [&](const FieldMessage& m) {
+    EXPECT_TRUE(m.grid->latitude.empty() && m.grid->longitude.empty());
+    std::vector<double> v(2);
+    m.read({39, 38, 1, 2}, v.data());
+    EXPECT_EQ(v, (std::vector<double>{1598, 1599}));
+  });
 }
 
 // A dimension without points, and a grid that no memory holds.
