@@ -115,8 +115,11 @@ Json reproduce_rivals(const ReproduceOptions& o) {
     throw InputError("[--peers] expected the folder of the peers' scripts, got no extremes.py in '{}'", o.peers);
   Json out{{"experiment", "rivals"}, {"draws", o.seeds}, {"sets", Json::object()}};
   report::Page page("Extremes beside rivals", fmt::format("{} draws a set, the same for every model.", o.seeds));
+  bool matched = false;
   for (const RivalSet& set : kSets) {
-    if (!o.wants(set.name) || (*set.table && o.data.empty())) continue;
+    if (!o.wants(set.name)) continue;
+    matched = true;
+    if (*set.table && o.data.empty()) continue;
     const std::vector<std::string> arguments = script_arguments(set, o);
     const auto lines = run_peer_script(python, script, arguments, [&](const Json& j) {
       if (j.contains("draw")) say(j.dump());
@@ -127,6 +130,7 @@ Json reproduce_rivals(const ReproduceOptions& o) {
                   fmt::join(arguments, " "));
     page.section(set.name).table(table);
   }
+  if (!matched) throw no_cell_matches();
   page.section("Figures").text(
       "Means over draws, with their standard errors. chi: chi(0.99) less the truth, mean over pairs; chi_abs: of its "
       "absolute value; columns and sum: |log(q / q_true)| at 0.9999, both sides; conditional: P(loss > 1000 | a > 6) "

@@ -151,12 +151,23 @@ void drop_other_cascade(const std::string& path, const RunConfig& coarse) {
   if (!kept.is_object() || kept.value("coarse_config", "") != format_config(coarse)) std::filesystem::remove(path);
 }
 
+// Before anything is written: whether any cell is asked for.
+void check_wanted(const ReproduceOptions& o) {
+  bool any = false;
+  for (int64_t k = 0; k < o.seeds; ++k)
+    for (const char* name : {"coarse-alpha-1.7-seed{}", "cascade-alpha-1.7-seed{}", "cascade-alpha-1.7-seed{}-heun",
+                             "given-alpha-1.7-seed{}"})
+      any |= o.wants(fmt::format(fmt::runtime(name), o.common.seed + k));
+  if (!any) throw no_cell_matches();
+}
+
 }  // namespace
 
 Json reproduce_weather_cascade(const ReproduceOptions& o) {
   if (o.data.empty())
     throw InputError("[--data] expected a set of fields that htfm prepare wrote, got none: give --data rain.fields");
   if (processes()) throw InputError("[--comm] expected one process, since cells share trainings, got several");
+  check_wanted(o);
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   const GivenCases cases = held_out_cases(o.data);
   const std::string data = weather_set(o, SetValues::scores), coarse_data = coarse_set(o, data, cases);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "htfm/io/npy.h"
@@ -142,6 +143,9 @@ TEST_F(Fields, ScoresAreSetRightBySamples) {
   EXPECT_TRUE(samples.eq(0).logical_or(samples.ge(0.0999)).all().item<bool>());
   r = place_.run("train --resume -o run --set train.epochs=3");
   EXPECT_EQ(r.code, 0) << r.err;
+  expect_refusal("reproduce weather-cascade --data rain.fields --only absent -o cascade",
+                 "[--only] no cell matches 'absent'; the cells are: cascade-alpha-1.7-seed0");
+  EXPECT_FALSE(std::filesystem::exists(place_ / "cascade"));
   expect_refusal("prepare . --recipe mrms --size 8 --tiles 8 -o x.fields --transform scores --dequantise 0.1",
                  "[dequantise] expected none with --transform scores");
   ASSERT_EQ(place_.run("train --set data.n=100 --set train.epochs=1 -o points").code, 0);

@@ -296,6 +296,9 @@ TEST(Program, ReproduceRefusesWhatItCannotDo) {
   const Workplace w;
   for (const char* name : {"2d", "tails", "solver"})
     expect_refused(w, std::string("reproduce ") + name + " --only absent -o out", "--only");
+  fs::create_directory(w / "peers");
+  w.write("peers/extremes.py", "");
+  expect_refused(w, "reproduce rivals --python python3 --peers peers --only absent -o out", "--only");
   expect_refused(w, "reproduce 2d --set clock.grid=0 -o out", "clock.grid");
   expect_refused(w, "reproduce auto --published -o out", "[--published] expected an experiment of the paper, got auto");
   expect_refused(w, "reproduce nfe --data . -o out", "--features");
