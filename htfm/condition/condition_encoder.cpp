@@ -147,7 +147,8 @@ at::Tensor ConditionEncoder::encode(const at::Tensor& values) const {
         to[at + code] = static_cast<float>(std::min(std::sqrt(static_cast<double>(count)), kMostEntry));
         at += count;
       } else {
-        to[at] = static_cast<float>(laws_[k].score(value)), to[at + 1] = static_cast<float>(laws_[k].standard(value));
+        if (columns_[k].told)
+          to[at] = static_cast<float>(laws_[k].score(value)), to[at + 1] = static_cast<float>(laws_[k].standard(value));
         at += 2;
       }
     }

@@ -15,6 +15,7 @@ struct ConditionSpec {
   std::string columns = {};     ///< of a table, comma-separated names or numbers from 1
   std::string categories = {};  ///< those of them that are categories though they are numbers
   std::string numbers = {};     ///< those that are numbers though they are few whole ones
+  std::string untold = {};      ///< numbers that the network is not told: centre and scale alone go with them
   bool label = false;           ///< the classes of images
   std::string field = {};       ///< a coarse grid, "16x16", on which rows are given by their means; or a set of fields
   double drop = 0;              ///< share of the rows of a training step that are not told their condition
@@ -26,6 +27,7 @@ struct ConditionSpec {
 struct ConditionColumn {
   std::string name = {};
   std::vector<std::string> categories = {};  ///< by code; empty: a number
+  bool told = true;                          ///< to the network
 
   bool is_category() const { return !categories.empty(); }
   /// Whether all categories are named by numbers.
@@ -50,6 +52,10 @@ struct ConditionTable {
 
   bool there() const { return !columns.empty() || field.there(); }
 };
+
+/// The same, these numbers (comma-separated names) not told to the network. InputError for a name that is no number of
+/// the table.
+ConditionTable with_untold(ConditionTable table, const std::string& names);
 
 /// Conditions of rows as those take them who use them.
 struct ConditionRows {

@@ -1,5 +1,7 @@
 #include "htfm/fit/calibrated_sample.h"
 
+#include <algorithm>
+
 #include "htfm/base/error.h"
 #include "htfm/base/nan.h"
 #include "htfm/model/checkpoint.h"
@@ -7,11 +9,19 @@
 
 namespace htfm {
 
-SampleResult calibrated_sample(Model& model, SampleOptions options) {
+SampleResult calibrated_sample(Model& model, SampleOptions options, int64_t most) {
+  constexpr int64_t kDrawsOfGroup = 300'000;  // its .999 quantile is then known to a fiftieth of its excess
   options.as_drawn = needs_calibration(model);
+  const int64_t n = options.n, groups = model.transform().groups().count() - 1;
+  if (options.as_drawn && groups > 0) options.n = std::max(n, std::min(most, groups * kDrawsOfGroup));
   SampleResult result = sample(model, options);
   if (!options.as_drawn) return result;
   model.calibrate(result.samples, result.conditions);
+  if (options.n > n) {
+    result.samples = result.samples.narrow(0, 0, n);
+    if (result.area.defined()) result.area = result.area.narrow(0, 0, n);
+    if (result.conditions.defined()) result.conditions = result.conditions.narrow(0, 0, n);
+  }
   result.samples = model.to_data(result.samples, discrete_key(options), options.first, result.conditions);
   return result;
 }

@@ -9,9 +9,9 @@
 namespace htfm HTFM_PUBLIC {
 
 /// Draws samples, calibrates the model's margins by them (Model::calibrate) and gives them in the data's units: every
-/// column or channel then has its own law, as nearly as so many samples can say. Models without scores are only
-/// sampled.
-SampleResult calibrated_sample(Model& model, SampleOptions options);
+/// column or channel then has its own law, as nearly as so many samples can say, or `most` of them where those of a
+/// group of conditions would be few. Models without scores are only sampled.
+SampleResult calibrated_sample(Model& model, SampleOptions options, int64_t most = 0);
 
 /// Whether drawing more than once would change the model: it has margins or a discrete part to be set right.
 bool needs_calibration(const Model& model);

@@ -26,6 +26,7 @@ namespace {
 
 constexpr double kJudged = 200000;  // rows drawn to be compared, and to set margins right; fewer of many columns
 constexpr int64_t kDrawnAnew = 300'000'000;  // rows, in all rounds of a bootstrap
+constexpr double kCalibrated = 1.5e6;        // the most rows that set the margins of groups of conditions right
 constexpr double kLeisure = 2;               // in fewer minutes fewer rows are drawn
 constexpr double kModelShare = 0.2,
                  kGaussianShare = 0.12;  // of the time, where it is limited; the rest is for sampling
@@ -154,7 +155,8 @@ Drawn draw_stage(Training training, const RunConfig& config, int64_t n, const st
   SampleOptions options = sample_options(config);
   options.n = n;
   if (o.sampled) options.report = [&](int64_t done, int64_t all) { o.sampled(stage, done, all); };
-  SampleResult result = calibrated_sample(model, options);
+  const double most = kCalibrated * std::clamp(16 / static_cast<double>(model.dim()), 0.1, 1.0) * leisure(o);
+  SampleResult result = calibrated_sample(model, options, static_cast<int64_t>(most));
   if (needs_calibration(model) && !folder.empty())
     save_checkpoint(RunFolder(folder).newest().path, model, training.state);
   return {std::move(model), std::move(result)};

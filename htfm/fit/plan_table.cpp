@@ -10,6 +10,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/data/stray_sentences.h"
+#include "htfm/fit/untold_numbers.h"
 #include "htfm/model/choose_skew.h"
 #include "htfm/stat/independence.h"
 
@@ -57,9 +58,8 @@ bool asks_for_clock(const std::vector<std::string>& settings) {
   });
 }
 
-bool asks_for_normalise(const std::vector<std::string>& settings) {
-  return std::any_of(settings.begin(), settings.end(),
-                     [](const std::string& s) { return s.starts_with("data.normalise"); });
+bool asks_for(const std::vector<std::string>& settings, const char* key) {
+  return std::any_of(settings.begin(), settings.end(), [&](const std::string& s) { return s.starts_with(key); });
 }
 
 // Whether the user says something that rows which are put together anew would contradict.
@@ -103,7 +103,7 @@ RunConfig with_gaussian_source(RunConfig c) {
   c.coupling = plain.coupling;
   c.precondition = plain.precondition, c.scale = plain.scale, c.time = plain.time, c.data_scale = plain.data_scale;
   c.data.tail = plain.data.tail, c.data.tail_index = plain.data.tail_index;
-  if (c.data.normalise == "scores") c.data.normalise = "table";
+  if (c.data.normalise == "scores") c.data.normalise = "table", c.condition.untold.clear();
   return with_settings(std::move(c));
 }
 
@@ -178,6 +178,17 @@ at::Tensor scores_given(const Dataset& data, Key key) {
   return scores.columns_only(data.rows, key, {data.conditions.values}).to(at::kDouble);
 }
 
+// Numbers that are given and say no more than where a column lies and how wide it is are followed by its centre and
+// scale alone: from few rows a network finds tails that change with them where none do.
+void plan_untold(TablePlan& plan, RunConfig& own, const at::Tensor& scores, Key key) {
+  const std::vector<std::string> names = untold_numbers(scores, plan.train.conditions, key);
+  if (names.empty()) return;
+  own.condition.untold = fmt::format("{}", fmt::join(names, ","));
+  plan.clock.explanation +=
+      fmt::format(" Centre and scale go with {}; scores do not, as far as {} rows can tell, and the flow is not told.",
+                  fmt::join(names, ", "), plan.train.rows.size(0));
+}
+
 // `first`: the data's part of the configuration, settings included.
 TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dataset, Dataset> parts,
                     const std::vector<std::string>& settings) {
@@ -199,19 +210,21 @@ TablePlan plan_rows(const RunConfig& base, const RunConfig& first, std::pair<Dat
   plan.diagnosis = diagnose(seen, plan.transform.seen_names(plan.train.names));
   const bool discrete = !plan.transform.discrete().empty();
   // Extremes that one category has in all columns come together only as long as it is not given.
-  plan.joint = given ? diagnose_joint(scores_given(plan.train, spread), plan.transform.seen_names(plan.train.names))
+  const at::Tensor own_scores = given ? scores_given(plan.train, spread) : at::Tensor();
+  plan.joint = given      ? diagnose_joint(own_scores, plan.transform.seen_names(plan.train.names))
                : discrete ? diagnose_joint(plan.transform.columns_only(plan.train.rows, spread),
                                            plan.transform.seen_names(plan.train.names))
                           : diagnose_joint(plan.train.rows, plan.train.names);
   RunConfig own = in_table_units(base);
   plan_training(own, rows, plan.transform.dim());
   plan.clock = suggest_clock(plan.diagnosis, base.clock.grid, seen);
-  const bool scores = asks_for_normalise(settings)
+  const bool scores = asks_for(settings, "data.normalise")
                           ? first.data.normalise == "scores"
                           : (given || discrete || !plan.clock.fits_all) && !asks_for_clock(settings);
   if (scores) {
     plan_scores(plan, own);
     if (!given && !discrete && !asks_for_rows_as_they_are(settings)) plan_independence(plan, own, spread);
+    if (given && !discrete && !asks_for(settings, "condition.untold")) plan_untold(plan, own, own_scores, spread);
   } else {
     plan_clock(plan, own, seen, settings);
   }

@@ -138,8 +138,10 @@ void save_model(const Model& m, Checkpoint& file) {
   if (m.field_) record["field"] = *m.field_;
   if (m.condition_.there()) {
     nlohmann::json columns = nlohmann::json::array();
-    for (const ConditionColumn& c : m.condition_.columns())
+    for (const ConditionColumn& c : m.condition_.columns()) {
       columns.push_back({{"name", c.name}, {"categories", c.categories}});
+      if (!c.told) columns.back()["told"] = false;
+    }
     record["condition"] = {{"columns", columns}, {"may_be_absent", m.condition_.may_be_absent()}};
   }
 }
@@ -187,7 +189,7 @@ Model load_model(const Checkpoint& file) {
       may_be_absent = condition.at("may_be_absent");
       for (const nlohmann::json& column : condition.at("columns")) {
         given.push_back({shown_text(column.at("name").get<std::string>()),
-                         column.at("categories").get<std::vector<std::string>>()});
+                         column.at("categories").get<std::vector<std::string>>(), column.value("told", true)});
         for (std::string& text : given.back().categories) text = shown_text(text);
       }
     }

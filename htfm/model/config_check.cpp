@@ -68,6 +68,10 @@ void check_config(RunConfig& c) {
     throw InputError(
         "[coupling.ot_power] expected at most 2 with coupling.ot_entropy, which is computed in float32; got {}",
         c.coupling.ot_power);
+  if (!c.condition.untold.empty() && c.data.normalise != "scores")
+    throw InputError(
+        "[condition.untold] expected data.normalise = scores, where centre and scale go with what is given, got {}",
+        c.data.normalise);
   if (!c.data.independent.empty()) {
     if (c.coupling.kind != "independent")
       throw InputError("[data.independent] expected coupling.kind = independent, since a row's size changes, got {}",

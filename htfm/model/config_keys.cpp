@@ -84,6 +84,9 @@ void ConfigBindings::add_all(RunConfig& c) {
   add("condition.categories", c.condition.categories,
       "those of them that are categories, though numbers; others are where they have few values, all whole");
   add("condition.numbers", c.condition.numbers, "those of them that are numbers, though few whole ones");
+  add("condition.untold", c.condition.untold,
+      "numbers among them that the network is not told, with data.normalise = scores: centre and scale alone go with "
+      "them");
   add("condition.label", c.condition.label, "the classes of images are given");
   add("condition.field", c.condition.field,
       "a field is given: a coarse grid such as 16x16, on which rows are given by their means, or a prepared set");

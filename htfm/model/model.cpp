@@ -70,7 +70,8 @@ Model::Model(const RunConfig& config, const Dataset& data, TrainingData* seen, P
         "larger than memory, got {}, {} and {} (HTFM_ROW_MEMORY says how much may be in memory, in MiB)",
         data.origin, config.data.normalise, config.data.whiten, config.clock.family);
   if (data.conditions.there())
-    condition_ = ConditionEncoder::fit(data.conditions, config.condition.drop > 0, key.child("condition"));
+    condition_ = ConditionEncoder::fit(with_untold(data.conditions, config.condition.untold), config.condition.drop > 0,
+                                       key.child("condition"));
   transform_ = TableTransform::fit(config.data.normalise, data.rows, data.columns, data.constraints,
                                    key.child("spread"), config.data.whiten, config.data.tail_index, config.data.scores,
                                    data.conditions.field.there() ? ConditionTable() : data.conditions);

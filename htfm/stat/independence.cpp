@@ -28,8 +28,9 @@ double chi_square_beyond(double x, size_t m) {
   return std::min(sum, 1.0);
 }
 
-// (rank + 1/2) / n, ties at random.
-std::vector<double> ranks(const at::Tensor& rows, int64_t column, Key key) {
+}  // namespace
+
+std::vector<double> random_ranks(const at::Tensor& rows, int64_t column, Key key) {
   const int64_t n = rows.size(0), width = rows.size(1);
   const double* x = rows.const_data_ptr<double>() + column;
   std::vector<int64_t> order(static_cast<size_t>(n));
@@ -43,8 +44,6 @@ std::vector<double> ranks(const at::Tensor& rows, int64_t column, Key key) {
     out[static_cast<size_t>(order[static_cast<size_t>(r)])] = (static_cast<double>(r) + 0.5) / static_cast<double>(n);
   return out;
 }
-
-}  // namespace
 
 double IndependenceTest::least() const { return std::min({together, spread, any}); }
 
@@ -70,8 +69,9 @@ std::vector<std::vector<int64_t>> independent_groups(const at::Tensor& rows, Key
   std::iota(root.begin(), root.end(), int64_t{0});
   if (n < fewest) return {root};
   std::vector<std::vector<double>> u(static_cast<size_t>(width));
-  parallel_for(width,
-               [&](int64_t k) { u[static_cast<size_t>(k)] = ranks(rows, k, key.child(static_cast<uint64_t>(k))); });
+  parallel_for(width, [&](int64_t k) {
+    u[static_cast<size_t>(k)] = random_ranks(rows, k, key.child(static_cast<uint64_t>(k)));
+  });
   // One byte a pair: they are written by several threads.
   std::vector<char> holds(static_cast<size_t>(width * width));
   parallel_for(width, [&](int64_t a) {

@@ -20,6 +20,9 @@ struct IndependenceTest {
 };
 IndependenceTest test_independence(std::span<const double> u, std::span<const double> v);
 
+/// Ranks of a column of n x d rows (float64) in (0, 1), ties broken by the key.
+std::vector<double> random_ranks(const at::Tensor& rows, int64_t column, Key key);
+
 /// Columns of n x d rows (float64, finite) in groups, each ascending: columns of different groups do not depend on each
 /// other as far as the rows can tell. Two columns hold together where one of the three tests finds less than `chance`;
 /// all do where there are fewer than `fewest` rows, which tell little. Ties are broken by the key.

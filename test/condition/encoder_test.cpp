@@ -37,6 +37,17 @@ std::string message(const std::function<void()>& f) {
   return {};
 }
 
+TEST(ConditionEncoder, ANumberThatIsNotToldHasNoSay) {
+  const ConditionTable t = with_untold(table(1000), "age");
+  const ConditionEncoder encoder = ConditionEncoder::fit(t, false, Key(0));
+  const at::Tensor young = encoder.encode(parse_given(encoder, "line=fire,region=EU,age=30").rows),
+                   old = encoder.encode(parse_given(encoder, "line=fire,region=EU,age=70").rows);
+  EXPECT_TRUE(young.equal(old));
+  EXPECT_FALSE(young.equal(encoder.encode(parse_given(encoder, "line=marine,region=EU,age=30").rows)));
+  EXPECT_NE(message([&] { with_untold(table(10), "line"); }).find("the name of a number that is given, got 'line'"),
+            std::string::npos);
+}
+
 TEST(ConditionEncoder, TellsCategoriesApartAndNumbersInOrder) {
   const ConditionTable t = table(1000);
   const ConditionEncoder encoder = ConditionEncoder::fit(t, true, Key(0));

@@ -132,6 +132,12 @@ TEST(Config, IndependentGroupsGoWithNoConditionAndNoSizeOfARow) {
   EXPECT_TRUE(contains(refusal("data.whiten=true"), "[data.independent] expected data.whiten = false"));
 }
 
+TEST(Config, NumbersThatAreNotToldNeedScores) {
+  const std::vector<std::string> settings{"data.path=x.csv", "condition.columns=age", "condition.untold=age"};
+  EXPECT_TRUE(contains(message("", settings), "[condition.untold] expected data.normalise = scores"));
+  EXPECT_EQ(message("[data]\nnormalise = \"scores\"\n", settings), "no error");
+}
+
 TEST(Config, WrongTypeAndRangeNameTheKeyAndLine) {
   EXPECT_TRUE(contains(message("[train]\nbatch = \"many\"\n"),
                        "run.toml:2: [train.batch] expected a whole number, got 'many'"));

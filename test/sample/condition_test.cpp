@@ -72,6 +72,27 @@ TEST(Conditions, OfEveryMethod) {
   }
 }
 
+// What is drawn differs by centre and scale alone, out of a checkpoint too.
+TEST(Conditions, ANumberThatIsNotToldMovesAndStretches) {
+  const test::TemporaryFolder folder;
+  const RunConfig config = small({"data.normalise=scores", "condition.untold=c"});
+  train(config, test::conditional_data(Key(1), 3000)).save(folder / "model.safetensors");
+  const Model model = Model::load(folder / "model.safetensors");
+  EXPECT_FALSE(model.condition().columns()[1].told);
+  const auto drawn = [&](const char* given) {
+    SampleOptions options = sample_options(config);
+    options.n = 64, options.condition = parse_given(model.condition(), given);
+    return sample(model, options).samples.view({-1});
+  };
+  const at::Tensor low = drawn("kind=1,c=0.2"), high = drawn("kind=1,c=0.8");
+  // One map x -> a + b x for all samples, by its values at two of them.
+  const double* x = low.const_data_ptr<double>();
+  const double* y = high.const_data_ptr<double>();
+  const double b = (y[1] - y[0]) / (x[1] - x[0]), a = y[0] - b * x[0];
+  EXPECT_GT(b, 1.2);
+  for (int64_t i = 0; i < 64; ++i) EXPECT_NEAR(y[i], a + b * x[i], 1e-9 * (1 + std::abs(y[i])) / std::abs(x[1] - x[0]));
+}
+
 TEST(Conditions, ResumeGivesTheSameBits) {
   const test::TemporaryFolder folder;
   const Dataset data = test::conditional_data(Key(1), 1500);
