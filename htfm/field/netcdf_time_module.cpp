@@ -1,5 +1,7 @@
 #include "htfm/field/netcdf_time_module.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdio>
 
@@ -8,6 +10,10 @@
 
 namespace htfm {
 namespace {
+
+constexpr int kLastYear = 28'000;       // before and after the year 0: dates are counted in numbers of 16 bits
+constexpr double kLastSecond = 8.5e11;  // of times, from 1970: some 26,900 years
+constexpr double kLongestSpan = 1e11;   // seconds, which are added to a time
 
 // 0: not one of them.
 double seconds_of_unit(const std::string& unit) {
@@ -75,7 +81,9 @@ NetcdfTimes read_netcdf_times(const NetcdfVariable& v) {
     end = date_end, hour = minute = 0;
   }
   const double zone = read >= 3 ? zone_seconds(date.substr(static_cast<size_t>(end))) : 0;
-  if (step == 0 || read < 3 || month < 1 || month > 12 || day < 1 || day > 31 || zone < -1e8)
+  const auto within = [](double value, double least, double most) { return value >= least && value <= most; };
+  if (step == 0 || read < 3 || !within(year, -kLastYear, kLastYear) || !within(month, 1, 12) || !within(day, 1, 31) ||
+      !within(hour, 0, 24) || !within(minute, 0, 60) || !within(second, 0, 61) || zone < -1e8)
     throw InputError("[netcdf] {}: expected a time in seconds, minutes, hours or days since a date for '{}', got {}",
                      v.file(), v.name, in_quotes(units));
   const Moment moment{year, month, day, hour, minute, 0};
@@ -87,9 +95,11 @@ NetcdfTimes read_netcdf_times(const NetcdfVariable& v) {
            seconds_since_1970({1582, 10, 15});
   NetcdfTimes out{.calendar = *calendar};
   for (const double t : v.all()) {
-    if (std::isnan(t) || std::abs(t * step) > 1e13)
-      throw InputError("[netcdf] {}: expected times in '{}', got a missing one", v.file(), v.name);
-    out.seconds.push_back(std::llround(static_cast<double>(from) + second - zone + t * step));
+    const double seconds = static_cast<double>(from) + second - zone + t * step;
+    if (!within(seconds, -kLastSecond, kLastSecond))
+      throw InputError("[netcdf] {}: expected times in '{}' within 26,900 years of 1970, got {}", v.file(), v.name,
+                       std::isnan(t) ? "a missing one" : fmt::format("{} {}", t, units));
+    out.seconds.push_back(std::llround(seconds));
   }
   return out;
 }
@@ -101,8 +111,9 @@ std::vector<int64_t> read_netcdf_spans(const NetcdfVariable& v) {
                      v.name, in_quotes(v.text("units")));
   std::vector<int64_t> out;
   for (const double t : v.all()) {
-    if (std::isnan(t) || std::abs(t * step) > 1e13)
-      throw InputError("[netcdf] {}: expected spans of time in '{}', got a missing one", v.file(), v.name);
+    if (!(std::abs(t * step) <= kLongestSpan))
+      throw InputError("[netcdf] {}: expected spans of time of at most 3,168 years in '{}', got {}", v.file(), v.name,
+                       std::isnan(t) ? "a missing one" : fmt::format("{} {}", t, v.text("units")));
     out.push_back(std::llround(t * step));
   }
   return out;

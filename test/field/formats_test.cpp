@@ -331,6 +331,38 @@ TEST(NetcdfCalendar, DaysAreCountedAsTheCalendarDoes) {
     }
 }
 
+// Years beyond what a date is counted in wrapped around; of the largest the sum overflowed.
+TEST(NetcdfCalendar, TimesThatNoCalendarHoldsAreRefused) {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* units, double time) {
+    int id = 0, dims[3] = {}, clock = 0, rain = 0;
+    EXPECT_EQ(nc_create((folder / "t.nc").c_str(), NC_CLOBBER, &id), 0);
+    const std::pair<const char*, size_t> sizes[] = {{"time", 1}, {"y", 2}, {"x", 2}};
+    for (size_t k = 0; k < 3; ++k) EXPECT_EQ(nc_def_dim(id, sizes[k].first, sizes[k].second, &dims[k]), 0);
+    EXPECT_EQ(nc_def_var(id, "time", NC_DOUBLE, 1, dims, &clock), 0);
+    EXPECT_EQ(nc_put_att_text(id, clock, "units", std::strlen(units), units), 0);
+    EXPECT_EQ(nc_def_var(id, "rain", NC_FLOAT, 3, dims, &rain), 0);
+    EXPECT_EQ(nc_enddef(id), 0);
+    const float values[] = {1, 2, 3, 4};
+    EXPECT_EQ(nc_put_var_double(id, clock, &time), 0);
+    EXPECT_EQ(nc_put_var_float(id, rain, values), 0);
+    EXPECT_EQ(nc_close(id), 0);
+  };
+  const auto refusal = [&](const char* units, double time) {
+    write(units, time);
+    return input_error([&] { fields_of(folder / "t.nc"); });
+  };
+  for (const char* units : {"hours since 701600-3-1", "hours since 40000-1-1", "hours since 2000-1-1 25:00",
+                            "hours since 2000-1-1 12:99", "hours since 2000-1-1 12:00:1e300"})
+    EXPECT_MENTIONS(refusal(units, 0), std::string("since a date for 'time', got '") + units);
+  EXPECT_MENTIONS(refusal("days since 2000-1-1", 1e8),
+                  "within 26,900 years of 1970, got 100000000 days since 2000-1-1");
+  EXPECT_MENTIONS(refusal("days since 2000-1-1", std::nan("")), "got a missing one");
+  write("days since 28000-1-1", -1);
+  visit_fields(folder / "t.nc", {},
+               [](const FieldMessage& m) { EXPECT_EQ(moment_text(m.time, m.calendar), "27999-12-31 00:00"); });
+}
+
 TEST(Zarr, IsToldWithWhatToDo) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "a.zarr");
