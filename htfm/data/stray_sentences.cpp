@@ -22,18 +22,20 @@ std::vector<double> numbers_of(const Dataset& table, int64_t column) {
   return out;
 }
 
-std::string sentence_of(const StrayValues& found, const std::string& name, double sign) {
+// `apart`: whether they are drawn as a part of their own; they are some of `rows` values.
+std::string sentence_of(const StrayValues& found, const std::string& name, double sign, bool apart, size_t rows) {
   if (found.values.empty()) return "";
+  const std::string fate = apart ? fmt::format("Drawn as a part of their own, {} of {} rows", found.values.size(), rows)
+                                 : "They count as its tail";
   std::string list;
   for (const double v : found.values) list += fmt::format("{}{:.7g}", list.empty() ? "" : ", ", sign * v);
-  return fmt::format(
-      "{}: far {} all others: {} (the next is {:.7g}). Errors? They count as its tail; leave their rows out if so.",
-      name, sign > 0 ? "above" : "below", list, sign * found.next);
+  return fmt::format("{}: far {} all others: {} (the next is {:.7g}). Errors? {}; leave their rows out if so.", name,
+                     sign > 0 ? "above" : "below", list, sign * found.next, fate);
 }
 
 }  // namespace
 
-std::vector<std::string> stray_sentences(const Dataset& table) {
+std::vector<std::string> stray_sentences(const Dataset& table, const TableTransform* drawn) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& sentence) {
     if (!sentence.empty()) out.push_back(sentence);
@@ -41,9 +43,13 @@ std::vector<std::string> stray_sentences(const Dataset& table) {
   for (int64_t k = 0; k < table.rows.size(1); ++k) {
     const std::string name = column_name(table, k);
     std::vector<double> values = numbers_of(table, k);
-    add(sentence_of(find_stray_values(values), name, 1));
+    const auto add_side = [&](bool above) {
+      const bool apart = drawn && drawn->draws_strays(k, above);
+      add(sentence_of(find_stray_values(values), name, above ? 1 : -1, apart, values.size()));
+    };
+    add_side(true);
     for (double& v : values) v = -v;
-    add(sentence_of(find_stray_values(values), name, -1));
+    add_side(false);
   }
   return out;
 }

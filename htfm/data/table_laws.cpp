@@ -45,11 +45,11 @@ at::Tensor with_told(const at::Tensor& rows, const ConditionRows& given) {
   return given.told.defined() ? at::cat({rows, given.told.to(rows.scalar_type())}, 1) : rows;
 }
 
-Margin TableTransform::fit_margin(int64_t k, std::vector<double> v) const {
+Margin TableTransform::fit_margin(int64_t k, std::vector<double> v, bool as_they_are) const {
   const ColumnTransform& c = list_[seen_[k]];
   std::sort(v.begin(), v.end());
   if (v.front() == v.back()) return Margin::fit(v, {.tail_below = false, .tail_above = false});
-  return Margin::fit(v, margin_options(c));
+  return Margin::fit(v, margin_options(c, as_they_are ? std::span<const double>(v) : std::span<const double>()));
 }
 
 void TableTransform::fit_margins(const at::Tensor& rows, Key key, const ConditionTable& given) {
@@ -103,10 +103,10 @@ void TableTransform::fit_margins(const at::Tensor& rows, Key key, const Conditio
     }
     if (v.empty()) return;
     Margin& margin = laws_[g].margins[static_cast<size_t>(k)];
-    margin = fit_margin(k, v);
+    margin = fit_margin(k, v, !numbers);
     // Few rows of a group tell little of its tail: where both are heavy and a Student-t law fits, all rows tell.
     constexpr double kHeavy = 0.05;
-    if (!conditional_ || std::min(margin.below().shape, margin.above().shape) < kHeavy) return;
+    if (!conditional_ || margin.has_strays() || std::min(margin.below().shape, margin.above().shape) < kHeavy) return;
     if (std::optional<Margin> student = student_margin(v)) margin = std::move(*student);
   });
   // Where a group has no value of a column, that of all rows stands for it.

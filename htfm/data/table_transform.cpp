@@ -10,6 +10,7 @@
 #include "htfm/base/parallel.h"
 #include "htfm/io/dtype.h"
 #include "htfm/stat/scatter.h"
+#include "htfm/stat/stray_values.h"
 
 namespace htfm {
 
@@ -57,12 +58,20 @@ ColumnTransform fit_column(const std::string& kind, std::vector<double> column, 
 
 }  // namespace
 
-MarginOptions margin_options(const ColumnTransform& c) {
+MarginOptions margin_options(const ColumnTransform& c, std::span<const double> spread) {
   const double half = c.step() / 2;
-  return {.tail_below = c.values.empty() && !std::isfinite(c.least),
-          .tail_above = c.values.empty() && !std::isfinite(c.most),
-          .least = c.least - half,
-          .most = c.most + half};
+  MarginOptions out{.tail_below = c.values.empty() && !std::isfinite(c.least),
+                    .tail_above = c.values.empty() && !std::isfinite(c.most),
+                    .least = c.least - half,
+                    .most = c.most + half,
+                    .step = c.step()};
+  if (!c.values.empty() || spread.empty()) return out;
+  std::vector<double> values(spread.size());  // as they are in the table: one that occurs often is no stray
+  for (size_t i = 0; i < values.size(); ++i) values[i] = c.settle(spread[i]);
+  out.strays_above = find_stray_values(values).values.size();
+  for (double& v : values) v = -v;
+  out.strays_below = find_stray_values(values).values.size();
+  return out;
 }
 
 void TableTransform::set(std::vector<ColumnTransform> list) {
@@ -285,6 +294,13 @@ std::string TableTransform::describe(int64_t k) const {
         text += fmt::format(", {} a tail of its own (gamma {:.2g})", above != flip ? "above" : "below", side.shape);
   }
   return text;
+}
+
+bool TableTransform::draws_strays(int64_t k, bool above) const {
+  for (const GroupLaws& laws : laws_)
+    for (size_t i = 0; i < laws.margins.size(); ++i)
+      if (seen_[i] == k && laws.margins[i].strays(above).there()) return true;
+  return false;
 }
 
 std::vector<int> TableTransform::digits() const {

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@
 
 namespace htfm HTFM_PUBLIC {
 
-/// How the law of a column of this kind may end (Margin::fit).
-MarginOptions margin_options(const ColumnTransform& column);
+/// How the law of a column of this kind may end (Margin::fit); `spread`: its values, spread over the cells of a
+/// lattice, where those that are far beyond all others are to be a part of their own.
+MarginOptions margin_options(const ColumnTransform& column, std::span<const double> spread = {});
 /// Rows of numbers (n x d), and what is told of their conditions beside them.
 at::Tensor with_told(const at::Tensor& rows, const ConditionRows& given);
 
@@ -75,6 +77,8 @@ class TableTransform {
   /// Where rows that the model drew, n x dim float64, lie in the laws of their columns: n x dim places, row by row.
   /// Only where columns are scored, and not given a condition; what is not finite stays in the middle.
   std::vector<TailPlace> places(const at::Tensor& drawn) const;
+  /// Whether values of a column that are far beyond all others on a side are drawn as a part of their own.
+  bool draws_strays(int64_t k, bool above) const;
   /// Sets every column's margin right for a model: from here on invert() gives the data's margins to rows like these,
   /// n x dim float64 as the model draws them. Rows that are not finite are left out; nothing changes without scores, or
   /// where hardly any row is finite. `given`: their conditions; a group with many rows is set right by its own.
@@ -135,7 +139,8 @@ class TableTransform {
   at::Tensor told_to_states(const at::Tensor& rows, const ConditionRows& given) const;
   at::Tensor unwhitened(const at::Tensor& rows) const;
   void fit_margins(const at::Tensor& rows, Key key, const ConditionTable& given);
-  Margin fit_margin(int64_t k, std::vector<double> values) const;
+  // `as_they_are`: the values are the table's, and not what is left beside trends.
+  Margin fit_margin(int64_t k, std::vector<double> values, bool as_they_are) const;
   void save_laws(std::map<std::string, at::Tensor>& out) const;
   void load_laws(const std::map<std::string, at::Tensor>& in, const std::string& path);
   at::Tensor for_flow(const at::Tensor& rows) const;

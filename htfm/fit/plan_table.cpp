@@ -277,7 +277,7 @@ std::vector<std::string> plan_sentences(const TablePlan& plan) {
   for (const std::string& note : plan.train.notes) out.push_back("reading: " + note);
   for (int64_t k = 0; k < std::min(kColumnsTold, plan.transform.columns()); ++k)
     out.push_back(column_name(plan.train, k) + ": " + describe_column(plan, k));
-  for (const std::string& sentence : stray_sentences(plan.train)) out.push_back(sentence);
+  for (const std::string& sentence : stray_sentences(plan.train, &plan.transform)) out.push_back(sentence);
   if (plan.train.conditions.there()) out.push_back("given: " + given_sentence(plan.train.conditions));
   out.push_back(fmt::format("{} rows to train on, {} held out", plan.train.rows.size(0), plan.held_out.rows.size(0)));
   out.push_back((plan.model.data.normalise == "scores" ? "extremes: " : "clock: ") + plan.clock.explanation);

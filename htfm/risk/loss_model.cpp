@@ -71,7 +71,8 @@ at::Tensor LossModel::rows_like_the_model() const {
   for (const Column& c : columns_)
     for (const MarginTail* t : {&c.law.below(), &c.law.above()})
       if (c.own && t->there())
-        n = std::max<int64_t>(n, std::llround((static_cast<double>(t->exceedances) + 0.5) / t->share));
+        n = std::max<int64_t>(
+            n, std::llround((static_cast<double>(t->exceedances) + 0.5) / t->share / c.law.share_of_others()));
   n = std::min(n, n_);
   if (n < 2) return {};
   const int64_t all = model_.transform().columns();
@@ -116,7 +117,7 @@ bool LossModel::fit_law(Column& c, const std::vector<double>& values, size_t k) 
     if (std::isfinite(v)) sorted.push_back(v);
   std::sort(sorted.begin(), sorted.end());
   if (sorted.size() < 2 || sorted.front() == sorted.back()) return false;
-  c.law = Margin::fit(sorted, margin_options(*c.kind));
+  c.law = Margin::fit(sorted, margin_options(*c.kind, sorted));
   c.places.resize(c.values.size()), c.spread.resize(c.values.size());
   const Key own = key_.child(static_cast<uint64_t>(k));
   for (size_t i = 0; i < c.values.size(); ++i) {

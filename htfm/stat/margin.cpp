@@ -85,7 +85,7 @@ double MarginTail::probability(double excess) const {
   return std::max(share * std::exp(-l), kLeastProbability);
 }
 
-Margin Margin::fit(std::span<const double> sorted, const MarginOptions& o) {
+Margin Margin::of_others(std::span<const double> sorted, const MarginOptions& o) {
   Margin out;
   const size_t n = sorted.size();
   Side above, below;
@@ -165,7 +165,7 @@ void Margin::add_knots(std::span<const double> sorted, size_t first, size_t last
   }
 }
 
-Margin Margin::redrawn(std::span<const double> sorted, const MarginTail& below, const MarginTail& above) const {
+Margin Margin::redrawn_others(std::span<const double> sorted, const MarginTail& below, const MarginTail& above) const {
   const size_t n = sorted.size();
   Margin out;
   size_t first = 0, last = n - 1;
@@ -192,7 +192,7 @@ Margin Margin::redrawn(std::span<const double> sorted, const MarginTail& below, 
   return out;
 }
 
-double Margin::mean_beyond(double p, bool above) const {
+double Margin::mean_of_others_beyond(double p, bool above) const {
   const MarginTail& tail = above ? above_ : below_;
   const MarginEnd& end = above ? most_ : least_;
   const double sign = above ? 1 : -1;
@@ -218,7 +218,7 @@ double Margin::mean_beyond(double p, bool above) const {
   return sum / p;
 }
 
-double Margin::value(const TailPlace& place) const {
+double Margin::value_of_others(const TailPlace& place) const {
   if (!place.above && place.p < below_.share) return below_.from - below_.excess(place.p);
   if (place.above && place.p < above_.share) return above_.from + above_.excess(place.p);
   const double u = place.level();
@@ -234,7 +234,7 @@ double Margin::value(const TailPlace& place) const {
   return std::lerp(value_[k - 1], value_[k], (u - level_[k - 1]) / (level_[k] - level_[k - 1]));
 }
 
-TailPlace Margin::place(double x, double v) const {
+TailPlace Margin::place_of_others(double x, double v) const {
   if (below_.there() && x < below_.from) return {std::min(below_.probability(below_.from - x), 0.5), false};
   if (above_.there() && x > above_.from) return {std::min(above_.probability(x - above_.from), 0.5), true};
   if (least_.there() && x < value_.front())
@@ -275,11 +275,13 @@ std::vector<double> Margin::numbers() const {
   for (const MarginEnd* e : {&least_, &most_}) out.push_back(e->bound), out.push_back(e->power);
   out.insert(out.end(), level_.begin(), level_.end());
   out.insert(out.end(), value_.begin(), value_.end());
+  add_stray_numbers(out);
   return out;
 }
 
 Margin Margin::from_numbers(std::span<const double> v) {
   constexpr size_t kTails = 14;
+  const std::span<const double> strays = take_stray_numbers(v);
   if (v.size() < kTails + 2 || (v.size() - kTails) % 2)
     throw InputError("[margin] expected the numbers of two tails, then pairs of a level and a value; got {} numbers",
                      v.size());
@@ -309,6 +311,7 @@ Margin Margin::from_numbers(std::span<const double> v) {
       out.level_.front() < 0 || out.level_.back() > 1)
     throw InputError("[margin] expected ascending levels from 0 to 1 and ascending values, got levels {} and values {}",
                      order_text(out.level_), order_text(out.value_));
+  out.read_strays(strays);
   return out;
 }
 

@@ -1,5 +1,6 @@
 // The law of one column, as a quantile function: linear between order statistics, with a generalised Pareto law beyond
-// a threshold on each side that has a tail. Values that occur often keep their share.
+// a threshold on each side that has a tail. Values that occur often keep their share; values that are far beyond all
+// others are a part of their own, and the law of the others is as if they were not there.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "htfm/base/api.h"
 #include "htfm/stat/score_law.h"
+#include "htfm/stat/stray_law.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -38,6 +40,8 @@ struct MarginEnd {
 struct MarginOptions {
   bool tail_below = true, tail_above = true;  ///< whether a side may have a tail
   double least = -1e308, most = 1e308;        ///< where the law ends, if a side has none
+  size_t strays_below = 0, strays_above = 0;  ///< values at the ends that are far beyond all others
+  double step = 0;                            ///< of the lattice whose cells the values are spread over
   bool fine_end = false;  ///< knots become denser towards the upper end, for millions of values without a tail there
 };
 
@@ -68,18 +72,43 @@ class Margin {
   /// scales, and hold the share of the rows that lies there.
   Margin redrawn(std::span<const double> sorted, const MarginTail& below, const MarginTail& above) const;
 
+  /// Of the others, where some values are far beyond them.
   const MarginTail& below() const { return below_; }
   const MarginTail& above() const { return above_; }
+  /// Whether some values are far beyond all others; those of a side, the share of those others, and whether a value is
+  /// none of them.
+  bool has_strays() const { return strays_below_.there() || strays_above_.there(); }
+  const StrayLaw& strays(bool above) const { return above ? strays_above_ : strays_below_; }
+  double share_of_others() const { return 1 - strays_below_.share() - strays_above_.share(); }
+  bool is_of_others(double x) const { return !strays_below_.holds(x) && !strays_above_.holds(x); }
 
   /// As numbers of a checkpoint, and back.
   std::vector<double> numbers() const;
   static Margin from_numbers(std::span<const double> numbers);
 
  private:
+  static Margin of_others(std::span<const double> sorted, const MarginOptions& options);
   void add_knots(std::span<const double> sorted, size_t first, size_t last, bool fine_end = false);
+  void add_strays(StrayLaw below, StrayLaw above);
+  void add_stray_numbers(std::vector<double>& out) const;
+  static std::span<const double> take_stray_numbers(std::span<const double>& numbers);
+  void read_strays(std::span<const double> numbers);
+  std::span<const double> others_of(std::span<const double> sorted) const;
+  Margin redrawn_others(std::span<const double> sorted, const MarginTail& below, const MarginTail& above) const;
+  double value_of_others(const TailPlace& place) const;
+  TailPlace place_of_others(double value, double v) const;
+  double mean_of_others_beyond(double p, bool above) const;
+  // The place in the law of the others, which ends where the strays begin, of a place in the whole law; and back.
+  TailPlace to_others(const TailPlace& place) const;
+  TailPlace from_others(const TailPlace& place) const;
+  double cut(bool above) const { return above ? cut_above_ : cut_below_; }
+  double kept() const { return (1 - cut_below_ - cut_above_) / share_of_others(); }
+
   std::vector<double> level_, value_;  // knots, both ascending, levels strictly
   MarginTail below_, above_;
   MarginEnd least_, most_;  // of sides without a tail
+  StrayLaw strays_below_, strays_above_;
+  double cut_below_ = 0, cut_above_ = 0;  // shares of the law of the others beyond where the strays begin
 };
 
 }  // namespace htfm

@@ -61,13 +61,15 @@ MarginRounds::MarginRounds(const Margin& margin, std::vector<double> values, con
   std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return at(a) < at(b); });
   for (const int64_t i : order_) sorted_.push_back(values[static_cast<size_t>(i)]);
   const MarginTail &below = margin_.below(), &above = margin_.above();
-  const std::vector<double> down = turned(sorted_);
+  std::vector<double> others = sorted_;
+  std::erase_if(others, [&](double x) { return !margin_.is_of_others(x); });
+  const std::vector<double> down = turned(others);
   if (below.there() && above.there() && below.shape == above.shape) {
     std::tie(below_, above_) =
-        gpd_posterior_of_two(down, below.exceedances, sorted_, above.exceedances, rows_.rounds, key.child("both"));
+        gpd_posterior_of_two(down, below.exceedances, others, above.exceedances, rows_.rounds, key.child("both"));
   } else {
     if (below.there()) below_ = gpd_posterior(down, below.exceedances, rows_.rounds, key.child("below"));
-    if (above.there()) above_ = gpd_posterior(sorted_, above.exceedances, rows_.rounds, key.child("above"));
+    if (above.there()) above_ = gpd_posterior(others, above.exceedances, rows_.rounds, key.child("above"));
   }
   pair_draws();
 }
@@ -85,7 +87,8 @@ void MarginRounds::pair_draws() {
   const auto rounds = static_cast<size_t>(rows_.rounds);
   std::vector<double> down(rounds, 0.0), up(rounds, 0.0);
   parallel_for(rows_.rounds, [&](int64_t b) {
-    const std::vector<double> values = expanded(rows_.counts(b));
+    std::vector<double> values = expanded(rows_.counts(b));
+    std::erase_if(values, [&](double x) { return !margin_.is_of_others(x); });
     if (!below_.empty()) down[static_cast<size_t>(b)] = reach_of(turned(values), -margin_.below().from);
     if (!above_.empty()) up[static_cast<size_t>(b)] = reach_of(values, margin_.above().from);
   });
