@@ -103,6 +103,10 @@ TEST(Mutation, NumbersOfACheckpointAreLawsOrRefused) {
     bad[place] = value;
     EXPECT_THROW(Margin::from_numbers(bad), InputError) << place;
   }
+  // Values far beyond all others, of the upper side: their share, the centre, how many, a distance and a width.
+  std::vector<double> strays = margin;
+  strays.insert(strays.end(), {0, 0, 0, 1e-4, 0, 1, 3, 0.1, 8});
+  EXPECT_NO_THROW(Margin::from_numbers(strays));
   const std::vector<double> falling{1, 1, 2, 0, -2, -2.1, 0, 1.9};
   EXPECT_THROW(ScoreCalibration::from_numbers(falling), InputError);
   // A message says what was found.
@@ -118,7 +122,8 @@ TEST(Mutation, NumbersOfACheckpointAreLawsOrRefused) {
   EXPECT_MENTIONS(told(Margin::from_numbers, no_scale), "got 0.05, -1 and 20");
   const Words words = {std::string_view("\0\0\0\0\0\0\xf0\x7f", 8), std::string_view("\0\0\0\0\0\0\xf0\x3f", 8),
                        "\xff"};
-  const std::vector<std::string> seeds{bytes_of(trend), bytes_of(field), bytes_of(margin), bytes_of({2, 0, 2, 1, 3})};
+  const std::vector<std::string> seeds{bytes_of(trend), bytes_of(field), bytes_of(margin), bytes_of(strays),
+                                       bytes_of({2, 0, 2, 1, 3})};
   EXPECT_GT(drive(fuzz::laws, seeds, words, rounds(), Key(19)), 0);
 }
 
