@@ -20,6 +20,7 @@ namespace {
 constexpr const char *kScores = "transform.scores", *kMargin = "transform.margin.",
                      *kCalibration = "transform.calibration.", *kTrend = "transform.trend.",
                      *kGroups = "transform.groups";
+constexpr double kBeyondStrays = 20;   // draws beyond the knots where a few rows' share must be met
 constexpr size_t kGroupDraws = 20000;  // of a group that is set right by its own
 
 at::Tensor numbers_tensor(const std::vector<double>& v) {
@@ -229,7 +230,9 @@ void TableTransform::calibrate(const at::Tensor& drawn, Key key, const Condition
             (head < 0 || s[i * heads + head] == 0))
           v.push_back(x[i * dim() + k]);
       std::sort(v.begin(), v.end());
-      if (static_cast<int64_t>(v.size()) >= ScoreCalibration::kFewest) found[k] = ScoreCalibration::fit(v, scores_);
+      const bool strays = laws_[std::max(group, 0)].margins[k].has_strays();
+      if (static_cast<int64_t>(v.size()) >= ScoreCalibration::kFewest)
+        found[k] = ScoreCalibration::fit(v, scores_, strays ? kBeyondStrays : ScoreCalibration::kBeyond);
     });
     if (discrete_.empty() && !std::all_of(found.begin(), found.end(), there)) found.clear();
     return found;

@@ -11,7 +11,6 @@ namespace htfm {
 namespace {
 
 constexpr int kKnots = 301;
-constexpr double kBeyond = 200;  // draws beyond the outermost knots
 constexpr double kExcesses = 4;  // times as many say how the tail goes on
 
 double log_far(const ScoreLaw& law, double score) { return -std::log(law.place(score).p); }
@@ -28,11 +27,11 @@ double mean_excess(std::span<const double> sorted, const ScoreLaw& law, size_t k
 
 }  // namespace
 
-ScoreCalibration ScoreCalibration::fit(std::span<const double> sorted, const ScoreLaw& law) {
+ScoreCalibration ScoreCalibration::fit(std::span<const double> sorted, const ScoreLaw& law, double beyond) {
   const auto n = static_cast<double>(sorted.size());
   if (sorted.size() < kFewest) throw InputError("[scores] expected at least {} draws, got {}", kFewest, sorted.size());
   ScoreCalibration out;
-  const double edge = std::min(0.05, kBeyond / n), last = law.score({edge, true});
+  const double edge = std::min(0.05, beyond / n), last = law.score({edge, true});
   for (int i = 0; i < kKnots; ++i) {
     const double meant = last * (2.0 * i / (kKnots - 1) - 1);
     const double own = quantile_of_sorted(sorted, law.place(meant).level());

@@ -16,8 +16,10 @@ class ScoreCalibration {
  public:
   static constexpr int64_t kFewest = 1000;  ///< draws that it takes
   ScoreCalibration() = default;             ///< leaves every score where the law has it
-  /// From ascending scores that the model drew; InputError for fewer than kFewest.
-  static ScoreCalibration fit(std::span<const double> sorted, const ScoreLaw& law);
+  static constexpr double kBeyond = 200;    ///< draws beyond the outermost quantiles
+  /// From ascending scores that the model drew; InputError for fewer than kFewest. Fewer draws `beyond` follow the
+  /// model farther out, each quantile less surely.
+  static ScoreCalibration fit(std::span<const double> sorted, const ScoreLaw& law, double beyond = kBeyond);
 
   bool there() const { return !own_.empty(); }
   TailPlace place(double score, const ScoreLaw& law) const;
