@@ -140,6 +140,21 @@ TEST(Scores, CalibrationGivesThePlaceInTheModelsOwnLaw) {
   }
 }
 
+// A model whose scores are twice as far from the middle beyond 1 in 1,000: followed by its 20 outermost draws, the
+// place of 1 in 2,000 is right within 4 standard errors of the 50 draws beyond it, and not by the slope of many draws.
+TEST(Scores, FewerDrawsBeyondFollowAModelFartherOut) {
+  const ScoreLaw law = ScoreLaw::named("normal");
+  const double kink = law.score({1e-3, true});
+  const auto model = [&](double s) { return std::abs(s) > kink ? 2 * s : s; };
+  const Values drawn = sorted_draws(100000, [&](double u) { return model(law.score(TailPlace::of_level(u))); });
+  const auto error = [&](double beyond) {
+    const TailPlace place = ScoreCalibration::fit(drawn, law, beyond).place(model(law.score({5e-4, true})), law);
+    return std::abs(std::log(place.p / 5e-4));
+  };
+  EXPECT_LT(error(20), 4 / std::sqrt(50.0));
+  EXPECT_GT(error(ScoreCalibration::kBeyond), 1);
+}
+
 // Of a million values without a tail the far quantiles are those of the values, not of the line from the last of evenly
 // spaced knots to the largest value.
 TEST(Margin, AFineEndFollowsTheLargestValues) {
