@@ -1,6 +1,8 @@
 // Weather fields: clocks and couplings at an equal budget on a prepared set, scored against the part that is held out.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/field_eval.h"
 #include "app/progress.h"
 #include "experiment/weather_experiment.h"
@@ -17,6 +19,8 @@
 namespace htfm::app {
 
 namespace {
+
+constexpr int64_t kBatch = 128;
 
 struct WeatherVariant {
   std::string name;
@@ -111,7 +115,14 @@ std::string weather_set(const ReproduceOptions& o, SetValues values) {
   return path;
 }
 
+std::string epochs_of(const std::string& data, int64_t steps) {
+  const auto rows = static_cast<int64_t>(open_field_set(data).part(false).size());
+  const int64_t epoch = (rows + kBatch - 1) / kBatch;
+  return fmt::format("train.epochs={}", std::max<int64_t>(1, (steps + epoch / 2) / epoch));
+}
+
 std::vector<std::string> weather_settings(const std::string& data, uint64_t seed) {
+  constexpr int64_t kSteps = 4200;
   return {"net.kind=ncsnpp",
           "unet.base=32",
           "unet.multipliers=1,2,2,4,4",
@@ -120,14 +131,14 @@ std::vector<std::string> weather_settings(const std::string& data, uint64_t seed
           "unet.attention=16",
           "data.kind=fields",
           fmt::format("data.path={}", data),
-          "train.batch=128",
+          fmt::format("train.batch={}", kBatch),
           "train.lr=1e-4",
           "train.warmup=1000",
           "train.weight_decay=0",
           "train.clip=5",
           "train.ema=0.9999",
           "train.ema_warmup=true",
-          "train.epochs=70",
+          epochs_of(data, kSteps),
           "train.keep=1",
           "train.checkpoint_steps=2000",
           "train.log_steps=100",

@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kCoarse = "coarse.";  // settings that begin so are the coarse model's
 // Fields that set the laws right, at the most; in a small run as many as are scored.
 constexpr int64_t kCoarseCalibrationFields = 20'000;  // they cost little
-constexpr int64_t kFineCalibrationFields = 4'000;
+constexpr int64_t kFineCalibrationFields = 10'000;    // of which most cost nothing, being dry
 
 // The set of means of the fields in `data`, written into the folder.
 std::string coarse_set(const ReproduceOptions& o, const std::string& data, const GivenCases& cases) {
@@ -50,10 +50,11 @@ std::vector<std::string> settings_of(const std::vector<std::string>& all, bool c
 Cell coarse_cell(const ReproduceOptions& o, const std::string& data, uint64_t seed) {
   std::vector<std::string> settings = weather_settings(data, seed);
   // The rain of a field of 16 x 16 is decided at a logarithm of signal to noise of about -log 16 = -2.8.
-  settings.insert(settings.end(), {"unet.base=64", "unet.multipliers=1,2,2", "unet.blocks=2", "unet.attention=8",
-                                   "clock.family=stable", "clock.alpha=1.7", "train.optimiser=muon", "train.lr=3e-4",
-                                   "train.warmup=500", "train.epochs=160", "train.ema=0.999", "train.times_centre=-0.5",
-                                   "train.times_spread=1.6", "sample.time_centre=-0.5", "sample.time_spread=1.3"});
+  settings.insert(settings.end(),
+                  {"unet.base=64", "unet.multipliers=1,2,2", "unet.blocks=2", "unet.attention=8", "clock.family=stable",
+                   "clock.alpha=1.7", "train.optimiser=muon", "train.lr=3e-4", "train.warmup=500",
+                   epochs_of(data, 9600), "train.ema=0.999", "train.times_centre=-0.5", "train.times_spread=1.6",
+                   "sample.time_centre=-0.5", "sample.time_spread=1.3"});
   const std::vector<std::string> own = settings_of(o.settings, true);
   settings.insert(settings.end(), own.begin(), own.end());
   return {fmt::format("coarse-alpha-1.7-seed{}", seed), parse_config("", "reproduce", settings)};

@@ -17,8 +17,11 @@ enum class SetValues { plain, spread, scores };
 /// written into the folder.
 std::string weather_set(const ReproduceOptions& options, SetValues values);
 
-/// The paper's network and training for fields; 70 epochs of the twelve frames are 4,200 steps.
+/// The paper's network and training for fields, 4,200 steps: 70 epochs of the twelve frames, fewer where windows
+/// overlap.
 std::vector<std::string> weather_settings(const std::string& data, uint64_t seed);
+/// As many epochs of the training part of a set as come nearest to so many steps of batches of 128.
+std::string epochs_of(const std::string& data, int64_t steps);
 
 constexpr const char* kHeun = "-heun";  ///< the end of a cell's name; others are sampled by AB2
 

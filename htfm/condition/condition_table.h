@@ -19,6 +19,7 @@ struct ConditionSpec {
   bool label = false;           ///< the classes of images
   std::string field = {};       ///< a coarse grid, "16x16", on which rows are given by their means; or a set of fields
   double drop = 0;              ///< share of the rows of a training step that are not told their condition
+  double focus = 0;             ///< rows that are given large fields are drawn more often (focus_weights); 0: all alike
 
   bool there() const { return label || !columns.empty() || !field.empty(); }
 };

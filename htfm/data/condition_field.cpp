@@ -62,6 +62,8 @@ std::vector<int64_t> rows_of_part(const FieldSet& set, const Dataset& data) {
 
 }  // namespace
 
+bool names_block_grid(const std::string& field) { return grid_in(field).has_value(); }
+
 ConditionTable given_fields(const Dataset& data, const std::string& field) {
   if (!data.image)
     throw InputError("[condition.field] {}: expected fields or images, got a table (condition.columns)", data.origin);

@@ -13,4 +13,7 @@ namespace htfm HTFM_PUBLIC {
 /// grid. InputError where the rows are no images, or the grids do not fit.
 ConditionTable given_fields(const Dataset& data, const std::string& field);
 
+/// Whether condition.field names a grid of blocks, "16x16": rows are given by their own means.
+bool names_block_grid(const std::string& field);
+
 }  // namespace htfm

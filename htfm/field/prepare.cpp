@@ -101,6 +101,8 @@ class Preparation {
         ++summary_.neither;
         continue;
       }
+      const Window& window = layout_.windows[static_cast<size_t>(all[static_cast<size_t>(s.front())].window)];
+      if (!is_window_of(spec_, window, held[static_cast<size_t>(s.front())])) continue;
       chosen.push_back(s);
       ++(held[static_cast<size_t>(s.front())] ? summary_.test : summary_.train);
     }
@@ -303,6 +305,7 @@ class Preparation {
     p["window"] = {layout_.windows.front().height, layout_.windows.front().width};
     p["windows"] = summary_.covered;
     if (spec_.tiles > 0) p["tiles"] = spec_.tiles;
+    if (spec_.train_tiles > 0) p["train_tiles"] = spec_.train_tiles;
     if (spec_.mask_below) p["mask_below"] = *spec_.mask_below;
     if (spec_.sequence > 1) p["sequence"] = {{"times", spec_.sequence}, {"seconds", interval_}};
     p["train"] = spec_.train, p["test"] = spec_.test;

@@ -24,7 +24,8 @@ struct PrepareSpec {
   std::optional<std::pair<int64_t, int64_t>> offset = {};  ///< one window: its first row and column
   std::optional<Place> centre = {};                        ///< or the place of its middle
   std::optional<std::pair<Place, Place>> box = {};         ///< or its south-western and north-eastern corner
-  int64_t tiles = 0;  ///< or windows so many rows and columns apart, those inside the coverage of the first frame
+  int64_t tiles = 0;        ///< or windows so many rows and columns apart, those inside the coverage of the first frame
+  int64_t train_tiles = 0;  ///< those to train on so many apart instead; 0: as all others
   std::optional<double> mask_below = {};  ///< smaller values are codes: missing
   std::string train = {}, test = {};      ///< TimePart: those to train on (empty: all others), those held out
   FieldTransform transform = {};

@@ -60,6 +60,13 @@ std::vector<PrepareSetting> all_settings() {
        .kind = whole,
        .lowest = 0,
        .above = true},
+      {.name = "train-tiles",
+       .meaning = "The windows that are trained on so many rows and columns apart instead, overlapping where that is "
+                  "less than "
+                  "their size; the held-out ones stay as --tiles has them",
+       .kind = whole,
+       .lowest = 0,
+       .above = true},
       {"mask-below", "Smaller values are codes for what is missing", number},
       {"train", "Times to train on: years, months (2019-06 or 06); all others where not given"},
       {"test", "Times held out: years, months, or the last share (0.25)"},
@@ -184,6 +191,7 @@ void choose_window(const GivenValues& v, PrepareSpec& spec) {
   if (v.has("box"))
     spec.box = {Place{v.number("box"), v.number("box", 1)}, Place{v.number("box", 2), v.number("box", 3)}};
   if (v.has("tiles")) spec.tiles = v.whole("tiles");
+  if (v.has("train-tiles")) spec.train_tiles = v.whole("train-tiles");
   if (v.has("mask-below")) spec.mask_below = v.number("mask-below");
 }
 

@@ -9,6 +9,7 @@ nlohmann::json resume_settings(const PrepareSpec& spec) {
   json channels = json::array();
   for (const FieldChoice& c : spec.channels) channels.push_back(c.text() + (c.expand_reduced ? ", expanded" : ""));
   json out{{"channels", channels}, {"height", spec.height}, {"width", spec.width}, {"tiles", spec.tiles}};
+  if (spec.train_tiles > 0) out["train_tiles"] = spec.train_tiles;
   if (spec.offset) out["offset"] = {spec.offset->first, spec.offset->second};
   if (spec.centre) out["centre"] = {spec.centre->latitude, spec.centre->longitude};
   if (spec.box)

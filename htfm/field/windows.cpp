@@ -6,10 +6,29 @@
 
 namespace htfm {
 
+namespace {
+
+// Windows side by side or overlapping, row by row.
+void add_tiles(const PrepareSpec& spec, const Grid& grid, int64_t stride, std::vector<Window>& out) {
+  for (int64_t j = 0; j + spec.height <= grid.height; j += stride)
+    for (int64_t i = 0; i + spec.width <= grid.width; i += stride)
+      if (const Window w{j, i, spec.height, spec.width}; stride == spec.tiles || !is_window_of(spec, w, true))
+        out.push_back(w);
+}
+
+}  // namespace
+
+bool is_window_of(const PrepareSpec& spec, const Window& window, bool held_out) {
+  const int64_t stride = held_out || spec.train_tiles == 0 ? spec.tiles : spec.train_tiles;
+  return stride == 0 || (window.row % stride == 0 && window.column % stride == 0);
+}
+
 std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, const std::string& file) {
   const int ways = spec.offset.has_value() + spec.centre.has_value() + spec.box.has_value() + (spec.tiles > 0);
   if (ways > 1)
     throw InputError("[window] expected one of --offset, --centre, --box and --tiles, got {} of them", ways);
+  if (spec.train_tiles > 0 && spec.tiles == 0)
+    throw InputError("[train-tiles] expected --tiles beside it, for the fields that are held out, got none");
   if ((spec.height > 0) != (spec.width > 0))
     throw InputError("[size] expected rows and columns, got {} x {}", spec.height, spec.width);
   if (spec.box && spec.height > 0)
@@ -24,8 +43,8 @@ std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, co
         spec.height, spec.width, grid.text(), std::max(spec.height, spec.width));
   std::vector<Window> out;
   if (spec.tiles > 0) {
-    for (int64_t j = 0; j + spec.height <= grid.height; j += spec.tiles)
-      for (int64_t i = 0; i + spec.width <= grid.width; i += spec.tiles) out.push_back({j, i, spec.height, spec.width});
+    add_tiles(spec, grid, spec.tiles, out);
+    if (spec.train_tiles > 0 && spec.train_tiles != spec.tiles) add_tiles(spec, grid, spec.train_tiles, out);
     if (out.empty()) grid.check({0, 0, spec.height, spec.width}, file);
   } else if (spec.box) {
     out.push_back(grid.between(spec.box->first, spec.box->second, file));

@@ -96,6 +96,13 @@ void check_config(RunConfig& c) {
     throw InputError(
         "[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
         c.train.validation);
+  if (c.condition.focus > 0 && c.condition.field.empty())
+    throw InputError("[condition.focus] expected condition.field, whose fields say how often a row is drawn, got none");
+  if (c.condition.focus > 0 && c.coupling.kind != "independent")
+    throw InputError(
+        "[condition.focus] expected coupling.kind = independent, since levels are ranks among rows that are drawn "
+        "alike, got {}",
+        c.coupling.kind);
   if (!c.condition.field.empty() && c.data.flip)
     throw InputError("[data.flip] expected false with condition.field, which would have to be mirrored too, got true");
   // Throws where method, clock, feature, schedule or coupling are wrong. What takes long to make and says nothing of

@@ -92,6 +92,9 @@ void ConfigBindings::add_all(RunConfig& c) {
       "a field is given: a coarse grid such as 16x16, on which rows are given by their means, or a prepared set");
   add("condition.drop", c.condition.drop, 0, 0.9,
       "share of the rows of a step that are not told their condition, so that the network also serves without it");
+  add("condition.focus", c.condition.focus, 0, 4,
+      "with condition.field: rows are drawn in proportion to the root mean square of what is given, above its least "
+      "value, to this power, so that steps go to fields with something in them; 0: all alike");
   add("clock.family", c.clock.family, join_names(clock_families()) + "; fitted and auto come from the data");
   std::set<std::string> seen;
   for (const ClockFamily& family : clock_families())

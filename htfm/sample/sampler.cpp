@@ -10,6 +10,7 @@
 #include "htfm/field/block_means.h"
 #include "htfm/io/dtype.h"
 #include "htfm/sample/fitted.h"
+#include "htfm/sample/known_samples.h"
 #include "htfm/sample/sample_runs.h"
 
 namespace htfm {
@@ -196,6 +197,21 @@ void match_given_means(const Model& model, SampleResult& drawn) {
   match_block_means(fields, drawn.conditions.view({-1, given.channels, given.height, given.width}), positive);
 }
 
+// All samples by the network, whatever is known of them.
+SampleResult sample_by_network(const Model& model, const SampleOptions& options) {
+  const at::Tensor& weights = options.averaged ? model.weights() : model.trained.parameters;
+  SampleResult result = draw(
+      model.method(), model.dim(), options,
+      [&](const SampleJob& job) {
+        return options.device.is_cpu() ? run_on_cpu(job, model, weights) : run_on_cuda(job, model, weights);
+      },
+      model.condition());
+  if (options.as_drawn) return result;
+  result.samples = in_units_of_data(model, options, result);
+  if (options.exact_means) match_given_means(model, result);
+  return result;
+}
+
 }  // namespace
 
 SampleResult sample(const Model& model, const SampleOptions& options) {
@@ -205,17 +221,10 @@ SampleResult sample(const Model& model, const SampleOptions& options) {
         "[--weights] expected ema, since only the averaged curves of the schedule are used in sampling (path.learn); "
         "got raw");
   check_condition(model, options);
-  const at::Tensor& weights = options.averaged ? model.weights() : model.trained.parameters;
-  SampleResult result = draw(
-      model.method(), model.dim(), options,
-      [&](const SampleJob& job) {
-        return options.device.is_cpu() ? run_on_cpu(job, model, weights) : run_on_cuda(job, model, weights);
-      },
-      model.condition());
-  if (!options.as_drawn) {
-    result.samples = in_units_of_data(model, options, result);
-    if (options.exact_means) match_given_means(model, result);
-  }
+  const std::optional<KnownSamples> known = KnownSamples::of(model, options);
+  SampleResult result =
+      known ? known->completed(known->drawn() > 0 ? sample_by_network(model, known->options()) : SampleResult{})
+            : sample_by_network(model, options);
   result.seconds = seconds_since(started);
   return result;
 }

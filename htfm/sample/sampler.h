@@ -54,7 +54,7 @@ struct SampleOptions {
 
 struct SampleResult {
   at::Tensor samples;          ///< n x dim, float64, in the data's units; diverged rows stay as they came out
-  at::Tensor area;             ///< n: the clock that each sample was drawn under
+  at::Tensor area;             ///< n: the clock that each sample was drawn under; NaN: none (known_samples.h)
   at::Tensor conditions = {};  ///< n x width: what was given, or drawn; undefined where the model has no condition
   double evaluations = 0;      ///< network evaluations a sample really cost: mean and most
   int64_t most_evaluations = 0;

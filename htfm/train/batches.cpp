@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "htfm/base/error.h"
@@ -55,11 +56,26 @@ std::vector<std::vector<int64_t>> parse_groups(const std::string& text, int64_t 
   return out;
 }
 
+std::vector<int64_t> weighted_places(Key key, const std::vector<double>& weights, int64_t count) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0), start = key.uniform(0);
+  std::vector<int64_t> out;
+  out.reserve(static_cast<size_t>(count));
+  double before = 0;  // the weights of the places before
+  for (size_t i = 0; i < weights.size(); ++i) {
+    before += weights[i];
+    const double end =
+        i + 1 == weights.size() ? static_cast<double>(count) : static_cast<double>(count) * (before / total);
+    while (static_cast<double>(out.size()) + start < end) out.push_back(static_cast<int64_t>(i));
+  }
+  return out;
+}
+
 Batches::Batches(Key key, const TrainingData& set, std::vector<int64_t> places, int64_t batch, int64_t step,
-                 std::vector<std::vector<int64_t>> groups)
+                 std::vector<std::vector<int64_t>> groups, std::vector<double> weights)
     : key_(key),
       rows_(set.rows),
       places_(std::move(places)),
+      weights_(std::move(weights)),
       batch_(batch),
       streamed_(set.streamed),
       groups_(std::move(groups)),
@@ -78,8 +94,11 @@ Batches::~Batches() {
 
 std::vector<int64_t> Batches::order_of(Key key, int64_t epoch) const {
   std::vector<int64_t> order(places_.size());
-  fill_permutation(key.child(static_cast<uint64_t>(epoch)), count(), order.data());
-  for (int64_t& place : order) place = places_[place];
+  const Key own = key.child(static_cast<uint64_t>(epoch));
+  fill_permutation(own, count(), order.data());
+  const std::vector<int64_t> drawn =
+      weights_.empty() ? std::vector<int64_t>() : weighted_places(own.child("weights"), weights_, count());
+  for (int64_t& place : order) place = places_[static_cast<size_t>(drawn.empty() ? place : drawn[place])];
   return order;
 }
 

@@ -21,14 +21,19 @@ at::Tensor select_rows(const at::Tensor& rows, std::span<const int64_t> index);
 /// stay where they are; InputError where a number is none of `columns` or stands twice.
 std::vector<std::vector<int64_t>> parse_groups(const std::string& text, int64_t columns);
 
+/// Places as often as their weights say, each as often as its share of `count` draws or once more or less; the key says
+/// which (systematic sampling).
+std::vector<int64_t> weighted_places(Key key, const std::vector<double>& weights, int64_t count);
+
 /// The order of the rows is a permutation an epoch, a function of the seed, so that nothing of it needs saving. Of a
 /// set that is larger than memory a thread reads the rows of some steps ahead.
 class Batches {
  public:
   /// `places`: the rows to train on; `step`: the first one that will be asked for; `groups`: of columns that come from
-  /// another row each, in a permutation an epoch of their own (parse_groups).
+  /// another row each, in a permutation an epoch of their own (parse_groups); `weights`: of the places, how often each
+  /// is drawn against the others in epochs of the same length; empty: all once an epoch.
   Batches(Key key, const TrainingData& set, std::vector<int64_t> places, int64_t batch, int64_t step,
-          std::vector<std::vector<int64_t>> groups = {});
+          std::vector<std::vector<int64_t>> groups = {}, std::vector<double> weights = {});
   ~Batches();
   Batches(const Batches&) = delete;
   Batches& operator=(const Batches&) = delete;
@@ -51,6 +56,7 @@ class Batches {
   Key key_;
   at::Tensor rows_;
   std::vector<int64_t> places_;
+  std::vector<double> weights_;
   int64_t batch_;
   bool streamed_;
   std::vector<std::vector<int64_t>> groups_;

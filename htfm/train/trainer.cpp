@@ -12,6 +12,7 @@
 
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
+#include "htfm/condition/focus.h"
 #include "htfm/io/file.h"
 #include "htfm/io/json_lines.h"
 #include "htfm/io/tensorboard.h"
@@ -30,6 +31,16 @@ at::Tensor encoded_conditions(const Model& model, const TrainingData& set, std::
   if (!model.condition().there()) return {};
   return model.condition().encode(set.conditions.index_select(
       0, at::from_blob(const_cast<int64_t*>(index.data()), {static_cast<int64_t>(index.size())}, at::kLong)));
+}
+
+// How often rows at these places are drawn against each other; empty where all are drawn alike.
+std::vector<double> row_weights(const Model& model, const TrainingData& set, const std::vector<int64_t>& places) {
+  const double focus = model.config().condition.focus;
+  if (!(focus > 0)) return {};
+  const std::vector<double> all = focus_weights(model.condition().field().field(), set.conditions, focus);
+  std::vector<double> out;
+  for (const int64_t place : places) out.push_back(all[static_cast<size_t>(place)]);
+  return out;
 }
 
 int64_t validation_rows(const RunConfig& config, int64_t rows) {
@@ -254,8 +265,9 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   std::optional<Validation> validation;
   if (held_back > 0) validation.emplace(model, set, std::vector<int64_t>(places.end() - held_back, places.end()));
   places.resize(static_cast<size_t>(rows - held_back));
+  std::vector<double> weights = row_weights(model, set, places);
   Batches batches(key.child("order"), set, std::move(places), config.train.batch, model.step,
-                  parse_groups(config.data.independent, set.rows.size(1)));
+                  parse_groups(config.data.independent, set.rows.size(1)), std::move(weights));
   const int64_t steps = total_steps(config, rows), first_step = model.step;
   const Optimiser optimiser(model.network().layout(), config.train, steps);  // for the learning rate
   const std::unique_ptr<TrainingBackend> backend = make_backend(training, set, options.device, options.processes);

@@ -12,9 +12,11 @@
 #include "htfm/base/error.h"
 #include "htfm/condition/condition_encoder.h"
 #include "htfm/condition/condition_neighbours.h"
+#include "htfm/condition/focus.h"
 #include "htfm/condition/given_conditions.h"
 #include "htfm/field/block_means.h"
 #include "htfm/io/npy.h"
+#include "htfm/model/config.h"
 #include "test/temporary_folder.h"
 
 namespace htfm {
@@ -63,6 +65,23 @@ TEST(ConditionField, TellsHardlyAnyRainFromNone) {
   encoder.save_state(state);
   const ConditionEncoder again = ConditionEncoder::load_state({}, false, state, "file");
   EXPECT_TRUE(again.encode(table.values).equal(encoder.encode(table.values)));
+}
+
+TEST(ConditionField, FocusIsAPowerOfTheDistanceFromTheLeastValue) {
+  at::Tensor values = at::zeros({40, 6}, at::kDouble);  // of 2 channels of 1 x 3; most rows are dry
+  for (int64_t i = 0; i < 10; ++i) values[i].narrow(0, 0, 3).fill_(static_cast<double>(i + 1));
+  const ConditionField field{2, 1, 3};
+  values.narrow(1, 3, 3).fill_(7);  // a channel that says nothing
+  for (const double focus : {0.5, 1.0}) {
+    const std::vector<double> w = focus_weights(field, values, focus), more = focus_weights(field, values + 3, focus);
+    for (size_t i = 1; i < 10; ++i) EXPECT_NEAR(w[i] / w[0], std::pow(static_cast<double>(i + 1), focus), 1e-12);
+    for (size_t i = 10; i < 40; ++i) EXPECT_EQ(w[i], 0.05) << "a twentieth of the mean";
+    for (size_t i = 0; i < 40; ++i) EXPECT_NEAR(w[i], more[i], 1e-12) << "distances from the least value";
+  }
+  EXPECT_EQ(focus_weights(field, at::zeros({3, 6}, at::kDouble), 1), std::vector<double>(3, 1.0));
+  EXPECT_THROW(parse_config("", "test", {"condition.focus=0.5"}), InputError);
+  EXPECT_THROW(parse_config("", "test", {"condition.field=2x2", "condition.focus=0.5", "coupling.kind=pool"}),
+               InputError);
 }
 
 TEST(ConditionField, DrawsWhatIsNotGivenFromTraining) {

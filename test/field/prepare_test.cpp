@@ -100,6 +100,36 @@ TEST(Prepare, RadarRecipeCutsWindowsInsideTheCoverageAndHoldsTheLastFramesOut) {
   }
 }
 
+TEST(Prepare, WindowsToTrainOnMayLieCloserThanThoseHeldOut) {
+  const TemporaryFolder folder;
+  std::vector<std::string> files;
+  for (const long frame : {0L, 1L, 3L, 4L}) {  // without the one that has a hole
+    files.push_back(folder / std::to_string(frame));
+    write_grib(files.back(), radar(frame));
+  }
+  PrepareSpec spec = recipe("mrms");
+  spec.height = spec.width = spec.tiles = 8;
+  prepare_fields(files, spec, folder / "side by side");
+  spec.train_tiles = 3;
+  const PrepareSummary s = prepare_fields(files, spec, folder / "close");
+  const FieldSet plain = open_field_set(folder / "side by side"), close = open_field_set(folder / "close");
+  EXPECT_EQ(s.train, 3 * 9 * 8) << "rows 0, 3, .., 24 and columns 9, 12, .., 30 of 32 x 40";
+  EXPECT_EQ(s.test, 12);
+  EXPECT_TRUE(close.take(close.part(true)).equal(plain.take(plain.part(true)))) << "what is held out stays as it is";
+  for (const int64_t i : close.part(false))
+    for (int64_t k = 0; k < 2; ++k) EXPECT_EQ(close.place[i][k].item<int64_t>() % 3, 0);
+  // The value at a point of the grid is the same in every window that has it.
+  for (const int64_t i : close.part(false)) {
+    const int64_t frame = close.time[i].item<int64_t>() % 3600 / 360, row = close.place[i][0].item<int64_t>(),
+                  column = close.place[i][1].item<int64_t>();
+    EXPECT_EQ(close.fields[i][0][1][2].item<double>(), (row + 1 + column + 2 + frame) % 5 == 0 ? 2.5 : 0.0);
+  }
+  EXPECT_EQ(nlohmann::json::parse(close.provenance).at("train_tiles"), 3);
+  spec.tiles = 0, spec.offset = {0, 9};
+  EXPECT_MENTIONS(input_error([&] { prepare_fields(files, spec, folder / "none"); }),
+                  "[train-tiles] expected --tiles beside it");
+}
+
 TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   const TemporaryFolder folder, results;
   write_grib(folder / "a", radar(0));

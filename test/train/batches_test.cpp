@@ -1,9 +1,11 @@
-// Batches whose groups of columns come from different rows: every row once an epoch, and another company each time.
+// Batches whose groups of columns come from different rows: every row once an epoch, and another company each time. And
+// batches whose rows are drawn by weights.
 #include "htfm/train/batches.h"
 
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -56,6 +58,34 @@ TEST(Batches, GroupsAreRead) {
   EXPECT_THROW(parse_groups("1;4", 3), InputError);
   EXPECT_THROW(parse_groups("1;1", 3), InputError);
   EXPECT_THROW(parse_groups("1;x", 3), InputError);
+}
+
+TEST(Batches, DrawsEachRowInProportionToItsWeight) {
+  constexpr int64_t kRows = 50, kBatch = 10, kEpochs = 400;
+  const TrainingData set = numbered(kRows);
+  std::vector<int64_t> places(kRows);
+  std::iota(places.begin(), places.end(), int64_t{0});
+  std::vector<double> weights(kRows);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i * i) / 100 + 0.05;
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  Batches batches(Key(1), set, places, kBatch, 0, {}, weights);
+  std::vector<int64_t> seen(kRows);
+  for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    std::vector<int64_t> own(kRows);
+    for (int64_t step = 0; step < kRows / kBatch; ++step) {
+      const DataBatch batch = batches.at_step(epoch * (kRows / kBatch) + step);
+      for (int64_t i = 0; i < kBatch; ++i) ++own[static_cast<size_t>(batch.rows[i][0].item<float>())];
+    }
+    for (size_t i = 0; i < own.size(); ++i) {
+      const double expected = kRows * weights[i] / total;
+      EXPECT_LT(std::abs(static_cast<double>(own[i]) - expected), 1) << i;  // systematic: never more than one off
+      seen[i] += own[i];
+    }
+  }
+  for (size_t i = 0; i < seen.size(); ++i) {
+    const double expected = kEpochs * kRows * weights[i] / total;
+    EXPECT_NEAR(static_cast<double>(seen[i]), expected, 4 * std::sqrt(kEpochs) * 0.5) << i;
+  }
 }
 
 }  // namespace
