@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "htfm/base/nan.h"
+#include "htfm/stat/tail_of_maxima.h"
 
 namespace htfm {
 namespace {
@@ -38,7 +39,7 @@ std::vector<float> largest_values(const FieldSet& set, const std::vector<int64_t
 
 std::string FieldTail::text(const std::string& unit) const {
   const std::string of = unit.empty() ? "" : " " + unit;
-  if (!(exceedances >= 20) || std::isnan(shape))
+  if (std::isnan(shape))
     return fmt::format("too few fields to tell ({}; the largest value is {:.4g}{})", fields, largest, of);
   const std::string law = fmt::format("shape {:.2f}, {:.2f} to {:.2f}; {} maxima beyond {:.4g}{}", shape,
                                       interval.lower, interval.upper, exceedances, threshold, of);
@@ -52,7 +53,7 @@ std::string FieldTail::text(const std::string& unit) const {
   return out;
 }
 
-FieldTail diagnose_field_tail(const FieldSet& set, int64_t channel, double share) {
+FieldTail diagnose_field_tail(const FieldSet& set, int64_t channel) {
   const std::vector<int64_t> index = set.part(false);
   const int64_t channels = set.fields.size(1), plane = set.fields.size(2) * set.fields.size(3);
   FieldTail out;
@@ -77,13 +78,9 @@ FieldTail diagnose_field_tail(const FieldSet& set, int64_t channel, double share
       out.repeated = static_cast<double>(top[k]), out.repeated_share = own;
     k = end;
   }
-  out.exceedances = std::llround(share * static_cast<double>(out.fields));
-  if (out.exceedances < 20) return out;
-  const GpdFit fit = fit_gpd(maxima, out.exceedances);
-  out.shape = fit.shape, out.threshold = fit.threshold;
-  if (std::isnan(fit.shape)) return out;
-  out.interval = gpd_profile_interval(maxima, fit);
-  if (out.interval.upper < 0) out.end_point = fit.threshold - fit.scale / fit.shape;
+  const TailOfMaxima tail = tail_of_maxima(maxima);
+  out.exceedances = tail.fit.exceedances, out.threshold = tail.fit.threshold;
+  out.shape = tail.fit.shape, out.interval = tail.interval, out.end_point = tail.end;
   return out;
 }
 

@@ -17,7 +17,7 @@ struct FieldTail {
   double threshold = 0;                     ///< of the maxima
   double shape = 0;                         ///< of the generalised Pareto law of their excesses; NaN: too few
   Interval interval = {};                   ///< 95 %, profile likelihood, the fields taken as independent
-  std::optional<double> end_point = {};     ///< where the law ends, for a shape whose interval lies below 0
+  std::optional<double> end_point = {};     ///< where values end, for a shape whose interval lies below 0
   double largest = 0;                       ///< value
   double cut = 0;                           ///< the 99.9 % quantile of all values
   double repeated = 0, repeated_share = 0;  ///< the value that stands most often beyond the cut, and how often
@@ -26,8 +26,8 @@ struct FieldTail {
   std::string text(const std::string& unit = "") const;
 };
 
-/// Looks at the training part of a channel. Of a field the maximum alone counts, since neighbouring values belong
-/// together; the excesses are those of the `share` largest maxima.
-FieldTail diagnose_field_tail(const FieldSet& set, int64_t channel, double share = 0.1);
+/// Looks at the training part of a channel. Of a field the maximum alone counts (tail_of_maxima), since neighbouring
+/// values belong together.
+FieldTail diagnose_field_tail(const FieldSet& set, int64_t channel);
 
 }  // namespace htfm

@@ -5,17 +5,15 @@
 #include <limits>
 
 #include "htfm/base/error.h"
-#include "htfm/stat/estimators.h"
+#include "htfm/stat/tail_of_maxima.h"
 
 namespace htfm {
 namespace {
 
 constexpr size_t kTailValues = 200'000;  // of wet values that say where a tail begins: they depend on each other
 constexpr int64_t kFewestMaxima = 200;   // that can say whether values end
-constexpr double kTailOfMaxima = 0.1;    // their share that is looked at
 constexpr double kInner = 0.999;         // of the interval of a value that occurs often: float32 must not leave it
 constexpr double kLeastShare = 1e-9;
-constexpr double kAtTheEdge = 0.005;  // of a shape
 
 // Evenly spaced among the order statistics, with both ends.
 std::vector<double> thinned(const std::vector<double>& sorted, size_t most) {
@@ -27,16 +25,12 @@ std::vector<double> thinned(const std::vector<double>& sorted, size_t most) {
   return out;
 }
 
-// Where values end by the law of the fields' maxima; infinite where these do not say so. A shape at the edge of what is
-// fitted has its end point too far out: the largest value is nearer.
+// Where values end by the law of the fields' maxima; infinite where these do not say so.
 double end_of_values(std::vector<double> maxima) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  const auto k = static_cast<int64_t>(kTailOfMaxima * static_cast<double>(maxima.size()));
   if (static_cast<int64_t>(maxima.size()) < kFewestMaxima) return kNone;
   std::sort(maxima.begin(), maxima.end());
-  const GpdFit fit = fit_gpd(maxima, k);
-  if (std::isnan(fit.shape) || !(fit.shape < 0) || !(gpd_profile_interval(maxima, fit).upper < 0)) return kNone;
-  return fit.shape < kSmallestShape + kAtTheEdge ? maxima.back() : fit.threshold - fit.scale / fit.shape;
+  return tail_of_maxima(maxima).end.value_or(kNone);
 }
 
 double inner(double v) { return 0.5 + kInner * (v - 0.5); }
