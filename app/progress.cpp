@@ -44,7 +44,7 @@ Model train_with_status(const RunConfig& config, TrainOptions options, const std
   options.note = say;
   const StopSignals signals;
   options.stop = StopSignals::came;
-  options.report = [&](const TrainProgress& p) { status.show(progress_text(p), p.last); };
+  options.report = options.status = [&](const TrainProgress& p) { status.show(progress_text(p), p.last); };
   return train(config, options);
 }
 

@@ -280,6 +280,7 @@ void add_info(CLI::App& app) {
     o->common.apply();
     if (is_field_file(o->run)) return print_field_list(o->common, o->run, o->values);
     const std::string path = resolve_checkpoint(o->run);
+    check_known_file(path);
     const Model m = Model::load(path);
     Json j{{"checkpoint", path}, {"file_sha256", sha256_file(path)}};
     j.update(Json::parse(description_json(m.describe())));

@@ -74,8 +74,10 @@ at::Tensor bent(const at::Tensor& means) {
   return x.sign() * x.abs().sqrt();
 }
 
-Cell field_cell(const std::string& name, std::vector<std::string> settings, const ReproduceOptions& o) {
-  settings.insert(settings.end(), o.settings.begin(), o.settings.end());
+// Settings of the condition are for models that are given one.
+Cell field_cell(const std::string& name, std::vector<std::string> settings, bool given, const ReproduceOptions& o) {
+  for (const std::string& s : o.settings)
+    if (given || !s.starts_with("condition.")) settings.push_back(s);
   return {name, parse_config("", "reproduce", settings)};
 }
 
@@ -113,14 +115,14 @@ Cell given_cell(const ReproduceOptions& o, const std::string& data, uint64_t see
   std::vector<std::string> settings = stable_settings(data, seed);
   settings.insert(settings.end(), {"condition.field=" + grid, "train.times_centre=-0.5", "train.times_spread=1.6",
                                    "sample.time_centre=-0.5", "sample.time_spread=1.3"});
-  return field_cell(fmt::format("given-alpha-1.7-seed{}", seed), std::move(settings), o);
+  return field_cell(fmt::format("given-alpha-1.7-seed{}", seed), std::move(settings), true, o);
 }
 
 Cell plain_cell(const ReproduceOptions& o, const std::string& data, uint64_t seed) {
   std::vector<std::string> settings = stable_settings(data, seed);
   settings.insert(settings.end(),
                   {"train.times_centre=-1", "train.times_spread=2", "sample.time_centre=-1", "sample.time_spread=1.6"});
-  return field_cell(fmt::format("plain-alpha-1.7-seed{}", seed), std::move(settings), o);
+  return field_cell(fmt::format("plain-alpha-1.7-seed{}", seed), std::move(settings), false, o);
 }
 
 at::Tensor condition_rows(const at::Tensor& fields) { return flat(fields); }

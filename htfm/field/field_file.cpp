@@ -15,8 +15,7 @@
 namespace htfm {
 namespace {
 
-constexpr uint64_t kLook =
-    1024;  // bytes at the start in which a GRIB message may begin: archives put a header before it
+constexpr uint64_t kLook = 1 << 16;  // bytes in which a GRIB message may begin: archives put a header before it
 
 }  // namespace
 
@@ -33,6 +32,13 @@ const FieldReader& field_library(const std::string& path) {
   return *static_cast<const FieldReader*>(reader.address);
 }
 
+std::string start_of_field_file(const std::string& path) {
+  const FileSource file(path);
+  std::string start(std::min(file.size(), kLook), '\0');
+  file.read(0, start.data(), start.size());
+  return start;
+}
+
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
   std::error_code none;
   for (const char* sign : {"/zarr.json", "/.zgroup", "/.zmetadata", "/.zarray"})
@@ -41,12 +47,7 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
           "[fields] {}: expected GRIB or NetCDF, got a Zarr store: Python opens it with all its codecs; write it as "
           "NetCDF first, python3 -c \"import xarray; xarray.open_zarr('{}').to_netcdf('{}.nc')\"",
           path, path, std::filesystem::path(path).stem().string());
-  std::string start;
-  {
-    const FileSource file(path);
-    start.resize(std::min(file.size(), kLook));
-    file.read(0, start.data(), start.size());
-  }
+  const std::string start = start_of_field_file(path);
   if (start.empty()) throw InputError("[fields] {}: expected GRIB or NetCDF, got an empty file", path);
   if (start.starts_with("CDF") || start.starts_with("\x89HDF"))
     return visit_in_process(field_library(path), FieldFormat::netcdf, path, choice, visitor);

@@ -13,6 +13,9 @@ namespace htfm HTFM_PUBLIC {
 /// reads fields (field_reader.h) is not there.
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor);
 
+/// The bytes that say what kind of file it is: its first 64 KiB.
+std::string start_of_field_file(const std::string& path);
+
 /// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb,
 /// .grib1, .nc, .nc4).
 std::vector<std::string> list_field_files(const std::vector<std::string>& files_and_folders);

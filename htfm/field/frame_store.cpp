@@ -29,6 +29,12 @@ std::string settings_difference(const json& now, const json& there) {
   return "none there";
 }
 
+// Of a key, which ends with size and time.
+std::string file_of_key(const std::string& key) {
+  const size_t time = key.rfind(' '), size = time == std::string::npos || time == 0 ? time : key.rfind(' ', time - 1);
+  return key.substr(0, size);
+}
+
 }  // namespace
 
 FrameStore::FrameStore(const std::string& output) : scratch_(fs::path(output).parent_path().string()) {}
@@ -47,12 +53,20 @@ FrameStore::FrameStore(const std::string& output, const json& settings) : folder
           "[resume] {}: expected what was read with the same options, got {}: remove this folder to begin anew",
           folder_, settings_difference(settings, read));
     for (size_t k = 1; k < before.size(); ++k) {
+      const auto key = before[k].at("key").get<std::string>();
+      bytes = before[k].at("bytes_so_far");
+      if (const std::string path = file_of_key(key); file_key(path) != key && fs::exists(path)) {
+        if (before[k].contains("skipped")) continue;  // it may be whole now
+        throw InputError(
+            "[resume] {}: expected the file that was read before, got one that was changed since: remove the folder {} "
+            "to begin anew",
+            path, folder_);
+      }
       for (const json& f : before[k].at("kept")) {
         fields_.push_back({f.at(0), f.at(1), f.at(2)});
         if (f.size() > 3) fields_.back().outside = f.at(3).get<std::vector<std::vector<int32_t>>>();
       }
-      done_.insert(before[k].at("key").get<std::string>());
-      bytes = before[k].at("bytes_so_far");
+      done_.insert(key);
       lines_.push_back(before[k]);
     }
   }

@@ -174,7 +174,8 @@ struct What {
         step(h.whole_or("endStep", -1)),
         level(h.number_or("level", 0)) {
     if (h.whole("editionNumber") == 2)
-      code = {h.whole("discipline"), h.whole("parameterCategory"), h.whole("parameterNumber")};
+      // Templates of local use, which ecCodes does not know, have none.
+      code = {h.whole("discipline"), h.whole_or("parameterCategory", 255), h.whole_or("parameterNumber", 255)};
     else
       table = h.whole_or("table2Version", 0), number = h.whole_or("indicatorOfParameter", 0),
       surface = h.whole_or("indicatorOfTypeOfLevel", 255);
@@ -211,8 +212,11 @@ struct What {
   }
 };
 
-int64_t valid_time(const GribHandle& h) {
-  const int64_t date = h.whole("validityDate"), time = h.whole("validityTime");
+// Nothing where a message tells of none. What satellites see has a time and no step.
+std::optional<int64_t> valid_time(const GribHandle& h) {
+  const int64_t date = h.whole_or("validityDate", h.whole_or("dataDate", 0)),
+                time = h.whole_or("validityTime", h.whole_or("dataTime", 0));
+  if (date <= 0 || date / 100 % 100 < 1 || date / 100 % 100 > 12 || date % 100 < 1 || date % 100 > 31) return {};
   return seconds_since_1970(
       {date / 10000, date / 100 % 100, date % 100, time / 100, time % 100, h.whole_or("second", 0)});
 }
@@ -253,13 +257,16 @@ void visit_grib(const std::string& path, const FieldChoice& choice, const FieldV
     }
     GribMessage message(handle, lock);
     message.problem = grid_problem(handle, choice);
-    if (message.problem.empty())
-      message.grid = shared_grid(handle);
-    else if (!choice.everything)
+    if (message.problem.empty()) message.grid = shared_grid(handle);
+    const std::optional<int64_t> time = valid_time(handle);
+    if (message.problem.empty() && !codes_is_defined(handle.get(), "values"))
+      message.problem = "a message of a template that ecCodes does not know";
+    if (message.problem.empty() && !time) message.problem = "a message that does not tell its date";
+    if (!message.problem.empty() && !choice.everything)
       throw InputError("[grib] {}: expected a field on a grid, got {}", where, message.problem);
     message.name = what.name, message.text = what.text(), message.units = handle.words("units");
     message.title = handle.words("name"), message.level = what.level_text(), message.step = what.step_text();
-    message.member = what.member, message.time = valid_time(handle);
+    message.member = what.member, message.time = time.value_or(0);
     visitor(message);
     ++used;
   }

@@ -6,9 +6,10 @@
 #include <limits>
 #include <unordered_map>
 
+#include "htfm/base/error.h"
 #include "htfm/base/nan.h"
 #include "htfm/field/field_set.h"
-#include "htfm/io/file.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 namespace {
@@ -42,10 +43,15 @@ bool is_field_file(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, none))
     return std::filesystem::exists(path + "/zarr.json", none) || std::filesystem::exists(path + "/.zgroup", none);
   if (is_field_set(path)) return true;
-  const FileSource file(path);
-  std::string start(std::min<uint64_t>(file.size(), 1024), '\0');
-  file.read(0, start.data(), start.size());
+  const std::string start = start_of_field_file(path);
   return start.starts_with("CDF") || start.starts_with("\x89HDF") || start.find("GRIB") != std::string::npos;
+}
+
+void check_known_file(const std::string& path) {
+  const std::string start = start_of_field_file(path);
+  if (start.size() >= 9 && start[8] == '{') return;  // safetensors
+  throw InputError("[info] {}: expected a run, a checkpoint, a prepared set, GRIB or NetCDF, got {}", path,
+                   start.empty() ? "an empty file" : "a file that begins with " + in_quotes(start.substr(0, 16)));
 }
 
 std::vector<ListedFields> list_fields(const std::string& path, int64_t values) {

@@ -27,6 +27,8 @@ struct ListedFields {
 
 /// Whether a path is a prepared set, GRIB or NetCDF by its first bytes, or a Zarr store, which is refused by name.
 bool is_field_file(const std::string& path);
+/// InputError, which says how it begins, for a file that is neither such a file nor a checkpoint.
+void check_known_file(const std::string& path);
 
 /// In the order of the file. `values`: of how many fields of each kind the values are looked at, -1: of all.
 /// InputError as visit_fields.

@@ -7,6 +7,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/nan.h"
+#include "htfm/base/parse_number.h"
 #include "htfm/field/netcdf_header_module.h"
 #include "htfm/io/text.h"
 
@@ -44,6 +45,11 @@ NetcdfFile::NetcdfFile(const std::string& path) : path_(path) {
 NetcdfFile::~NetcdfFile() { nc_close(id_); }
 
 void NetcdfFile::check(int error, const std::string& what) const {
+  if (error == NC_EFILTER || error == NC_ENOFILTER)
+    throw InputError(
+        "[netcdf] {}: '{}' is compressed by a filter that this NetCDF library lacks (zstandard, blosc and bzip2 are "
+        "plugins): install its plugin (HDF5_PLUGIN_PATH), or write the file anew where it can be read, with zlib",
+        path_, printable(what));
   if (error) throw InputError("[netcdf] {}: truncated or damaged: {}: {}", path_, printable(what), nc_strerror(error));
 }
 
@@ -113,6 +119,7 @@ void NetcdfVariable::read(const std::vector<size_t>& start, const std::vector<si
   file_->check(nc_get_vara_double(group_, id_, start.data(), count.data(), out), name);
   std::vector<double> missing = numbers("_FillValue");
   for (const double v : numbers("missing_value")) missing.push_back(v);
+  if (const auto v = parse_number<double>(text("missing_value"))) missing.push_back(*v);  // written as text
   if (missing.empty()) missing.push_back(fill());
   std::vector<double> range = numbers("valid_range");
   if (range.size() != 2) {
@@ -120,8 +127,7 @@ void NetcdfVariable::read(const std::vector<size_t>& start, const std::vector<si
     range = {low.empty() ? -std::numeric_limits<double>::infinity() : low[0],
              high.empty() ? std::numeric_limits<double>::infinity() : high[0]};
   }
-  const std::vector<double> scale = numbers("scale_factor"), offset = numbers("add_offset");
-  const double factor = scale.empty() ? 1 : scale[0], shift = offset.empty() ? 0 : offset[0];
+  const double factor = packing("scale_factor", 1), shift = packing("add_offset", 0);
   const double more = unsigned_range();
   const auto whole = [more](double v) { return v < 0 ? v + more : v; };
   for (double& v : missing) v = whole(v);
@@ -132,6 +138,30 @@ void NetcdfVariable::read(const std::vector<size_t>& start, const std::vector<si
     const bool bad = std::find(missing.begin(), missing.end(), v) != missing.end() || !(v >= range[0] && v <= range[1]);
     out[k] = bad ? kNan : v * factor + shift;
   }
+}
+
+double NetcdfVariable::packing(const char* attribute, double default_value) const {
+  const std::vector<double> found = numbers(attribute);
+  if (found.size() == 1) return found[0];
+  if (nc_inq_attid(group_, id_, attribute, nullptr)) return default_value;
+  const std::string words = text(attribute);
+  throw InputError("[netcdf] {}: expected a number as {} of '{}', got {}", file_->path(), attribute, name,
+                   words.empty() ? fmt::format("{} of them", found.size()) : "the text " + in_quotes(words));
+}
+
+std::vector<std::string> NetcdfVariable::words() const {
+  if (dimensions.size() != 2 || points() > kMostNumbers) return {};
+  std::string all(points(), '\0');
+  file_->check(nc_get_var_text(group_, id_, all.data()), name);
+  std::vector<std::string> out;
+  const size_t length = dimensions[1].size;
+  for (size_t k = 0; k < dimensions[0].size; ++k) {
+    std::string row = all.substr(k * length, length);
+    row = row.substr(0, row.find('\0'));
+    while (!row.empty() && row.back() == ' ') row.pop_back();
+    out.push_back(row);
+  }
+  return out;
 }
 
 std::vector<double> NetcdfVariable::all() const {

@@ -43,6 +43,7 @@ class NetcdfVariable {
   std::vector<NetcdfDimension> dimensions = {};
 
   const std::string& file() const { return file_->path(); }
+  bool characters() const { return type_ == NC_CHAR; }
   bool numeric() const { return type_ != NC_CHAR && type_ != NC_STRING && type_ < NC_FIRSTUSERTYPEID; }
   /// Whether its only dimension is that one.
   bool along(const NetcdfDimension& d) const { return dimensions.size() == 1 && dimensions[0].id == d.id; }
@@ -54,10 +55,13 @@ class NetcdfVariable {
   /// Values unpacked, missing ones as NaN.
   void read(const std::vector<size_t>& start, const std::vector<size_t>& count, double* out) const;
   std::vector<double> all() const;
+  /// Of a variable of characters with two dimensions: its rows, without spaces and zeros at their ends.
+  std::vector<std::string> words() const;
   std::string shape_text() const;  ///< "rain(time 4, lat 6, lon 8)"
 
  private:
   double fill() const;
+  double packing(const char* attribute, double default_value) const;
   double unsigned_range() const;  ///< what is added to a negative value of _Unsigned numbers; 0: nothing
   const NetcdfFile* file_;
   int group_, id_;

@@ -3,8 +3,10 @@
 #include <netcdf.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "htfm/base/error.h"
 
@@ -94,15 +96,50 @@ void pass_attributes(HeaderReader& header) {
   }
 }
 
-void pass_variables(HeaderReader& header) {
-  for (uint64_t k = list_size(header, kVariables); k > 0; --k) {
-    pass_name(header);
-    for (uint64_t d = header.count(); d > 0; --d) header.count();
-    pass_attributes(header);
-    bytes_of(header, header.word());
-    header.count();
-    header.offset();
+// Where the values of a variable lie: all of them, or those of the first record.
+struct Extent {
+  uint64_t begin = 0, bytes = 0;
+  bool in_records = false;
+};
+
+// Sums and products of sizes; what is larger than any file stays as large as a number can be.
+uint64_t plus(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
+uint64_t times(uint64_t a, uint64_t b) {
+  uint64_t out = 0;
+  return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
+}
+
+Extent read_variable(HeaderReader& header, const std::vector<uint64_t>& sizes) {
+  pass_name(header);
+  Extent out{.bytes = 1};
+  const uint64_t dimensions = header.count();
+  for (uint64_t d = 0; d < dimensions; ++d) {
+    const uint64_t id = header.count();
+    if (id >= sizes.size()) header.damaged(fmt::format("dimension {} of {}", id, sizes.size()));
+    if (d == 0 && sizes[id] == 0)
+      out.in_records = true;
+    else
+      out.bytes = times(out.bytes, sizes[id]);
   }
+  pass_attributes(header);
+  out.bytes = times(out.bytes, bytes_of(header, header.word()));
+  header.count();
+  out.begin = header.offset();
+  return out;
+}
+
+// The library reads zeros where a file that was cut off has no values.
+void check_values(const Source& file, const std::vector<Extent>& variables, uint64_t records) {
+  uint64_t record = 0, with_records = 0, end = 0;
+  for (const Extent& v : variables)
+    if (v.in_records) record = plus(record, plus(v.bytes, (4 - v.bytes % 4) % 4)), ++with_records;
+  for (const Extent& v : variables) {
+    if (v.bytes == 0 || (v.in_records && records == 0)) continue;
+    if (with_records == 1 && v.in_records) record = v.bytes;  // alone it is not filled up
+    end = std::max(end, plus(plus(v.begin, v.in_records ? times(records - 1, record) : 0), v.bytes));
+  }
+  if (end > file.size())
+    throw InputError("[netcdf] {}: truncated: expected {} bytes by its header, got {}", file.name(), end, file.size());
 }
 
 }  // namespace
@@ -114,13 +151,17 @@ void check_classic_header(const Source& file) {
   const int version = magic[3];
   if (std::memcmp(magic, "CDF", 3) != 0 || (version != 1 && version != 2 && version != 5)) return;
   HeaderReader header(file, version);
-  header.count();  // of the records
+  const uint64_t records = header.count();
+  std::vector<uint64_t> sizes;
   for (uint64_t k = list_size(header, kDimensions); k > 0; --k) {
     pass_name(header);
-    header.count();
+    sizes.push_back(header.count());
   }
   pass_attributes(header);
-  pass_variables(header);
+  std::vector<Extent> variables;
+  for (uint64_t k = list_size(header, kVariables); k > 0; --k) variables.push_back(read_variable(header, sizes));
+  const bool streamed = records == (version == 5 ? UINT64_MAX : UINT32_MAX);  // how many is not known
+  check_values(file, variables, streamed ? 0 : records);
 }
 
 }  // namespace htfm

@@ -8,7 +8,7 @@ namespace htfm {
 
 /// Walks through the header of a classic file; of a file of another kind it says nothing. InputError, which names the
 /// file, for a name that is longer than the library allows, a list or a type that the format does not know, and a
-/// header that the file does not hold.
+/// header, or values by that header, that the file does not hold.
 void check_classic_header(const Source& file);
 
 }  // namespace htfm

@@ -82,7 +82,10 @@ class NetcdfFields {
     if (const auto* v = along(d, [&](const auto& x) { return timely(x) && x.text("standard_name") == "time"; }))
       return v;
     if (const auto* v = along(d, [&](const auto& x) { return timely(x) && x.base == d.name; })) return v;
-    return along(d, timely);
+    if (const auto* v = along(d, timely)) return v;
+    for (const NetcdfVariable& v : all_)  // WRF's
+      if (v.base == "Times" && v.characters() && v.dimensions.size() == 2 && v.dimensions[0].id == d.id) return &v;
+    return nullptr;
   }
 
   // Two dimensions, numbers, and neither places nor bounds nor a coordinate of others.
@@ -156,6 +159,26 @@ class NetcdfFields {
                        field.shape_text());
   }
 
+  // Places that are written again for every time, as WRF does: those of the first, where the last are the same.
+  static std::vector<double> at_one_time(const NetcdfVariable& v, const NetcdfDimension& rows,
+                                         const NetcdfDimension& columns) {
+    std::vector<size_t> first(v.dimensions.size(), 0), last = first, count = first;
+    size_t points = 1;
+    for (size_t k = 0; k < count.size(); ++k) {
+      const NetcdfDimension& d = v.dimensions[k];
+      const bool own = d.id == rows.id || d.id == columns.id;
+      if (d.size == 0) return {};
+      count[k] = own ? d.size : 1, last[k] = own ? 0 : d.size - 1;
+      points *= count[k];
+    }
+    if (points != rows.size * columns.size) return {};  // a field over one dimension twice
+    std::vector<double> out(points), end(points);
+    v.read(first, count, out.data());
+    if (last == first) return out;
+    v.read(last, count, end.data());
+    return out == end ? out : std::vector<double>();
+  }
+
   std::shared_ptr<const Grid> read_grid(const NetcdfVariable& field, const Roles& roles) const {
     auto grid = std::make_shared<Grid>();
     const NetcdfDimension &rows = field.dimensions[roles.row], &columns = field.dimensions[roles.column];
@@ -165,12 +188,9 @@ class NetcdfFields {
       if (const auto* v = along(own, kind)) return v->all();
       for (const NetcdfVariable& v : all_) {
         if (!kind(v) || !v.numeric()) continue;
-        // WRF repeats its places for every time: one is enough where there is one.
-        size_t others = 1;
-        for (const NetcdfDimension& d : v.dimensions) others *= d.id == rows.id || d.id == columns.id ? 1 : d.size;
-        if (!v.has(rows) || !v.has(columns) || others != 1) continue;
-        std::vector<double> values = v.all();
-        if (values.size() != rows.size * columns.size) continue;  // a field over one dimension twice
+        if (!v.has(rows) || !v.has(columns)) continue;
+        std::vector<double> values = at_one_time(v, rows, columns);
+        if (values.empty()) continue;
         const auto at = [&](const NetcdfDimension& d) {
           size_t k = 0;
           while (v.dimensions[k].id != d.id) ++k;
@@ -197,8 +217,27 @@ class NetcdfFields {
     return grid;
   }
 
+  // Of several dimensions that are neither time nor place the one that --level means; none where there is only one.
+  const NetcdfDimension* vertical(const NetcdfVariable& field, const Roles& roles) const {
+    const NetcdfDimension *first = nullptr, *up = nullptr;
+    size_t count = 0;
+    for (size_t k = 0; k < field.dimensions.size(); ++k) {
+      const NetcdfDimension& d = field.dimensions[k];
+      if (roles.of[k] != Role::level || d.size < 2) continue;
+      if (++count == 1) first = &d;
+      const NetcdfVariable* own = coordinate(d);
+      const std::string units = own ? own->text("units") : "";
+      const bool is_up = (own && (own->text("axis") == "Z" || !own->text("positive").empty())) ||
+                         one_of(units, {"Pa", "hPa", "mbar", "mb", "millibar", "millibars", "m", "km"}) ||
+                         one_of(d.name, {"level", "lev", "plev", "pressure", "pressure_level", "isobaricInhPa",
+                                         "height", "altitude", "depth", "bottom_top", "z"});
+      if (is_up && !up) up = &d;
+    }
+    return count < 2 ? nullptr : up ? up : first;
+  }
+
   // The places along a dimension that is neither time nor place, of which one is chosen.
-  std::vector<size_t> level_indices(const NetcdfVariable& field, const NetcdfDimension& d) const {
+  std::vector<size_t> level_indices(const NetcdfVariable& field, const Roles& roles, const NetcdfDimension& d) const {
     if (choice_.everything) {
       std::vector<size_t> every(d.size);
       for (size_t k = 0; k < d.size; ++k) every[k] = k;
@@ -206,6 +245,12 @@ class NetcdfFields {
     }
     if (d.size == 1 && !choice_.level) return {0};
     const NetcdfVariable* own = coordinate(d);
+    if (const NetcdfDimension* height = vertical(field, roles); d.size > 1 && height && height->id != d.id)
+      throw InputError(
+          "[netcdf] {}: expected one dimension beside time, rows and columns, of which --level chooses, got '{}' too "
+          "in "
+          "{}: choose of it before (ncks -d {},0; in Python .isel({}=0))",
+          file_.path(), d.name, field.shape_text(), d.name, d.name);
     if (!own || !own->numeric())
       throw InputError(
           "[netcdf] {}: expected a variable '{}' that says what this dimension of {} is (a time has units like "
@@ -321,7 +366,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
                            *choice_.step, field.shape_text(), spans.front() / 3600, spans.back() / 3600);
         break;
       case Role::level:
-        index[k] = level_indices(field, d);
+        index[k] = level_indices(field, roles, d);
         if (own && own->numeric()) levels[k] = own->all();
         break;
       default: break;

@@ -14,9 +14,10 @@ struct NetcdfTimes {
   Calendar calendar = Calendar::gregorian;
 };
 
-/// Whether a variable's units are those of a time: "hours since 1900-01-01".
+/// Whether a variable's units are those of a time: "hours since 1900-01-01", or "day as %Y%m%d.%f".
 bool is_netcdf_time(const NetcdfVariable& variable);
-/// InputError for units and calendars that are not known, and for missing times.
+/// Of a variable with such units, or of text (WRF's Times). InputError for units and calendars that are not known, and
+/// for missing times.
 NetcdfTimes read_netcdf_times(const NetcdfVariable& variable);
 /// Of a span of time ("hours"), in seconds. InputError for units that are not known.
 std::vector<int64_t> read_netcdf_spans(const NetcdfVariable& variable);

@@ -79,6 +79,8 @@ class Preparation {
     summary_.skipped.push_back(reason);
   }
 
+  const std::vector<std::string>& skipped() const { return summary_.skipped; }  // why, of each file
+
   PrepareSummary finish(const std::string& output) {
     const std::vector<StoredField>& all = store_.fields();
     const TimePart test(spec_.test, "test"), train(spec_.train, "train");
@@ -384,7 +386,8 @@ PrepareSummary prepare_fields(const std::vector<std::string>& files, const Prepa
     if (report) report(static_cast<int64_t>(first));
   }
   if (!all.has_layout())
-    throw InputError("[prepare] expected at least one file that can be read, got none of {}", files.size());
+    throw InputError("[prepare] expected at least one file that can be read, got none of {}{}", files.size(),
+                     all.skipped().empty() ? "" : ": " + all.skipped().front());
   return all.finish(output);
 }
 

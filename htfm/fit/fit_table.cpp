@@ -11,6 +11,7 @@
 #include <map>
 
 #include "htfm/base/error.h"
+#include "htfm/base/seconds.h"
 #include "htfm/fit/calibrated_sample.h"
 #include "htfm/fit/time_budget.h"
 #include "htfm/io/csv.h"
@@ -30,10 +31,6 @@ constexpr double kCalibrated = 1.5e6;        // the most rows that set the margi
 constexpr double kLeisure = 2;               // in fewer minutes fewer rows are drawn
 constexpr double kModelShare = 0.2,
                  kGaussianShare = 0.12;  // of the time, where it is limited; the rest is for sampling
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 RunConfig base_config(const TableFitOptions& o) {
   RunConfig c;

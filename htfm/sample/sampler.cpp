@@ -7,6 +7,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
+#include "htfm/base/seconds.h"
 #include "htfm/field/block_means.h"
 #include "htfm/io/dtype.h"
 #include "htfm/sample/fitted.h"
@@ -145,10 +146,6 @@ void check_condition(const Model& model, const SampleOptions& options) {
     throw InputError("[--given] expected a model that was trained with conditions, got one without");
   if (options.guidance > 0)
     throw InputError("[sample.guidance] expected a model that was trained with conditions, got one without");
-}
-
-double seconds_since(std::chrono::steady_clock::time_point started) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ TailOfMaxima tail_of_maxima(std::span<const double> sorted) {
   if (std::isnan(out.fit.shape)) return out;
   out.interval = gpd_profile_interval(sorted, out.fit);
   if (out.interval.upper < 0)
-    out.end = out.fit.shape < kSmallestShape + kAtTheEdge ? sorted.back()
-                                                          : out.fit.threshold - out.fit.scale / out.fit.shape;
+    out.end =
+        out.fit.shape < kSmallestShape + kAtTheEdge ? sorted.back() : out.fit.threshold - out.fit.scale / out.fit.shape;
   return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include "htfm/base/dispatch.h"
 #include "htfm/base/error.h"
+#include "htfm/base/seconds.h"
 #include "htfm/condition/focus.h"
 #include "htfm/io/file.h"
 #include "htfm/io/json_lines.h"
@@ -25,6 +26,8 @@ namespace htfm {
 namespace {
 
 using Stopwatch = std::chrono::steady_clock;
+
+constexpr double kStatusSeconds = 1;  // between two calls for a status line
 
 // What the network is told of the conditions of these rows; undefined where nothing is given.
 at::Tensor encoded_conditions(const Model& model, const TrainingData& set, std::span<const int64_t> index) {
@@ -275,6 +278,21 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   std::optional<SharedDraws> together(std::in_place, model, options.device.is_cpu() ? processes : nullptr);
   const double waited_before = processes ? processes->waited() : 0;
   const auto started = Stopwatch::now();
+  auto shown = started;
+  const auto progress_now = [&](int64_t step, bool last) {
+    const double seconds = seconds_since(started);
+    return TrainProgress{model.step,
+                         steps,
+                         state.loss_count > 0 ? state.loss_sum / static_cast<double>(state.loss_count) : std::nan(""),
+                         backend->gradient_norm(),
+                         optimiser.learning_rate(step),
+                         model.skipped,
+                         seconds,
+                         static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
+                         last,
+                         {},
+                         {}};
+  };
 
   while (model.step < steps && !out_of_patience(model)) {
     const int64_t step = model.step;
@@ -310,24 +328,18 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
           "are far larger than all others? (data.normalise says how they are taken)",
           model.step);
     if (validated || report) {
-      const double seconds = std::chrono::duration<double>(Stopwatch::now() - started).count();
-      TrainProgress progress{
-          model.step,
-          steps,
-          state.loss_count > 0 ? state.loss_sum / static_cast<double>(state.loss_count) : std::nan(""),
-          backend->gradient_norm(),
-          optimiser.learning_rate(step),
-          model.skipped,
-          seconds,
-          static_cast<double>(model.step - first_step) / std::max(seconds, 1e-9),
-          last,
-          validated,
-          {}};
+      TrainProgress progress = progress_now(step, last);
+      progress.validation = validated;
       backend->reset_loss();
       if (processes)
-        progress.waiting = gather_values(*processes, (processes->waited() - waited_before) / std::max(seconds, 1e-9));
+        progress.waiting =
+            gather_values(*processes, (processes->waited() - waited_before) / std::max(progress.seconds, 1e-9));
       if (log) log->write(progress);
       if (options.report && options.processes.first()) options.report(progress);
+    } else if (options.status && options.device.is_cpu() && options.processes.first() &&
+               seconds_since(shown) >= kStatusSeconds) {
+      options.status(progress_now(step, false));
+      shown = Stopwatch::now();
     }
     if (last || save) backend->sync_weights();
     if (save) {

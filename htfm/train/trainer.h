@@ -32,7 +32,9 @@ struct TrainOptions {
   bool resume = false;           ///< go on from the newest checkpoint in the folder, or start where there is none
   bool discrete = true;          ///< learn how the discrete part of a table is drawn, before the first step
   std::function<void(const TrainProgress&)> report = {};  ///< called every log_steps steps and at the end
-  std::function<void(const Model&)> started = {};         ///< called once before the first step
+  /// Called about once a second between reports, on the CPU, where the loss is at hand: for a status line.
+  std::function<void(const TrainProgress&)> status = {};
+  std::function<void(const Model&)> started = {};  ///< called once before the first step
   /// Asked after each step whether to end here: the checkpoint of this step is written, where there is a folder, and
   /// Interrupted is thrown. To go on: resume.
   std::function<bool()> stop = {};

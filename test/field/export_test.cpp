@@ -1,6 +1,7 @@
 // Sets and samples as files: what is written is what is read, with places, times and units; and sets of many files.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 
@@ -127,6 +128,20 @@ TEST(Prepare, DamagedFilesAreSkippedByOptionAlone) {
   EXPECT_MENTIONS(s.skipped[0], "f100.grib2");
   EXPECT_MENTIONS(s.skipped[1], "f103.grib2");
   EXPECT_MENTIONS(open_field_set(folder / "set").provenance, "\"skipped\"");
+}
+
+// A file that was changed in between would leave its old fields in the set.
+TEST(Prepare, DoesNotGoOnWithAChangedFile) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files = write_frames(folder, 4);
+  PrepareSpec spec;
+  spec.channels = {{.name = "veril"}};
+  spec.resume = true;
+  struct Stop {};
+  EXPECT_THROW(prepare_fields(files, spec, folder / "set", [](int64_t) { throw Stop(); }), Stop);
+  namespace fs = std::filesystem;
+  fs::last_write_time(files[0], fs::last_write_time(files[0]) + std::chrono::seconds(3));
+  EXPECT_MENTIONS(input_error([&] { prepare_fields(files, spec, folder / "set"); }), "changed since");
 }
 
 TEST(Prepare, GoesOnWhereItWasStopped) {

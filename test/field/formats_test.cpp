@@ -17,26 +17,6 @@ namespace {
 
 using namespace test;
 
-struct ReadField {
-  std::vector<double> values = {};
-  Grid grid = {};
-  int64_t time = 0;
-  std::optional<int64_t> member = {};
-  std::string level = {}, step = {};
-};
-
-std::vector<ReadField> fields_of(const std::string& path, const FieldChoice& choice = {}) {
-  std::vector<ReadField> out;
-  visit_fields(path, choice, [&](const FieldMessage& m) {
-    ReadField f;
-    f.grid = *m.grid, f.time = m.time, f.member = m.member, f.level = m.level, f.step = m.step;
-    f.values.resize(static_cast<size_t>(m.grid->height * m.grid->width));
-    m.read(m.grid->whole(), f.values.data());
-    out.push_back(std::move(f));
-  });
-  return out;
-}
-
 double place_value(long j, long i) { return static_cast<double>(10 * j + i); }
 
 // The same field, written in every order of scanning, is read as the same rows from west to east.

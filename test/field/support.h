@@ -7,9 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "htfm/field/field_file.h"
+#include "htfm/field/grid.h"
 
 namespace htfm::test {
 
@@ -187,6 +191,28 @@ inline void write_netcdf_grid(const std::string& path, const std::vector<double>
   ok(nc_put_var_double(id, time, times)), ok(nc_put_var_double(id, lat, latitude.data()));
   ok(nc_put_var_double(id, lon, longitude.data())), ok(nc_put_var_double(id, v, values.data()));
   ok(nc_close(id));
+}
+
+/// A field as it was read.
+struct ReadField {
+  std::vector<double> values = {};
+  Grid grid = {};
+  int64_t time = 0;
+  std::optional<int64_t> member = {};
+  std::string level = {}, step = {};
+};
+
+/// All fields of a file that are wanted.
+inline std::vector<ReadField> fields_of(const std::string& path, const FieldChoice& choice = {}) {
+  std::vector<ReadField> out;
+  visit_fields(path, choice, [&](const FieldMessage& m) {
+    ReadField f;
+    f.grid = *m.grid, f.time = m.time, f.member = m.member, f.level = m.level, f.step = m.step;
+    f.values.resize(static_cast<size_t>(m.grid->height * m.grid->width));
+    m.read(m.grid->whole(), f.values.data());
+    out.push_back(std::move(f));
+  });
+  return out;
 }
 
 }  // namespace htfm::test

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <complex>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
@@ -92,6 +94,27 @@ TEST(Train, ResumedRunEndsWithTheSameBits) {
     EXPECT_TRUE(a.trained.parameters.equal(b.trained.parameters) && a.trained.ema.equal(b.trained.ema)) << stop;
     EXPECT_TRUE(whole.state.network.second_moment.equal(cut.state.network.second_moment)) << stop;
   }
+}
+
+// Slow steps are not silent until the next report.
+TEST(Train, TellsOfStepsBetweenReports) {
+  std::vector<int64_t> shown, reported;
+  TrainOptions options;
+  options.report = [&](const TrainProgress& p) { reported.push_back(p.step); };
+  options.status = [&](const TrainProgress& p) {
+    shown.push_back(p.step);
+    EXPECT_TRUE(std::isfinite(p.loss));
+    EXPECT_FALSE(p.last);
+  };
+  options.stop = [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return false;
+  };
+  const Model model = train(small_model({"train.epochs=1", "train.log_steps=1000"}), options);
+  EXPECT_EQ(reported, std::vector<int64_t>{model.step});
+  ASSERT_FALSE(shown.empty());
+  EXPECT_LE(shown.size(), static_cast<size_t>(model.step / 2)) << "about one a second, a step takes a third of it";
+  for (const int64_t step : shown) EXPECT_LT(step, model.step);
 }
 
 // A covariance fitted to the data is kept in the checkpoint: samples and the rest of the training see the same matrix.

@@ -1,0 +1,198 @@
+// What NetCDF files of other programs look like: times in several forms, packing, places that are repeated, files that
+// were cut off.
+#include <gtest/gtest.h>
+#include <netcdf.h>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "htfm/field/calendar.h"
+#include "test/field/support.h"
+#include "test/io/support.h"
+
+namespace htfm {
+namespace {
+
+using namespace test;
+
+void ok(int error) {
+  if (error) throw std::runtime_error(nc_strerror(error));
+}
+
+// A file under construction: dimensions, variables and their attributes by name.
+class Builder {
+ public:
+  explicit Builder(const std::string& path, int mode = 0) { ok(nc_create(path.c_str(), NC_CLOBBER | mode, &id_)); }
+  void dimension(const char* name, size_t size) {
+    int d = 0;
+    ok(nc_def_dim(id_, name, size, &d));
+  }
+  int variable(const char* name, nc_type type, const std::vector<const char*>& dimensions) {
+    std::vector<int> ids;
+    for (const char* d : dimensions) ids.push_back(dimension_id(d));
+    int v = 0;
+    ok(nc_def_var(id_, name, type, static_cast<int>(ids.size()), ids.data(), &v));
+    return v;
+  }
+  void text(int v, const char* name, const std::string& value) {
+    ok(nc_put_att_text(id_, v, name, value.size(), value.c_str()));
+  }
+  int id() const { return id_; }
+  void values() { ok(nc_enddef(id_)); }
+  void close() { ok(nc_close(id_)); }
+
+ private:
+  int dimension_id(const char* name) const {
+    int d = 0;
+    ok(nc_inq_dimid(id_, name, &d));
+    return d;
+  }
+  int id_ = 0;
+};
+
+// One field of 2 x 3 whose values are 0 to 5, at a time with such units; `packing` is an attribute written as text.
+void write_field(const std::string& path, const std::string& units, double time, const std::string& calendar = "",
+                 const std::string& packing = "", const std::string& text = "") {
+  Builder file(path);
+  file.dimension("time", 1), file.dimension("y", 2), file.dimension("x", 3);
+  const int t = file.variable("time", NC_DOUBLE, {"time"}), rain = file.variable("rain", NC_FLOAT, {"time", "y", "x"});
+  file.text(t, "units", units);
+  if (!calendar.empty()) file.text(t, "calendar", calendar);
+  if (!packing.empty()) file.text(rain, packing.c_str(), text);
+  file.values();
+  const float values[] = {0, 1, 2, 3, 4, 5};
+  ok(nc_put_var_double(file.id(), t, &time));
+  ok(nc_put_var_float(file.id(), rain, values));
+  file.close();
+}
+
+std::string time_of(const std::string& path) {
+  std::string out;
+  visit_fields(path, {}, [&](const FieldMessage& m) { out = moment_text(m.time, m.calendar); });
+  return out;
+}
+
+TEST(NetcdfTimes, DatesMayHaveAnHourAloneAndUnitsAnyCase) {
+  const TemporaryFolder folder;
+  for (const auto& [units, expected] :
+       std::vector<std::pair<std::string, std::string>>{{"hours since 2000-01-01 12", "2000-01-01 13:00"},
+                                                        {"hours since 2000-01-01 1230", "2000-01-01 13:30"},
+                                                        {"hours since 2000-01-01T12:30Z", "2000-01-01 13:30"},
+                                                        {"hours since 2000-01-01 12:30:00.0 UTC", "2000-01-01 13:30"},
+                                                        {"hours since 2000-01-01 12:00 +2:00", "2000-01-01 11:00"},
+                                                        {"hours since 2000-01-01 -3", "2000-01-01 04:00"},
+                                                        {"Hours Since 2000-01-01", "2000-01-01 01:00"},
+                                                        {"DAYS since 2000-01-01", "2000-01-02 00:00"}}) {
+    write_field(folder / "t.nc", units, 1);
+    EXPECT_EQ(time_of(folder / "t.nc"), expected) << units;
+  }
+  write_field(folder / "t.nc", "days since 2000-02-28", 1, "NOLEAP");
+  EXPECT_EQ(time_of(folder / "t.nc"), "2000-03-01 00:00");
+  write_field(folder / "t.nc", "hours since 2000-01-01 12 o'clock", 1);
+  EXPECT_MENTIONS(input_error([&] { time_of(folder / "t.nc"); }), "since a date for 'time'");
+}
+
+TEST(NetcdfTimes, DaysMayBeWrittenAsNumbers) {
+  const TemporaryFolder folder;
+  write_field(folder / "t.nc", "day as %Y%m%d.%f", 20190610.25);
+  EXPECT_EQ(time_of(folder / "t.nc"), "2019-06-10 06:00");
+  write_field(folder / "t.nc", "day as %Y%m%d.%f", 20191310);
+  EXPECT_MENTIONS(input_error([&] { time_of(folder / "t.nc"); }), "expected days such as 20190610.25");
+}
+
+// WRF: times as text, and places that are repeated for every time.
+TEST(NetcdfTimes, WrfFilesHaveTimesAndPlaces) {
+  const TemporaryFolder folder;
+  for (const bool moving : {false, true}) {
+    Builder file(folder / "wrf.nc");
+    file.dimension("Time", 2), file.dimension("south_north", 2), file.dimension("west_east", 3);
+    file.dimension("DateStrLen", 19);
+    const int times = file.variable("Times", NC_CHAR, {"Time", "DateStrLen"});
+    const int lat = file.variable("XLAT", NC_FLOAT, {"Time", "south_north", "west_east"}),
+              lon = file.variable("XLONG", NC_FLOAT, {"Time", "south_north", "west_east"}),
+              rain = file.variable("RAINNC", NC_FLOAT, {"Time", "south_north", "west_east"});
+    file.text(lat, "units", "degree_north"), file.text(lon, "units", "degree_east");
+    file.text(rain, "coordinates", "XLONG XLAT XTIME");
+    file.values();
+    ok(nc_put_var_text(file.id(), times, "2019-06-10_06:00:002019-06-10_07:30:00"));
+    std::vector<float> places{40, 40, 40, 41, 41, 41, 40, 40, 40, 41, 41, 41}, values(12);
+    if (moving) places.back() = 42;
+    ok(nc_put_var_float(file.id(), lat, places.data()));
+    std::iota(values.begin(), values.end(), 0.0F);
+    ok(nc_put_var_float(file.id(), rain, values.data()));
+    for (size_t k = 0; k < 12; ++k) places[k] = static_cast<float>(k % 3);
+    ok(nc_put_var_float(file.id(), lon, places.data()));
+    file.close();
+    const std::vector<ReadField> fields = fields_of(folder / "wrf.nc");
+    ASSERT_EQ(fields.size(), 2U);
+    EXPECT_EQ(fields[0].time, seconds_since_1970({2019, 6, 10, 6}));
+    EXPECT_EQ(fields[1].time, seconds_since_1970({2019, 6, 10, 7, 30}));
+    EXPECT_EQ(fields[1].values, (std::vector<double>{6, 7, 8, 9, 10, 11}));
+    EXPECT_EQ(fields[1].grid.has_places(), !moving) << "a grid that moves has no places of its own";
+    if (moving) continue;
+    EXPECT_EQ(fields[1].grid.at(1, 2).latitude, 41);
+  }
+}
+
+TEST(NetcdfPacking, TextIsRefusedWhereItWouldChangeValues) {
+  const TemporaryFolder folder;
+  write_field(folder / "p.nc", "hours since 2000-01-01", 0, "", "scale_factor", "0.1");
+  EXPECT_MENTIONS(input_error([&] { fields_of(folder / "p.nc"); }),
+                  "expected a number as scale_factor of 'rain', got the text '0.1'");
+  write_field(folder / "p.nc", "hours since 2000-01-01", 0, "", "missing_value", "3");
+  const std::vector<double> values = fields_of(folder / "p.nc").at(0).values;
+  for (size_t k = 0; k < values.size(); ++k) EXPECT_EQ(std::isnan(values[k]), k == 3) << "written as text, and meant";
+}
+
+// The library reads zeros where a classic file was cut off.
+TEST(NetcdfClassic, AFileThatWasCutOffIsRefused) {
+  const TemporaryFolder folder;
+  for (const int mode : {0, NC_64BIT_OFFSET, NC_64BIT_DATA})
+    for (const bool records : {false, true})
+      for (const bool alone : {false, true}) {
+        const std::string path = folder / "c.nc";
+        Builder file(path, mode);
+        file.dimension("time", records ? NC_UNLIMITED : 3), file.dimension("y", 3), file.dimension("x", 3);
+        const int rain = file.variable("rain", NC_SHORT, {"time", "y", "x"});
+        const int other = alone ? -1 : file.variable("other", NC_SHORT, {"time", "y", "x"});
+        file.values();
+        const size_t start[] = {0, 0, 0}, count[] = {3, 3, 3};
+        std::vector<short> values(27);
+        std::iota(values.begin(), values.end(), short{1});
+        ok(nc_put_vara_short(file.id(), rain, start, count, values.data()));
+        if (!alone) ok(nc_put_vara_short(file.id(), other, start, count, values.data()));
+        file.close();
+        FieldChoice choice;
+        choice.name = "rain", choice.everything = true;
+        EXPECT_EQ(fields_of(path, choice).size(), 3U) << mode << records << alone;
+        // The last value may stand before two bytes that only fill a word.
+        std::filesystem::resize_file(path, std::filesystem::file_size(path) - 5);
+        EXPECT_MENTIONS(input_error([&] { fields_of(path, choice); }), "truncated: expected");
+      }
+}
+
+TEST(NetcdfLevels, OneOfTwoFurtherDimensionsIsTheVertical) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "l.nc";
+  Builder file(path);
+  file.dimension("month", 2), file.dimension("level", 2), file.dimension("y", 2), file.dimension("x", 3);
+  const int month = file.variable("month", NC_INT, {"month"}), level = file.variable("level", NC_INT, {"level"}),
+            t = file.variable("t", NC_FLOAT, {"month", "level", "y", "x"});
+  file.text(level, "units", "hPa");
+  file.values();
+  const int months[] = {1, 2}, levels[] = {1, 500};
+  std::vector<float> values(24);
+  ok(nc_put_var_int(file.id(), month, months)), ok(nc_put_var_int(file.id(), level, levels));
+  ok(nc_put_var_float(file.id(), t, values.data()));
+  file.close();
+  FieldChoice choice;
+  choice.level = 1;  // a month, too
+  EXPECT_MENTIONS(input_error([&] { fields_of(path, choice); }), "of which --level chooses, got 'month' too");
+}
+
+}  // namespace
+}  // namespace htfm
