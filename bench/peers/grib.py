@@ -1,5 +1,5 @@
 """Seconds a field, of the wall and of the processor, of reading GRIB2 files with cfgrib and pygrib (pip install cfgrib pygrib), each file once after a first one that
-warms up; a double array of the values is the end. Ours: HTFM_GRIB_FILES=FOLDER build/field_read_test --gtest_filter='*OwnFiles*'.
+warms up; a double array of the values is the end. Ours: HTFM_GRIB_FILES=FOLDER build/field_test --gtest_filter='*OwnFiles*'.
 
     python bench/peers/grib.py FOLDER cfgrib
     python bench/peers/grib.py FOLDER pygrib    # apart: each brings an ecCodes of its own
