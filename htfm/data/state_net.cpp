@@ -23,8 +23,13 @@ namespace htfm {
 
 namespace {
 
-constexpr int64_t kMostSteps = 3000, kFewestSteps = 300, kLargestBatch = 512, kValidateSteps = 100, kPatience = 8;
+constexpr int64_t kMostSteps = 3000, kFewestSteps = 300, kLargestBatch = 512;
 constexpr double kRate = 3e-3, kDecay = 0.1, kAverage = 0.99, kValidation = 0.15;
+// A table of a tenth of these rows is known by heart after some dozen steps at that rate: it gets smaller steps, and is
+// looked at more often.
+constexpr int64_t kManyRows = 30'000, kRowsPerValidation = 300;
+constexpr double kSmallestShareOfRate = 0.1;
+constexpr int64_t kPatience = 8, kPatientSteps = 400;  // validations without a gain, and steps
 constexpr double kOperations = 6e11;                    // that a training may take
 constexpr int64_t kMostPieces = 64, kFewestPieces = 4;  // of a number's polygon
 constexpr int64_t kPiecesOfAll = 1024;                  // together, where there are many numbers
@@ -243,12 +248,17 @@ void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key ke
   const double a_step = 6.0 * static_cast<double>(batch * width_ * (width_in + (pieces() > 0 ? 4 * numbers_ : 0))) +
                         30.0 * static_cast<double>(pieces() * width_);
   const int64_t steps = std::clamp(static_cast<int64_t>(kOperations / a_step), kFewestSteps, kMostSteps);
+  const auto trained = static_cast<int64_t>(rest.size());
+  const int64_t every = std::clamp<int64_t>(trained / kRowsPerValidation, 10, kManyRows / kRowsPerValidation),
+                patience = std::max(kPatience * every, kPatientSteps);
+  const double rate_here =
+      kRate * std::clamp(static_cast<double>(trained) / static_cast<double>(kManyRows), kSmallestShareOfRate, 1.0);
   at::Tensor average = flat.clone(), best = flat.clone(), gradient = at::zeros({size()}, at::kFloat);
   std::vector<at::Tensor> g = views(gradient);
   Adam adam(size());
   double least = apart > 0 ? loss(flat, judged, judged_target) : 0;
   std::vector<int64_t> rows(static_cast<size_t>(batch));
-  for (int64_t t = 1, since = 0; t <= steps && since < kPatience; ++t) {
+  for (int64_t t = 1, since = 0; t <= steps && since < patience; ++t) {
     const Key own = key.child("batch").child(static_cast<uint64_t>(t));
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = rest[own.below(rest.size(), i)];
     const StateInputs in = rows_of(inputs, rows);
@@ -269,12 +279,12 @@ void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key ke
     for (size_t j = 0; j < in.states.size(); ++j) g[6 + j].zero_(), g[6 + j].index_add_(0, in.states[j], e1);
     polygon_gradient(e1, in.numbers, g.back());
     const double rate =
-        0.5 * kRate * (1 + std::cos(std::numbers::pi * static_cast<double>(t) / static_cast<double>(steps)));
+        0.5 * rate_here * (1 + std::cos(std::numbers::pi * static_cast<double>(t) / static_cast<double>(steps)));
     adam.step(flat.mutable_data_ptr<float>(), gradient.const_data_ptr<float>(), average.mutable_data_ptr<float>(), t,
               rate, std::min(kAverage, static_cast<double>(t) / static_cast<double>(t + 9)));
-    if (t % kValidateSteps != 0 && t != steps) continue;
+    if (t % every != 0 && t != steps) continue;
     const double now = apart > 0 ? loss(average, judged, judged_target) : -static_cast<double>(t);
-    ++since;
+    since += every;
     if (now < least) least = now, best.copy_(average), since = 0;
   }
   weights_ = best;
