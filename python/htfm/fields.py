@@ -176,7 +176,7 @@ def settings() -> dict[str, str]:
     """The settings of :func:`prepare` with their meanings: the options of ``htfm prepare``.
 
     >>> settings()["tiles"]
-    'Windows so many rows and columns apart, inside the coverage of the first frame'
+    'Many windows, each this many rows and columns from the next, inside the coverage of the first frame'
     """
     return dict(_core.prepare_settings())
 
