@@ -56,7 +56,7 @@ class Fitted final : public Clock {
 
 ClockFamily fitted_family() {
   return {"fitted",
-          "T_t = t V, the law of V estimated from the data",
+          "T_t = t V, the distribution of V estimated from the data",
           {},
           [](ClockSpec spec) {
             if (spec.table.empty()) refuse(spec);
