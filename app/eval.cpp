@@ -60,7 +60,7 @@ void add_eval(CLI::App& app) {
     const bool images = !o->image.reference.features.network.empty();
     o->common.apply(images);
     if (processes() && (images || image_kind(o->real) == "fields"))
-      throw InputError("[--comm] expected one process to score images or fields, got {}: start it alone",
+      throw InputError("[--comm] expected one process to score images or fields, got {}: start the command alone",
                        processes()->size());
     if (images) {
       if (!o->metrics.empty())

@@ -71,7 +71,7 @@ void run_fit(FitCommand& c) {
       return fit_table(o);
     } catch (const Interrupted& e) {
       if (!status.stopped_alone()) stopped_together();
-      throw Interrupted("{}; the same command with --resume goes on", e.what());
+      throw Interrupted("{}; the same command with --resume continues", e.what());
     }
   }();
   if (!speaks()) return;

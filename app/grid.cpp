@@ -35,7 +35,7 @@ at::Tensor by_class(const GridOptions& o, Json& figures) {
   features.device = choose_device(o.common.device, "unet");
   ImageSet images = read_images(o.reference.real);
   if (!images.labels.defined())
-    throw InputError("[--real] {}: expected images with labels for one column a class, got images without",
+    throw InputError("[--real] {}: expected images with labels, for one column for each class; got images without",
                      o.reference.real.path);
   const SampledImages samples = read_sampled_images(o.samples, images.shape());
   const ImageReference real = reference_with_status(std::move(images), features);
@@ -73,11 +73,13 @@ void add_grid(CLI::App& app) {
   c->callback([o] {
     o->common.apply(!o->reference.features.network.empty());
     if (o->reference.real.path.empty() != o->reference.features.network.empty())
-      throw InputError("[--features] expected --real and --features together, for one column a class; got {} alone",
-                       o->reference.real.path.empty() ? "--features" : "--real");
+      throw InputError(
+          "[--features] expected --real and --features together, for one column for each class; got only {}",
+          o->reference.real.path.empty() ? "--features" : "--real");
     if (o->by_class && !o->reference.features.network.empty())
       throw InputError(
-          "[--by-class] expected the option alone, since the classes are those that were given; got --features too");
+          "[--by-class] expected no --features with --by-class, whose classes are those that the samples were drawn "
+          "with; got both");
     Json figures{{"samples", o->samples}, {"file", o->output}};
     at::Tensor grid;
     if (!o->reference.features.network.empty()) {

@@ -62,7 +62,7 @@ void add_prepare(CLI::App& app) {
     if (spec.channels.empty()) {
       print_field_list(o->common, files.front(), false);
       throw InputError(
-          "[variable] expected the variable to read, got none: give --variable or --code; {} holds those above",
+          "[variable] expected the variable to read, got none: give --variable or --code; {} holds those listed above",
           files.front());
     }
     StatusLine line("prepare: ");

@@ -54,7 +54,7 @@ Json sample_rare(const Model& model, const SampleOptions& options, const RareReq
     j["effective_samples"] = answer.threshold->effective, j["method"] = answer.threshold->method,
     j["network_samples"] = answer.threshold->samples;
   if (request.file.empty() && answer.probability && !answer.probability->reached)
-    say(fmt::format("not one sample met '{}': it never happens, or with a probability below {:.2g}", answer.event,
+    say(fmt::format("no sample met '{}': it never happens, or its probability is below {:.2g}", answer.event,
                     answer.probability->upper));
   if (!request.file.empty()) {
     j["samples"] = request.n, j["file"] = request.file;

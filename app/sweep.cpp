@@ -32,7 +32,7 @@ void run_sweep(SweepCommand& c) {
   o.stop = StopSignals::came;
   StatusLine status;
   o.report = [&](size_t done, size_t all, size_t working) {
-    status.show(fmt::format("{}/{} runs done, {} at work", done, all, working));
+    status.show(fmt::format("{}/{} runs done, {} running", done, all, working));
   };
   const std::vector<SweptRun> runs = sweep(o);
   status.show(fmt::format("{0}/{0} runs done", runs.size()), true);

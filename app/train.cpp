@@ -38,7 +38,7 @@ RunConfig config_of(const std::string& file, const std::vector<std::string>& set
   if (const RunFolder folder(resumed); !resumed.empty() && folder.exists())
     return load_config(folder.config(), settings);
   if (settings.empty() && !resumed.empty())
-    throw InputError("[--resume] {}: expected a run to go on with, got none there: name its folder with -o", resumed);
+    throw InputError("[--resume] {}: expected a run to continue, got none there: name its folder with -o", resumed);
   if (settings.empty())
     throw InputError(
         "[config] expected a TOML file, or settings to train with; got none: htfm train config/2d.toml -o run, or htfm "
@@ -72,13 +72,13 @@ void check_plain(const SampleChoice& o) {
 void check_rare(const SampleChoice& o) {
   if (!o.output.empty() && o.n == 0) throw InputError("[-n] give a number of samples: -n 10000");
   if (processes())
-    throw InputError("[--comm] expected one process with --beyond and --where, got {}: start it alone",
+    throw InputError("[--comm] expected one process with --beyond or --where, got {}: start the command alone",
                      processes()->size());
   if (o.resume || !o.area.empty())
-    throw InputError("[{}] expected none with --beyond and --where, whose samples are drawn as a whole; got it",
+    throw InputError("[{0}] expected no {0} with --beyond or --where, whose samples are drawn all at once; got one",
                      o.resume ? "--resume" : "--area");
   if (is_field_file_name(o.output))
-    throw InputError("[-o] expected a file that ends in .npy or .csv with --beyond and --where, got '{}'", o.output);
+    throw InputError("[-o] expected a file that ends in .npy or .csv with --beyond or --where, got '{}'", o.output);
   if (o.output.empty() && o.weights != "ema" && o.weights != "raw")
     throw InputError("[--weights] expected a file for the samples as well: -o s.npy; got '{}' alone", o.weights);
 }
@@ -87,8 +87,7 @@ void check_rare(const SampleChoice& o) {
 void take_given(const SampleChoice& o, const Model& model, SampleOptions& options) {
   if (o.guidance >= 0) options.guidance = o.guidance;
   options.exact_means = options.exact_means || o.exact_means;
-  if (o.each > 0 && !o.given_rows())
-    throw InputError("[--each] expected a file of rows with it (--given rows.csv), got none");
+  if (o.each > 0 && !o.given_rows()) throw InputError("[--each] expected a file of rows (--given rows.csv), got none");
   options.n = o.n;
   if (o.given.empty()) return;
   GivenConditions& given = options.condition = find_given(model.condition(), o.given);
@@ -146,7 +145,7 @@ void add_train(CLI::App& app) {
         return train_with_status(config, options);
       } catch (const Interrupted& e) {
         stopped_together();
-        throw Interrupted("{}; htfm train --resume -o {} goes on from there", e.what(), o->folder);
+        throw Interrupted("{}; htfm train --resume -o {} continues from there", e.what(), o->folder);
       }
     }();
     Json j{{"run", o->folder}, {"clock", model.clock().describe()}};
@@ -257,7 +256,8 @@ void add_sample(CLI::App& app) {
       try {
         return sample_to_file(model, options, {o->output, o->area, o->resume, processes()});
       } catch (const Interrupted& e) {
-        throw Interrupted("{}; they stay beside {}, and the same command with --resume goes on", e.what(), o->output);
+        throw Interrupted("{}; they are kept beside {}, and the same command with --resume continues", e.what(),
+                          o->output);
       }
     }();
     print_figures(o->common, sample_figures(model, options, result, o->output));
