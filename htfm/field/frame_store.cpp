@@ -59,7 +59,7 @@ FrameStore::FrameStore(const std::string& output, const json& settings) : folder
         if (before[k].contains("skipped")) continue;  // it may be whole now
         throw InputError(
             "[resume] {}: expected the file that was read before, got one that was changed since: remove the folder {} "
-            "to begin anew",
+            "to start again",
             path, folder_);
       }
       for (const json& f : before[k].at("kept")) {
