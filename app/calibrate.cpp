@@ -15,19 +15,19 @@ void add_calibrate(CLI::App& app) {
     int64_t n = 0, nfe = 0;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("calibrate", "Set the laws of a run of scored fields right by samples of it");
+  CLI::App* c = app.add_subcommand("calibrate",
+                                   "Correct the distribution of values of a run of scored fields by its own samples");
   c->footer(
       "Example: htfm calibrate run -n 2000\n"
-      "         htfm calibrate run --solver heun --nfe 50    (for samples that are drawn so)\n"
+      "         htfm calibrate run --solver heun --nfe 50    (for samples drawn in this way)\n"
       "         htfm calibrate fine --given coarse.npy    (for fields given samples of another model)");
-  c->add_option("run", o->run, "Folder of a run, or a checkpoint file; it is written anew")->required();
-  add_count(*c, "-n,--count", o->n, "Fields to draw (2000; with --given as many as it has)");
-  c->add_option(
-      "--given", o->given,
-      "Fields that are given to a model with condition.field (a prepared set, .npy), one after the other; those "
-      "of training where none");
-  c->add_option("--solver", o->solver, "Solver; the run's own where not given");
-  c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(positive());
+  c->add_option("run", o->run, "Folder of a run, or a checkpoint file; the checkpoint is rewritten")->required();
+  add_count(*c, "-n,--count", o->n, "Fields to draw (default: 2000, or with --given as many as it has)");
+  c->add_option("--given", o->given,
+                "Fields that are given, one after the other, to a model with condition.field (a prepared set, or "
+                ".npy); by default those of training");
+  c->add_option("--solver", o->solver, "Solver; by default the run's own");
+  c->add_option("--nfe", o->nfe, "Network evaluations per sample, at most")->check(positive());
   o->common.add(*c);
   add_trust(*c);
   c->callback([o] {

@@ -16,7 +16,7 @@ void add_coarsen(CLI::App& app) {
   CLI::App* c = app.add_subcommand("coarsen", "Write the means of a prepared set over a coarser grid as another set");
   c->footer("Example: htfm coarsen rain.fields --grid 16,16 -o coarse.fields");
   c->add_option("set", o->set, "Prepared set (htfm prepare)")->required();
-  c->add_option("--grid", o->grid, "Rows and columns of blocks; they divide those of the fields")
+  c->add_option("--grid", o->grid, "Rows and columns of the coarser grid; they must divide those of the fields")
       ->required()
       ->delimiter(',')
       ->expected(2)

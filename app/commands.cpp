@@ -24,7 +24,7 @@ void add_commands(CLI::App& app) {
   add_report(app);
   add_companion(app, "reproduce", "Reproduce a table or figure of the paper");
   add_info(app);
-  add_companion(app, "bench", "Measure speed beside other packages");
+  add_companion(app, "bench", "Measure speed, compared with other packages");
   add_completion(app);
 }
 

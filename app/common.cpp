@@ -25,13 +25,13 @@ namespace htfm::app {
 void Common::add(CLI::App& command, Used used) {
   command
       .add_option("--seed", seed,
-                  used.seed ? "Seed of everything that is drawn" : "As in every command; here nothing is drawn")
+                  used.seed ? "Seed of everything that is drawn" : "No effect: this command draws nothing")
       ->check(not_negative())
       ->each([this](const std::string&) { seed_given = true; });
   command
       .add_option("--device", device,
-                  used.device ? "Where to compute; auto, the default: CUDA for image networks where there is a device"
-                              : "As in every command; here all is computed on the CPU")
+                  used.device ? "Where to compute; auto, the default: CUDA for image networks if there is a device"
+                              : "Where to compute; this command uses the CPU only")
       ->check(one_of({"cpu", "cuda", "auto"}));
   command.add_option("--threads", threads, "Threads to use; 0: one for each core")
       ->check(between(0, 4.0 * std::max(1u, std::thread::hardware_concurrency())));
@@ -42,11 +42,11 @@ void Common::add_comm(CLI::App& command) {
   comm = "auto";
   command
       .add_option("--comm", comm,
-                  "Several processes: auto (what mpirun, srun or torchrun has started), none, mpi, nccl, or store "
-                  "(doc/scaling.md)")
+                  "How several processes work together: auto (as mpirun, srun or torchrun has started them), none, "
+                  "mpi, nccl or store (doc/scaling.md)")
       ->check(one_of({"auto", "none", "mpi", "nccl", "store"}));
   command.add_flag("--share-device", share_device,
-                   "Let several processes use one CUDA device and add up through the host, for tests");
+                   "For tests: let several processes share one CUDA device and add up through the host");
 }
 
 at::Device Common::device_for(const std::string& network_kind) const {
@@ -63,7 +63,7 @@ at::Device Common::device_for(const std::string& network_kind) const {
 void add_trust(CLI::App& command) {
   command.add_flag_callback(
       "--trust", [] { trust_torchscript(true); },
-      "Run the code in the TorchScript file of net.path: only where you know who made it");
+      "Allow the code in the TorchScript file of net.path to run; only if you know who made it");
 }
 
 void Common::apply(bool cuda) {
@@ -93,7 +93,8 @@ void ClockChoice::add(CLI::App& command, bool required) {
             "--" + p.name, [this, name = p.name](double v) { given[name] = v; }, p.meaning + " (" + f.name + ")"));
   own.push_back(grid = command.add_option("--grid", spec.grid, "Steps of the grid on [0,1]")->capture_default_str());
   own.push_back(
-      scale = command.add_option("--scale", spec.scale, "What the source is multiplied by")->capture_default_str());
+      scale =
+          command.add_option("--scale", spec.scale, "Factor that the source is multiplied by")->capture_default_str());
   if (!required)
     for (CLI::Option* option : own) option->group("");
 }

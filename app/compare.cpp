@@ -70,7 +70,7 @@ void add_compare(CLI::App& app) {
   c->footer("Example: htfm compare gaussian stable student -o compare.html");
   c->add_option("runs", o->runs, "Folders of runs, or checkpoint files")->required();
   c->add_option("-o,--output", o->output, "Page to write (.html)")->check(output_file({".html"}));
-  add_count(*c, "-n,--count", o->n, "Samples of each; the first run's own number where not given");
+  add_count(*c, "-n,--count", o->n, "Samples of each run; by default the first run's sample.n");
   o->common.add(*c);
   add_trust(*c);
   c->callback([o] { run_compare(*o); });

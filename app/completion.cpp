@@ -96,7 +96,7 @@ std::string manual(const CLI::App& app) {
 
 void add_completion(CLI::App& app) {
   auto kind = std::make_shared<std::string>();
-  CLI::App* c = app.add_subcommand("completion", "Print what shells complete, or the manual page");
+  CLI::App* c = app.add_subcommand("completion", "Print a completion script for a shell, or the manual page");
   c->footer(
       "Example: htfm completion bash > ~/.local/share/bash-completion/completions/htfm\n"
       "         htfm completion man | man -l -");

@@ -17,7 +17,7 @@ void add_demo(CLI::App& app) {
     DemoOptions demo{.folder = "htfm-demo"};
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("demo", "Train three tails on the 2D mixture, sample, score and report");
+  CLI::App* c = app.add_subcommand("demo", "Train under three clocks on the 2D mixture, sample, score and report");
   c->footer("Example: htfm demo -o demo    then open demo/report.html");
   c->add_option("-o,--output", o->demo.folder, "Folder for runs, samples and report")
       ->check(output_folder())

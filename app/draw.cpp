@@ -24,7 +24,7 @@ struct DrawOptions {
 Key key_of(const Common& common, const char* what) { return Key(static_cast<uint64_t>(common.seed)).child(what); }
 
 void add_count_and_output(CLI::App& command, DrawOptions& o) {
-  add_count(command, "-n,--count", o.n, "How many")->required();
+  add_count(command, "-n,--count", o.n, "Number of draws")->required();
   command.add_option("-o,--output", o.output, "File to write (.npy or .csv)")
       ->required()
       ->check(output_file({".npy", ".csv"}));
@@ -54,17 +54,16 @@ void add_clock(CLI::App& app) {
 
 void add_source(CLI::App& app) {
   auto o = std::make_shared<DrawOptions>();
-  CLI::App* c = app.add_subcommand("source", "Sample the source law, marginal over the clock");
+  CLI::App* c = app.add_subcommand("source", "Sample the source distribution, averaged over the clock");
   c->footer(
       "Example: htfm source --family inverse-gamma --nu 3 --dim 2 -n 100000 -o x.npy\n"
       "         htfm source --family gamma --shape 2 --skew 0.5,-0.2 --dim 2 -n 100000 -o x.npy (variance-gamma)");
   o->clock.add(*c, true);
   c->add_option("--skew", o->mean.skew,
                 "Given the clock, the mean is shift + skew 2A: one number, or one for each column");
-  c->add_option("--shift", o->mean.shift, "The other part of the mean");
-  c->add_option(
-      "--covariance", o->covariance,
-      "Matrix of the covariance given the clock (.npy or .csv), brought to trace dim; the identity where not given");
+  c->add_option("--shift", o->mean.shift, "The shift in this mean, in the same form");
+  c->add_option("--covariance", o->covariance,
+                "Covariance matrix given the clock (.npy or .csv), scaled to trace dim; by default the identity");
   add_count_and_output(*c, *o);
   c->add_option("--dim", o->dim, "Dimension")->required()->check(positive());
   o->common.add(*c);

@@ -27,25 +27,32 @@ void add_eval(CLI::App& app) {
       "Example: htfm eval --real r.npy --fake s.npy --metrics f1_prd,w1_sliced\n"
       "         htfm eval --real cifar10-lt --fake s.npy --features net.pt --reference-cache ref.safetensors\n"
       "         htfm eval --real rain.fields --fake s.npy --page rain.html");
-  c->add_option("--real", o->real, "Data (.npy or .csv); images with --features; a prepared set of fields")->required();
-  c->add_option("--fake", o->fake,
-                "Samples (.npy or .csv); of fields, also another set, or the same for its training part")
+  c->add_option("--real", o->real, "Data (.npy or .csv), images (with --features), or a prepared set of fields")
+      ->required();
+  c->add_option(
+       "--fake", o->fake,
+       "Samples (.npy or .csv); for fields also another prepared set, or the same one to score its training part")
       ->required();
   std::vector<std::string> names;
   for (const MetricInfo& m : metric_infos()) names.emplace_back(m.name);
-  c->add_option("--metrics", o->metrics, "Comma-separated; all where not given")->delimiter(',')->check(one_of(names));
-  CLI::Option* k = c->add_option("-k", o->metric.k, "Neighbours of f1_knn (10), of precision and recall of images (3)")
-                       ->check(positive());
+  c->add_option("--metrics", o->metrics, "Scores to compute, comma-separated; by default all")
+      ->delimiter(',')
+      ->check(one_of(names));
+  CLI::Option* k =
+      c->add_option("-k", o->metric.k,
+                    "Neighbours, for f1_knn (default 10) and for precision and recall of images (default 3)")
+          ->check(positive());
   c->add_option("--bootstrap", o->metric.bootstrap.rounds, "Resamples for the intervals of tail scores; 0: none")
       ->check(between(0, 10000))
       ->capture_default_str();
   o->image.reference.add(*c);
-  c->add_option("--split", o->image.split, "Images: what to call the reference beside the scores")
+  c->add_option("--split", o->image.split, "Images: name of the reference to print with the scores")
       ->capture_default_str();
   c->add_option(
       "--inception", o->image.inception,
-      "Images: SHA-256 of the 2015 Inception network; the distance is called FID only where --features is that file");
-  c->add_option("--about", o->image.about, "Images: what `htfm sample --json` printed, to stand beside the scores");
+      "Images: SHA-256 of the 2015 Inception network; the distance is called FID only if --features is that file");
+  c->add_option("--about", o->image.about,
+                "Images: file with what `htfm sample --json` printed, to print with the scores");
   o->field.add(*c);
   o->common.add_comm(*c);
   o->common.add(*c);
@@ -53,7 +60,7 @@ void add_eval(CLI::App& app) {
     const bool images = !o->image.reference.features.network.empty();
     o->common.apply(images);
     if (processes() && (images || image_kind(o->real) == "fields"))
-      throw InputError("[--comm] expected one process to score images or fields, got {}: start it alone",
+      throw InputError("[--comm] expected one process to score images or fields, got {}: start the command alone",
                        processes()->size());
     if (images) {
       if (!o->metrics.empty())

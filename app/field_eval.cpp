@@ -29,21 +29,22 @@ void FieldEvalOptions::add(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--wet", evaluation.wet,
-                  "Fields: values of at least this are wet; the set's threshold, or 0.1, where not given")
+                  "Fields: values of at least this are wet; by default the set's threshold, or 0.1")
       ->check(not_negative());
-  command.add_option("--cut", evaluation.scores.cut, "Fields: level at which tail KS cuts both sets")
+  command
+      .add_option("--cut", evaluation.scores.cut, "Fields: level of the quantile beyond which tail scores are computed")
       ->check(between(0.5, 0.999999))
       ->capture_default_str();
   command
       .add_option("--blocks", evaluation.scores.blocks,
-                  "Fields: blocks of neighbouring fields that are drawn anew for the intervals")
+                  "Fields: number of blocks of neighbouring fields that the bootstrap for the intervals draws")
       ->check(between(2, 65535))
       ->capture_default_str();
-  command.add_option("--maps", maps, "Fields: maps of real ones and of samples, to write (.png)")
+  command.add_option("--maps", maps, "Fields: file to write with maps of real fields and of samples (.png)")
       ->check(output_file({".png"}));
-  command.add_option("--page", page, "Fields: page with scores, curves and maps, to write (.html)")
+  command.add_option("--page", page, "Fields: page to write with scores, curves and maps (.html)")
       ->check(output_file({".html"}));
-  command.add_option("--shown", evaluation.shown, "Fields: maps of each set")
+  command.add_option("--shown", evaluation.shown, "Fields: number of maps of each set")
       ->check(between(1, 200))
       ->capture_default_str();
 }

@@ -71,7 +71,7 @@ void run_fit(FitCommand& c) {
       return fit_table(o);
     } catch (const Interrupted& e) {
       if (!status.stopped_alone()) stopped_together();
-      throw Interrupted("{}; the same command with --resume goes on", e.what());
+      throw Interrupted("{}; the same command with --resume continues", e.what());
     }
   }();
   if (!speaks()) return;
@@ -86,25 +86,27 @@ void run_fit(FitCommand& c) {
 void add_fit(CLI::App& app) {
   auto command = std::make_shared<FitCommand>();
   TableFitOptions& o = command->options;
-  CLI::App* c = app.add_subcommand("fit", "From a table to a model, samples and a report");
+  CLI::App* c = app.add_subcommand("fit", "Fit a model to a table, and write samples and a report");
   c->footer("Example: htfm fit prices.csv --log-returns -o run    then htfm sample run -n 1e6 -o out.csv");
   command->file.add_with_kinds(*c);
   c->add_option("-o,--output", o.folder, "Folder of the run")->required()->check(output_folder());
-  c->add_option("--holdout", o.holdout, "Share of the rows that the model is judged by")
+  c->add_option("--holdout", o.holdout, "Share of the rows that is held out to judge the model")
       ->check(between(0.0, 0.9))
       ->capture_default_str();
   c->add_option("--minutes", o.minutes,
-                "The most to spend; fewer steps or rows are taken, and it is said, where all would take longer")
+                "Time limit; if all steps and rows would take longer, fewer are used, and a message says so")
       ->check(positive());
-  c->add_option("--condition", command->condition,
-                "Columns that are given and not modelled, comma-separated: htfm sample run --given name=value");
-  add_count(*c, "--samples", o.samples, "Rows to draw into samples.csv (10000)");
-  c->add_option("--set", o.settings, "key=value, on top of what is chosen; may be repeated")->allow_extra_args(false);
-  c->add_flag("--resume", o.resume, "Go on with a run that was interrupted");
+  c->add_option(
+      "--condition", command->condition,
+      "Columns that are given instead of modelled, comma-separated; to sample: htfm sample run --given name=value");
+  add_count(*c, "--samples", o.samples, "Rows to draw into samples.csv (default 10000)");
+  c->add_option("--set", o.settings, "key=value, overrides what fit chooses; may be repeated")->allow_extra_args(false);
+  c->add_flag("--resume", o.resume, "Continue a run that was interrupted");
   c->add_flag_callback(
-      "--no-refit", [&o] { o.refit = false; }, "Give the model that was judged, trained without the held-out rows");
+      "--no-refit", [&o] { o.refit = false; },
+      "Keep the judged model, trained without the held-out rows, as the final one");
   c->add_flag_callback(
-      "--no-compare", [&o] { o.compare = false; }, "Leave out the models that it is compared with");
+      "--no-compare", [&o] { o.compare = false; }, "Leave out the models to compare with");
   command->common.add_comm(*c);
   command->common.add(*c);
   add_trust(*c);

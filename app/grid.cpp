@@ -35,7 +35,7 @@ at::Tensor by_class(const GridOptions& o, Json& figures) {
   features.device = choose_device(o.common.device, "unet");
   ImageSet images = read_images(o.reference.real);
   if (!images.labels.defined())
-    throw InputError("[--real] {}: expected images with labels for one column a class, got images without",
+    throw InputError("[--real] {}: expected images with labels, for one column for each class; got images without",
                      o.reference.real.path);
   const SampledImages samples = read_sampled_images(o.samples, images.shape());
   const ImageReference real = reference_with_status(std::move(images), features);
@@ -48,35 +48,38 @@ at::Tensor by_class(const GridOptions& o, Json& figures) {
 
 void add_grid(CLI::App& app) {
   auto o = std::make_shared<GridOptions>();
-  CLI::App* c = app.add_subcommand("grid", "Draw samples of images side by side");
+  CLI::App* c = app.add_subcommand("grid", "Show samples of images side by side in one file");
   c->footer(
       "Example: htfm grid s.npy -o grid.png --columns 20\n"
       "         htfm grid s.npy -o given.png --by-class\n"
       "         htfm grid s.npy -o classes.png --real cifar10-lt --features net.pt");
   c->add_option("samples", o->samples, "Samples (.npy): rows or images, floats in [-1,1] or uint8")->required();
   c->add_option("-o,--output", o->output, "File to write (.png)")->required()->check(output_file({".png"}));
-  c->add_option("--columns", o->columns, "Images a row")->check(between(1, 1000))->capture_default_str();
-  c->add_option("--rows", o->rows, "Rows at the most")->check(between(1, 1000))->capture_default_str();
+  c->add_option("--columns", o->columns, "Images in a row")->check(between(1, 1000))->capture_default_str();
+  c->add_option("--rows", o->rows, "Largest number of rows")->check(between(1, 1000))->capture_default_str();
   c->add_option("--gap", o->style.gap, "White pixels between images")->check(between(0, 100))->capture_default_str();
-  c->add_option("--scale", o->style.scale, "Times each pixel is repeated")
+  c->add_option("--scale", o->style.scale, "How many times each pixel is repeated")
       ->check(between(1, 32))
       ->capture_default_str();
-  c->add_option("--shape", o->shape, "Channels, height and width of a row; square where not given")
+  c->add_option("--shape", o->shape,
+                "Channels, height and width of samples that are stored as rows; by default square images")
       ->expected(3)
       ->delimiter(',');
-  c->add_flag("--by-class", o->by_class, "One row a class that the samples were drawn under (--given class=...)");
+  c->add_flag("--by-class", o->by_class, "One row for each class that the samples were drawn with (--given class=...)");
   c->add_option("--real", o->reference.real.path,
-                "Real images with labels: one column a class, by the nearest of them");
+                "Labelled real images: one column for each class, by the class of a sample's nearest real image");
   o->reference.add(*c);
   o->common.add(*c, {.seed = false});
   c->callback([o] {
     o->common.apply(!o->reference.features.network.empty());
     if (o->reference.real.path.empty() != o->reference.features.network.empty())
-      throw InputError("[--features] expected --real and --features together, for one column a class; got {} alone",
-                       o->reference.real.path.empty() ? "--features" : "--real");
+      throw InputError(
+          "[--features] expected --real and --features together, for one column for each class; got only {}",
+          o->reference.real.path.empty() ? "--features" : "--real");
     if (o->by_class && !o->reference.features.network.empty())
       throw InputError(
-          "[--by-class] expected the option alone, since the classes are those that were given; got --features too");
+          "[--by-class] expected no --features with --by-class, whose classes are those that the samples were drawn "
+          "with; got both");
     Json figures{{"samples", o->samples}, {"file", o->output}};
     at::Tensor grid;
     if (!o->reference.features.network.empty()) {

@@ -22,14 +22,16 @@ Json read_about(const std::string& path) {
 
 void ImageReferenceOptions::add(CLI::App& command) {
   command.add_option("--features", features.network,
-                     "Feature network for images: a TorchScript file, images of 0 to 255 in, n x d out");
+                     "Feature network for images: a TorchScript file that takes images with values from 0 to 255 and "
+                     "returns n x d features");
   command.add_option("--reference-cache", features.cache,
-                     "File that keeps the features of the real images; made where it does not exist");
+                     "File that keeps the features of the real images; created if it does not exist");
   command.add_option("--kind", real.kind, "What --real holds: auto, cifar10, png, images")
       ->check(one_of({"auto", "cifar10", "png", "images"}));
-  command.add_option("--subset", real.subset, "Of real images with labels: all or long-tail")
+  command.add_option("--subset", real.subset, "Which of the labelled real images: all or long-tail")
       ->check(one_of({"all", "long-tail"}));
-  command.add_option("--imbalance", real.imbalance, "Long tail: size of the last class over that of the first")
+  command
+      .add_option("--imbalance", real.imbalance, "Long tail: ratio of the size of the last class to that of the first")
       ->check(between(1e-6, 1.0));
   command.add_option("--batch", features.batch, "Images that go through the feature network at once")
       ->check(positive());

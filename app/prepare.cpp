@@ -44,7 +44,7 @@ PrepareValues given_values(const PrepareOptions& o) {
 
 void add_prepare(CLI::App& app) {
   auto o = std::make_shared<PrepareOptions>();
-  CLI::App* c = app.add_subcommand("prepare", "Make a set of fields out of GRIB or NetCDF files");
+  CLI::App* c = app.add_subcommand("prepare", "Make a prepared set of fields from GRIB or NetCDF files");
   c->footer(
       "Example: htfm prepare hrrr/*.grib2 --recipe hrrr-vil -o vil.fields\n"
       "         htfm prepare mrms --recipe mrms --tiles 64 -o rain.fields\n"
@@ -62,7 +62,7 @@ void add_prepare(CLI::App& app) {
     if (spec.channels.empty()) {
       print_field_list(o->common, files.front(), false);
       throw InputError(
-          "[variable] expected the variable to read, got none: give --variable or --code; {} holds those above",
+          "[variable] expected the variable to read, got none: give --variable or --code; {} holds those listed above",
           files.front());
     }
     StatusLine line("prepare: ");

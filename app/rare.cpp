@@ -38,8 +38,8 @@ std::function<void(int64_t)> rare_status() {
 
 void add_rare(CLI::App& command, RareRequest& request) {
   command.add_option("--beyond", request.beyond,
-                     "Only samples whose size is beyond the model's quantile at this level, as in 0.999; of another "
-                     "number: loss:0.999, a+b:0.999");
+                     "Only samples whose size is beyond the model's quantile at this level, such as 0.999; for another "
+                     "quantity: loss:0.999, a+b:0.999");
   command.add_option("--where", request.where, "Only samples that meet a condition: \"loss > 5e6 and region_a > 0\"");
 }
 
@@ -54,7 +54,7 @@ Json sample_rare(const Model& model, const SampleOptions& options, const RareReq
     j["effective_samples"] = answer.threshold->effective, j["method"] = answer.threshold->method,
     j["network_samples"] = answer.threshold->samples;
   if (request.file.empty() && answer.probability && !answer.probability->reached)
-    say(fmt::format("not one sample met '{}': it never happens, or with a probability below {:.2g}", answer.event,
+    say(fmt::format("no sample met '{}': it never happens, or its probability is below {:.2g}", answer.event,
                     answer.probability->upper));
   if (!request.file.empty()) {
     j["samples"] = request.n, j["file"] = request.file;

@@ -40,7 +40,7 @@ void add_report(CLI::App& app) {
   c->footer("Example: htfm report run -o report.html");
   c->add_option("run", o->run, "Folder of a run")->required();
   c->add_option("-o,--output", o->output, "File to write (.html)")->required()->check(output_file({".html"}));
-  add_count(*c, "-n,--count", o->n, "Samples to draw; the run's own number where not given");
+  add_count(*c, "-n,--count", o->n, "Samples to draw; by default the run's sample.n");
   o->common.add(*c);
   add_trust(*c);
   c->callback([o] {

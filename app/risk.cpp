@@ -57,32 +57,35 @@ void run_risk(RiskCommand& c) {
 void add_risk(CLI::App& app) {
   auto command = std::make_shared<RiskCommand>();
   RiskOptions& o = command->options;
-  CLI::App* c = app.add_subcommand("risk", "Value at risk, expected shortfall, return levels and stress of a model");
+  CLI::App* c =
+      app.add_subcommand("risk", "Value at risk, expected shortfall, return levels and stress tables of a model");
   c->footer("Example: htfm risk run --losses low --portfolio weights.csv -o risk");
-  c->add_option("run", command->run, "Run folder or checkpoint of a table")->required();
+  c->add_option("run", command->run, "Folder of a run, or a checkpoint file, of a model of a table")->required();
   c->add_option("--portfolio", command->portfolio, "Weighted sum of columns: a file with lines column,weight");
   c->add_option("--losses", o.losses, "Which values are losses: high or low, or a list such as low,fire=high")
       ->capture_default_str();
   c->add_option("--levels", o.levels, "Levels of the quantiles")->delimiter(',')->capture_default_str();
-  c->add_option("--return-periods", o.return_periods, "Return levels: once in so many rows, or periods")
+  c->add_option("--return-periods", o.return_periods,
+                "Return levels: exceeded once in this many rows, or periods (--rows-per-period)")
       ->delimiter(',')
       ->capture_default_str();
-  c->add_option("--rows-per-period", o.rows_per_period, "Rows of a period: 250 makes years of trading days")
+  c->add_option("--rows-per-period", o.rows_per_period, "Rows in a period: 250 for years of trading days")
       ->check(positive())
       ->capture_default_str();
-  c->add_option("--stress-level", o.stress_level, "A stress, and a scenario, is a loss beyond this level")
+  c->add_option("--stress-level", o.stress_level, "Level beyond which a loss is a stress or a scenario")
       ->capture_default_str();
-  c->add_option("--stress", o.stress, "Columns to stress, or portfolio; all where not given, 12 columns at most")
+  c->add_option("--stress", o.stress, "Columns to stress, or portfolio; by default all, but at most 12 columns")
       ->delimiter(',');
-  add_count(*c, "-n,--count", o.n, "Samples of the model (100000, fewer of more than 16 columns)");
-  c->add_option("--rounds", o.rounds, "Rounds of the bootstrap that intervals come from; 0: no intervals")
+  add_count(*c, "-n,--count", o.n, "Samples of the model (default 100000, fewer with more than 16 columns)");
+  c->add_option("--rounds", o.rounds, "Bootstrap rounds for the intervals; 0: no intervals")
       ->check(not_negative())
       ->capture_default_str();
-  c->add_option("--refits", o.refits, "Models to train anew, so that intervals hold what training learns too")
+  c->add_option("--refits", o.refits,
+                "Models to train again, so that intervals include the uncertainty of what training learns")
       ->check(not_negative())
       ->capture_default_str();
   c->add_option("--interval", o.interval, "Level of the intervals")->check(between(0.5, 0.999))->capture_default_str();
-  c->add_option("--data", o.data, "The training table, where it is no longer where the run says");
+  c->add_option("--data", o.data, "The training table, if it is no longer at the path that the run has stored");
   c->add_option("-o,--output", command->output, "Folder for tables, scenarios and a page")->check(output_folder());
   command->common.add(*c);
   add_trust(*c);

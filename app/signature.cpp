@@ -18,14 +18,15 @@ void add_signature(CLI::App& app) {
   CLI::App* c = app.add_subcommand("signature", "Signatures or logsignatures of paths");
   c->footer("Example: htfm signature paths.npy --depth 3 --log brackets --augment time -o f.npy");
   c->add_option("paths", o->input, "Paths: n x points x channels, or n x points with --augment time")->required();
-  c->add_option("--depth", o->depth, "Longest words of the signature, at which it is cut off")
+  c->add_option("--depth", o->depth, "Length of the longest words of the signature, where it is truncated")
       ->required()
       ->check(between(1, kMaxDepth));
-  c->add_option("--log", o->log, "Its logarithm instead, in coordinates of Lyndon words or of brackets")
+  c->add_option("--log", o->log, "Logsignature instead, in coordinates of Lyndon words or of brackets")
       ->check(one_of({"words", "brackets"}));
-  c->add_option("--augment", o->augment, "time: put uniform time on [0,1] in front")->check(one_of({"time"}));
+  c->add_option("--augment", o->augment, "time: add uniform time on [0,1] as the first channel")
+      ->check(one_of({"time"}));
   c->add_option("--convention", o->convention,
-                "What runs between two points of a path (doc/signatures.md); linear where not given")
+                "How a path runs between two points (doc/signatures.md); by default linear")
       ->check(one_of({conventions.begin(), conventions.end()}));
   c->add_option("-o,--output", o->output, "File to write (.npy)")->required()->check(output_file({".npy"}));
   o->common.add(*c, {.seed = false, .device = false});

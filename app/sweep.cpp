@@ -32,7 +32,7 @@ void run_sweep(SweepCommand& c) {
   o.stop = StopSignals::came;
   StatusLine status;
   o.report = [&](size_t done, size_t all, size_t working) {
-    status.show(fmt::format("{}/{} runs done, {} at work", done, all, working));
+    status.show(fmt::format("{}/{} runs done, {} running", done, all, working));
   };
   const std::vector<SweptRun> runs = sweep(o);
   status.show(fmt::format("{0}/{0} runs done", runs.size()), true);
@@ -55,15 +55,17 @@ void run_sweep(SweepCommand& c) {
 void add_sweep(CLI::App& app) {
   auto command = std::make_shared<SweepCommand>();
   SweepOptions& o = command->options;
-  CLI::App* c = app.add_subcommand("sweep", "Train a grid of settings, each run in a process of its own");
+  CLI::App* c = app.add_subcommand("sweep", "Train a run for each combination of settings, each in a separate process");
   c->footer("Example: htfm sweep config/2d.toml --set clock.family=stable --set clock.alpha=1.3,1.5,1.7 -o sweep");
-  c->add_option("config", o.config, "Configuration (TOML); the defaults where none");
-  c->add_option("--set", o.settings, "key=value, or key=a,b,c for a run with each; may be repeated")
+  c->add_option("config", o.config, "Configuration (TOML); without one the defaults");
+  c->add_option("--set", o.settings, "key=value, or key=a,b,c for a run with each value; may be repeated")
       ->allow_extra_args(false)
       ->required();
-  c->add_option("-o,--output", o.folder, "Folder for the runs, one folder each")->required()->check(output_folder());
+  c->add_option("-o,--output", o.folder, "Folder for the runs, with a folder for each")
+      ->required()
+      ->check(output_folder());
   c->add_option("--jobs", o.jobs, "Runs at a time")->check(between(1, 256))->capture_default_str();
-  c->add_flag("--resume", o.resume, "Go on with a sweep that was stopped");
+  c->add_flag("--resume", o.resume, "Continue a sweep that was interrupted");
   command->common.add(*c);
   c->callback([command] { run_sweep(*command); });
 }

@@ -16,13 +16,13 @@ void TableFile::add(CLI::App& command) {
 
 void TableFile::add_file(CLI::App& command, const std::string& about_missing, std::vector<std::string> ways) {
   command.add_option("data", path, "Table (.csv, .tsv, .csv.gz, .npy, .parquet, .xlsx)")->required();
-  command.add_option("--columns", columns, "Comma-separated names or numbers of columns; all where not given");
+  command.add_option("--columns", columns, "Columns to use, comma-separated names or numbers; by default all");
   command.add_option("--drop", drop, "Columns to leave out");
   command.add_option("--missing", missing, about_missing)->check(one_of(std::move(ways)))->capture_default_str();
-  command.add_flag("--log-returns", log_returns, "Take the rows as prices: log(x_i / x_(i-1)) takes their place");
+  command.add_flag("--log-returns", log_returns, "Treat the rows as prices: log(x_i / x_(i-1)) replaces them");
   command.add_option_function<std::string>(
       "--python", [](const std::string& name) { ::setenv(kParquetPython, name.c_str(), 1); },
-      fmt::format("Python whose pyarrow reads Parquet, and whose openpyxl .xlsx; the variable {} where not given",
+      fmt::format("Python with pyarrow to read Parquet and openpyxl to read .xlsx; by default that of the variable {}",
                   kParquetPython));
 }
 
@@ -36,8 +36,8 @@ void TableFile::add_with_kinds(CLI::App& command) {
           [this](const std::vector<std::string>& asked) {
             for (const std::string& one : asked) kinds += "," + one;
           },
-          "column=number, category, ordered:low|mid|high, date:D.M.Y or identifier, over what is recognised; may be "
-          "repeated")
+          "Kind of a column instead of the recognised one: column=number, category, ordered:low|mid|high, date:D.M.Y "
+          "or identifier; may be repeated")
       ->allow_extra_args(false);
   command
       .add_option_function<std::vector<std::string>>(
@@ -45,9 +45,9 @@ void TableFile::add_with_kinds(CLI::App& command) {
           [this](const std::vector<std::string>& asked) {
             for (const std::string& one : asked) constraints += (constraints.empty() ? "" : "; ") + one;
           },
-          "What every row keeps, as in \"paid <= incurred\" or \"total = net + tax\"; may be repeated")
+          "Relation that every row satisfies, such as \"paid <= incurred\" or \"total = net + tax\"; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--decimal", decimal, "Mark of decimals in texts: auto, point or comma")
+  command.add_option("--decimal", decimal, "Decimal mark in texts: auto, point or comma")
       ->check(one_of({"auto", "point", "comma"}))
       ->capture_default_str();
 }

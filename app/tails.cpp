@@ -23,10 +23,12 @@ void add_tails(CLI::App& app) {
       app.add_subcommand("tails", "Say whether the tails of a data set are light or heavy, and which clock fits");
   c->footer("Example: htfm tails returns.csv --columns DAX,SMI -o tails.html");
   o->file.add(*c);
-  c->add_option("--radius", o->radius, "Distance: of standardised columns, or by a robust scatter matrix")
+  c->add_option(
+       "--radius", o->radius,
+       "Distance for the radius: euclidean, of standardised columns, or mahalanobis, by a robust scatter matrix")
       ->check(one_of({"euclidean", "mahalanobis"}))
       ->capture_default_str();
-  c->add_option("--directions", o->diagnosis.directions, "Random directions to look at")
+  c->add_option("--directions", o->diagnosis.directions, "Number of random directions to examine")
       ->check(not_negative())
       ->capture_default_str();
   c->add_option("--level", o->diagnosis.threshold.level, "Confidence level of the intervals")
@@ -36,7 +38,7 @@ void add_tails(CLI::App& app) {
       ->delimiter(',')
       ->check(between(0.5, 0.99999999))
       ->capture_default_str();
-  c->add_option("--return-periods", o->risk.return_periods, "Return levels: once in so many rows")
+  c->add_option("--return-periods", o->risk.return_periods, "Return levels: exceeded once in this many rows")
       ->delimiter(',')
       ->check(between(2, 1e12))
       ->capture_default_str();

@@ -38,7 +38,7 @@ RunConfig config_of(const std::string& file, const std::vector<std::string>& set
   if (const RunFolder folder(resumed); !resumed.empty() && folder.exists())
     return load_config(folder.config(), settings);
   if (settings.empty() && !resumed.empty())
-    throw InputError("[--resume] {}: expected a run to go on with, got none there: name its folder with -o", resumed);
+    throw InputError("[--resume] {}: expected a run to continue, got none there: name its folder with -o", resumed);
   if (settings.empty())
     throw InputError(
         "[config] expected a TOML file, or settings to train with; got none: htfm train config/2d.toml -o run, or htfm "
@@ -72,13 +72,13 @@ void check_plain(const SampleChoice& o) {
 void check_rare(const SampleChoice& o) {
   if (!o.output.empty() && o.n == 0) throw InputError("[-n] give a number of samples: -n 10000");
   if (processes())
-    throw InputError("[--comm] expected one process with --beyond and --where, got {}: start it alone",
+    throw InputError("[--comm] expected one process with --beyond or --where, got {}: start the command alone",
                      processes()->size());
   if (o.resume || !o.area.empty())
-    throw InputError("[{}] expected none with --beyond and --where, whose samples are drawn as a whole; got it",
+    throw InputError("[{0}] expected no {0} with --beyond or --where, whose samples are drawn all at once; got one",
                      o.resume ? "--resume" : "--area");
   if (is_field_file_name(o.output))
-    throw InputError("[-o] expected a file that ends in .npy or .csv with --beyond and --where, got '{}'", o.output);
+    throw InputError("[-o] expected a file that ends in .npy or .csv with --beyond or --where, got '{}'", o.output);
   if (o.output.empty() && o.weights != "ema" && o.weights != "raw")
     throw InputError("[--weights] expected a file for the samples as well: -o s.npy; got '{}' alone", o.weights);
 }
@@ -87,8 +87,7 @@ void check_rare(const SampleChoice& o) {
 void take_given(const SampleChoice& o, const Model& model, SampleOptions& options) {
   if (o.guidance >= 0) options.guidance = o.guidance;
   options.exact_means = options.exact_means || o.exact_means;
-  if (o.each > 0 && !o.given_rows())
-    throw InputError("[--each] expected a file of rows with it (--given rows.csv), got none");
+  if (o.each > 0 && !o.given_rows()) throw InputError("[--each] expected a file of rows (--given rows.csv), got none");
   options.n = o.n;
   if (o.given.empty()) return;
   GivenConditions& given = options.condition = find_given(model.condition(), o.given);
@@ -108,15 +107,15 @@ void add_train(CLI::App& app) {
     bool resume = false, dry_run = false, keys = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("train", "Train as a TOML file and settings say");
+  CLI::App* c = app.add_subcommand("train", "Train a model from a TOML file and settings");
   c->footer(
       "Example: htfm train config/2d.toml --set clock.family=stable --set clock.alpha=1.7 -o run\n"
-      "         htfm train --set data.path=x.npy -o run    and, where it was stopped, htfm train --resume -o run");
+      "         htfm train --set data.path=x.npy -o run    and, if it was interrupted, htfm train --resume -o run");
   CLI::Option* config_option = c->add_option(
-      "config", o->config, "Configuration (TOML); the defaults, or with --resume the run's own, where none");
-  c->add_option("--set", o->settings, "key=value, on top of the file; may be repeated")->allow_extra_args(false);
+      "config", o->config, "Configuration (TOML); without one the defaults, or with --resume the run's own");
+  c->add_option("--set", o->settings, "key=value, overrides the file; may be repeated")->allow_extra_args(false);
   c->add_option("-o,--output", o->folder, "Folder of the run")->check(output_folder());
-  c->add_flag("--resume", o->resume, "Go on from the newest checkpoint in the folder");
+  c->add_flag("--resume", o->resume, "Continue from the newest checkpoint in the folder");
   c->add_flag("--dry-run", o->dry_run, "Print the resolved configuration and stop");
   c->add_flag("--keys", o->keys, "List every key with its type, default and meaning, and stop");
   o->common.add_comm(*c);
@@ -146,7 +145,7 @@ void add_train(CLI::App& app) {
         return train_with_status(config, options);
       } catch (const Interrupted& e) {
         stopped_together();
-        throw Interrupted("{}; htfm train --resume -o {} goes on from there", e.what(), o->folder);
+        throw Interrupted("{}; htfm train --resume -o {} continues from there", e.what(), o->folder);
       }
     }();
     Json j{{"run", o->folder}, {"clock", model.clock().describe()}};
@@ -158,55 +157,56 @@ void add_train(CLI::App& app) {
 
 void add_sample(CLI::App& app) {
   auto o = std::make_shared<SampleChoice>();
-  CLI::App* c = app.add_subcommand("sample", "Sample a trained run");
+  CLI::App* c = app.add_subcommand("sample", "Draw samples from a trained run");
   c->footer(
       "Example: htfm sample run -n 24000 --solver ab2 --nfe 20 -o s.npy\n"
       "         htfm sample run --given line=fire,region=EU -n 1e6 -o fire.csv\n"
       "         htfm sample run --given rows.csv --each 100 -o s.csv\n"
       "         htfm sample run --given coarse.fields --each 20 -o s.npy\n"
-      "         htfm sample run --beyond 0.999 -n 10000 -o s.npy --weights w.npy    (rare samples alone)\n"
-      "         htfm sample run --where \"loss > 5e6\"    (only how probable that is)");
+      "         htfm sample run --beyond 0.999 -n 10000 -o s.npy --weights w.npy    (only rare samples)\n"
+      "         htfm sample run --where \"loss > 5e6\"    (only the probability of this)");
   c->add_option("run", o->run, "Folder of a run, or a checkpoint file")->required();
-  add_count(*c, "-n,--count", o->n, "How many samples; with --given FILE as many as it has rows, times --each");
-  c->add_option(
-      "--given", o->given,
-      "Conditions: name=value,name=value, or a table with a row for each sample, or fields (a prepared set, .npy); "
-      "what is not given is drawn from what was seen in training");
-  add_count(*c, "--each", o->each, "Samples of each row of --given FILE (1)");
-  c->add_option("--guidance", o->guidance, "Strength of guidance by the condition; the run's own where not given")
+  add_count(*c, "-n,--count", o->n, "Number of samples; with --given FILE by default its number of rows, times --each");
+  c->add_option("--given", o->given,
+                "Conditions: name=value,name=value, or a table with a row for each sample, or fields (a prepared set, "
+                "or .npy); conditions that are not given are drawn from those of training");
+  add_count(*c, "--each", o->each, "Samples for each row of --given FILE (default 1)");
+  c->add_option("--guidance", o->guidance, "Strength of guidance by the condition; by default the run's own")
       ->check(between(0.0, 100.0));
   c->add_flag("--exact-means", o->exact_means,
-              "Given a field: move samples so that their means over its blocks are the given ones exactly");
+              "If a field is given: move samples so that their means over its blocks are exactly the given ones");
   c->add_option("-o,--output", o->output, "File to write (.npy or .csv; fields: .npy, .nc or .grib2)")
       ->check(output_file({".npy", ".csv", ".nc", ".grib2", ".grb2"}));
   c->add_option("--area", o->area, "File for the areas of the clocks (.npy)")->check(output_file({".npy"}));
   std::string names;
   for (const SolverInfo& s : solvers()) names += (names.empty() ? "" : ", ") + s.name;
-  c->add_option("--solver", o->solver,
-                "Solver: " + names + "; of a baseline, its sampler; the run's own where not given");
-  c->add_option("--nfe", o->nfe, "Network evaluations a sample, at the most")->check(positive());
-  c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; the run's own where not given")
+  c->add_option("--solver", o->solver, "Solver: " + names + "; for a baseline, its sampler; by default the run's own");
+  c->add_option("--nfe", o->nfe, "Network evaluations per sample, at most")->check(positive());
+  c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; by default the run's own")
       ->check(one_of({"angle", "clock", "uniform"}));
-  c->add_option("--time-power", o->time_power, "Time grid 1 - (1-u)^power")->check(between(0.1, 16.0));
-  c->add_option("--time-centre", o->time_centre, "Then logit w + centre: below 0 more steps in the noise")
+  c->add_option("--time-power", o->time_power, "Power of the time grid w = 1 - (1-u)^power, for u uniform on [0,1]")
+      ->check(between(0.1, 16.0));
+  c->add_option("--time-centre", o->time_centre,
+                "Then logit w becomes centre + spread * logit w; centre below 0: more steps near the noise")
       ->check(between(-20.0, 20.0));
-  c->add_option("--time-spread", o->time_spread, "And spread times logit w: above 1 further out at both ends")
+  c->add_option("--time-spread", o->time_spread, "The spread in this; above 1: more steps near both ends")
       ->check(between(0.1, 16.0));
   c->add_option("--eta", o->eta,
-                "stochastic: how much of the noise is drawn anew; 0 none, 1 as much as the reverse of a diffusion")
+                "stochastic: how much of the noise is drawn anew; 0: none, 1: as much as in a reverse diffusion")
       ->check(between(0.0, 1.0));
-  c->add_option("--eta-from", o->eta_from, "stochastic: where this begins, as a share of the way in angle")
+  c->add_option("--eta-from", o->eta_from,
+                "stochastic: where this begins, as a share of the way from noise to data in angle")
       ->check(between(0.0, 1.0));
   c->add_option("--rtol", o->rtol, "dopri5: relative tolerance")->check(positive());
   c->add_option("--atol", o->atol, "dopri5: absolute tolerance")->check(positive());
   add_rare(*c, o->rare);
   c->add_option(
        "--weights", o->weights,
-       "ema or raw, of the network; or, with --beyond and --where, a file for the samples' weights (.npy, .csv)")
+       "Weights of the network, ema or raw; or, with --beyond or --where, a file for the samples' weights (.npy, .csv)")
       ->check([](const std::string& given) {
         return given == "ema" || given == "raw" ? std::string() : output_file({".npy", ".csv"})(given);
       });
-  c->add_flag("--resume", o->resume, "Go on with a file that was not finished");
+  c->add_flag("--resume", o->resume, "Continue a file that was not finished");
   o->clock.add(*c, false);
   o->common.add_comm(*c);
   o->common.add(*c);
@@ -256,7 +256,8 @@ void add_sample(CLI::App& app) {
       try {
         return sample_to_file(model, options, {o->output, o->area, o->resume, processes()});
       } catch (const Interrupted& e) {
-        throw Interrupted("{}; they stay beside {}, and the same command with --resume goes on", e.what(), o->output);
+        throw Interrupted("{}; they are kept beside {}, and the same command with --resume continues", e.what(),
+                          o->output);
       }
     }();
     print_figures(o->common, sample_figures(model, options, result, o->output));
@@ -270,10 +271,10 @@ void add_info(CLI::App& app) {
     bool values = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("info", "What a run, a checkpoint or a file of fields is");
+  CLI::App* c = app.add_subcommand("info", "Describe a run, a checkpoint or a file of fields");
   c->footer("Example: htfm info run\n         htfm info era5.grib");
   c->add_option("run", o->run, "Folder of a run, a checkpoint, a GRIB or NetCDF file, or a prepared set")->required();
-  c->add_flag("--values", o->values, "Fields: the range of all of them, not of the first of each kind alone");
+  c->add_flag("--values", o->values, "Fields: range of the values of all of them, not only of the first of each kind");
   o->common.add(*c, {.seed = false, .device = false});
   add_trust(*c);
   c->callback([o] {

@@ -236,10 +236,11 @@ void add_bench(CLI::App& app) {
     std::vector<std::string> only;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("bench", "Measure our speed, and the ratio against peers where they are installed");
+  CLI::App* c = app.add_subcommand("bench", "Measure speed, compared with other packages where they are installed");
   c->footer("Example: htfm bench --python venv/bin/python --peers bench/peers --only stable,scores");
-  c->add_option("--python", o->bench.python, "Python that has the peers' packages; without it only our own side runs");
-  c->add_option("--peers", o->bench.peers, "Folder of the peers' scripts")->default_val("bench/peers");
+  c->add_option("--python", o->bench.python, "Python with the other packages; without it only htfm is measured");
+  c->add_option("--peers", o->bench.peers, "Folder of the scripts that run the other packages")
+      ->default_val("bench/peers");
   if (const char* python = std::getenv("HTFM_PEERS_PYTHON")) o->bench.python = python;
   c->add_option("--only", o->only, "stable, signature, scores, frechet, assignment, coupling, images, job")
       ->delimiter(',')

@@ -14,7 +14,7 @@ void add_bench_fields(CLI::App& bench) {
     int64_t n = 1000, side = 64;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* c = bench.add_subcommand("fields", "A prepared set of noise, to measure how such sets are read");
+  CLI::App* c = bench.add_subcommand("fields", "Write a prepared set of noise, to measure how fast such sets are read");
   c->footer("Example: htfm bench fields noise.fields -n 32768 --side 128    (2.1 GB)");
   c->add_option("output", o->path, "File to write")->required()->check(output_file());
   add_count(*c, "-n,--count", o->n, "Fields to train on (1000)");

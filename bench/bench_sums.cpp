@@ -85,12 +85,12 @@ void sums_of_devices(const SumBench& o, at::Device device, Json& lines) {
 
 void add_bench_sums(CLI::App& bench) {
   auto o = std::make_shared<SumBench>();
-  CLI::App* c = bench.add_subcommand("sums", "The time in which several processes add up a gradient");
+  CLI::App* c = bench.add_subcommand("sums", "Measure how long several processes take to add up a gradient");
   c->footer(
       "Example: mpirun -n 2 htfm bench sums    and, on GPUs, torchrun --no-python --nproc-per-node 8 htfm bench sums "
       "--device cuda");
   c->add_option("--values", o->values, "Numbers of float32 values")->delimiter(',')->check(positive());
-  add_count(*c, "--rounds", o->rounds, "Rounds, of which the median is told (20)");
+  add_count(*c, "--rounds", o->rounds, "Rounds, of which the median is printed (default 20)");
   o->common.add_comm(*c);
   o->common.device = "cpu";
   o->common.add(*c);

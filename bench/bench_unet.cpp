@@ -150,21 +150,21 @@ Json run(UNetBench o) {
 
 void add_bench_unet(CLI::App& bench) {
   auto o = std::make_shared<UNetBench>();
-  CLI::App* c = bench.add_subcommand("unet", "The image network on a CUDA device");
+  CLI::App* c = bench.add_subcommand("unet", "Measure the image network on a CUDA device");
   c->footer("Example: htfm bench unet --python python3");
   c->add_option("--net", o->net, "The U-Net of 32x32 images, or NCSN++ of 128x128 fields")
       ->check(one_of({"unet", "ncsnpp"}))
       ->capture_default_str();
   c->add_option("--python", o->python, "Python with torch: runs the peer in the same run");
   c->add_option("--peer", o->peer, "The peer's script")->capture_default_str();
-  c->add_option("--modes", o->modes, "The peer's modes, several with commas: tf32, bf16, compile, graphs, max")
+  c->add_option("--modes", o->modes, "The peer's modes, comma-separated: tf32, bf16, compile, graphs, max")
       ->capture_default_str();
   c->add_option("--steps", o->steps, "Training steps that are timed")->capture_default_str();
-  c->add_option("--batch", o->batch, "Images a training step; 100, of ncsnpp 128 where not given");
-  c->add_option("--sample-batch", o->sample_batch, "Images an evaluation; 500, of ncsnpp 128 where not given");
+  c->add_option("--batch", o->batch, "Images in a training step; by default 100, for ncsnpp 128");
+  c->add_option("--sample-batch", o->sample_batch, "Images in an evaluation; by default 500, for ncsnpp 128");
   c->add_option("--set", o->settings, "key=value; may be repeated")->allow_extra_args(false);
   c->add_flag("--methods", o->methods,
-              "Only what an evaluation costs the samplers of flow matching and of the baselines");
+              "Only measure the time of an evaluation in the samplers of flow matching and of the baselines");
   c->add_option("--profile", o->profile, "Only one training step or one evaluation, marked for a profiler")
       ->check(one_of({"step", "evaluation"}));
   o->common.add(*c);

@@ -55,36 +55,41 @@ struct Experiment {
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> list{
       {"2d", "Table 1 on the 2D mixture: seven clocks, f1 at NFE 10", reproduce_2d},
-      {"overview", "Figure 1: two clocks, their sources, what the flow makes of them, and all clocks",
+      {"overview", "Figure 1: sources and samples given a small clock, given a large one, and over all clocks",
        reproduce_overview},
       {"toys", "five 2D targets under three clocks", reproduce_toys},
       {"panels", "the 2D mixture under flow matching and the baselines, NFE 20 and 100", reproduce_panels},
       {"tails", "far quantiles of the 2D mixture under couplings and clocks", reproduce_tails},
-      {"tables", "far quantiles of two real tables and of twins with a known law, four models (--data)",
+      {"tables",
+       "far quantiles of two real tables and of synthetic twins with a known distribution, four models (--data)",
        reproduce_tables, false},
       {"rivals",
-       "joint extremes beside copulas and other flows, on draws of a known law and on real tables (--python, --data)",
+       "joint extremes compared with copulas and other flows, on samples of known distributions and on real tables "
+       "(--python, --data)",
        reproduce_rivals, false},
       {"skew", "far quantiles on both sides of skewed tables, under a symmetric and a skewed source", reproduce_skew,
        false},
-      {"auto", "verdicts of the tail diagnosis on 50 draws of known laws", reproduce_auto, false},
+      {"auto", "verdicts of the tail diagnosis on 50 samples of each of several known distributions", reproduce_auto,
+       false},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions},
       {"cifar10lt", "CIFAR10-LT under clocks and signature orders (--data, --features)", reproduce_cifar10lt},
       {"cifar10lt-long", "CIFAR10-LT, 100,000 steps, four solvers (--data, --features)", reproduce_cifar10lt_long,
        false},
       {"cifar10lt-classes",
-       "CIFAR10-LT by class: a network that is told the class, guidance 0 to 4 (--data, --features)",
+       "CIFAR10-LT by class: a network that is given the class, guidance 0 to 4 (--data, --features)",
        reproduce_cifar10lt_classes, false},
       {"baselines", "CIFAR10-LT under flow matching and the baselines, NFE 20, 100, 500 (--data, --features)",
        reproduce_baselines},
       {"weather", "fields under clocks and couplings (--data, a set of htfm prepare)", reproduce_weather},
-      {"weather-given", "fields given their means on a grid of an eighth (--data, a set of htfm prepare)",
+      {"weather-given", "fields given their means on a grid of an eighth of the size (--data, a set of htfm prepare)",
        reproduce_weather_given, false},
       {"weather-cascade",
-       "fields in two steps, means on a grid of an eighth and fields given these (--data, a set of htfm prepare)",
+       "fields in two steps: means on a grid of an eighth of the size, then fields given these (--data, a set of htfm "
+       "prepare)",
        reproduce_weather_cascade, false},
       {"flow-type",
-       "schedules that see the clock and those that do not, on the 2D mixture; CIFAR10-LT with --data, --features",
+       "schedules that depend on the clock and schedules that do not, on the 2D mixture; CIFAR10-LT with --data, "
+       "--features",
        reproduce_flow_type},
       {"signature-order", "orders 0 to 3 of the signature, on the 2D mixture; CIFAR10-LT with --data, --features",
        reproduce_signature_order},
@@ -112,27 +117,28 @@ void add_reproduce(CLI::App& app) {
   };
   auto o = std::make_shared<Choice>();
   CLI::App* c = app.add_subcommand("reproduce", "Reproduce a table or figure of the paper");
-  c->footer("Example: htfm reproduce 2d -o out    (goes on where it was when started again)");
+  c->footer("Example: htfm reproduce 2d -o out    (if started again, it continues where it stopped)");
   std::string help = "Which:";
   std::vector<std::string> names;
   for (const Experiment& e : experiments())
     names.push_back(e.name), help += fmt::format("{} {} ({})", names.size() > 1 ? ";" : "", e.name, e.summary);
   c->add_option("name", o->name, help)->required()->check(one_of(names));
-  c->add_option("-o,--output", o->options.folder, "Folder for results; reproduce-NAME where not given")
+  c->add_option("-o,--output", o->options.folder, "Folder for results; by default reproduce-NAME")
       ->check(output_folder());
-  c->add_option("--seeds", o->options.seeds, "Seeds a cell")->check(between(1, 1000))->capture_default_str();
-  c->add_option("--budget", o->epochs, "Epochs of each training instead of the paper's")->check(positive());
+  c->add_option("--seeds", o->options.seeds, "Seeds for each cell")->check(between(1, 1000))->capture_default_str();
+  c->add_option("--budget", o->epochs, "Epochs of each training run, instead of the paper's")->check(positive());
   c->add_option("--set", o->options.settings, "key=value for every cell; may be repeated")->allow_extra_args(false);
   c->add_flag("--published", o->options.published,
               "The algorithm as the paper prints it: no preconditioning, per-path features, uniform times and grid");
-  c->add_option("--only", o->options.only,
-                "Only cells whose name contains this, or is it where it begins with =; several with commas between");
+  c->add_option(
+      "--only", o->options.only,
+      "Only cells whose name contains this text, or with =NAME the cell of this name; several separated by commas");
   c->add_option("--data", o->options.data, "The data: a folder (tables, images), or a set of fields (weather)");
   c->add_option("--features", o->options.features, "Feature network, a TorchScript file (where images are scored)");
   c->add_option("--inception", o->options.inception,
-                "SHA-256 of the 2015 Inception network: where --features is that file, distances are FIDs");
+                "SHA-256 of the 2015 Inception network: if --features is that file, distances are FIDs");
   c->add_option("--python", o->options.python,
-                "Python with the rivals' packages (rivals); HTFM_PEERS_PYTHON where not given");
+                "Python with the rivals' packages (rivals); by default that of the variable HTFM_PEERS_PYTHON");
   c->add_option("--peers", o->options.peers, "Folder of the rivals' scripts (rivals)")->default_val("bench/peers");
   o->options.common.add_comm(*c);
   o->options.common.add(*c);

@@ -267,7 +267,7 @@ def main():
     parser.add_argument("--set", dest="kind", default="gaussian")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
-    parser.add_argument("--samples", type=int, default=0, help="of each model; 1,000,000 where not given, 200,000 of tables and rain")
+    parser.add_argument("--samples", type=int, default=0, help="of each model; by default 1,000,000, for tables and rain 200,000")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", default="htfm,log-fm,t copula,vine,resampling")
     parser.add_argument("--setting", action="append", default=[], help="key=value for htfm fit")

@@ -63,7 +63,7 @@ class QuantileTable {
       good = survival_[i] < survival_[i - 1] && log_value_[i] >= log_value_[i - 1] && std::isfinite(log_value_[i]);
     if (!good)
       throw InputError(
-          "[quantile table] expected knots with falling survival from 1 to 0 or to a tail, and rising values; got "
+          "[quantile table] expected knots whose survival falls from 1 to 0 or to a tail and whose values rise; got "
           "others");
   }
 

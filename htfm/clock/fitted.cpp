@@ -48,7 +48,8 @@ class Fitted final : public Clock {
 
 [[noreturn]] void refuse(const ClockSpec& spec) {
   throw InputError(
-      "[clock.family] expected a family with a law of its own, got {}, which takes it from the data of a training",
+      "[clock.family] expected a family with a distribution of its own, got {}, whose distribution comes from training "
+      "data",
       spec.family);
 }
 
@@ -56,7 +57,7 @@ class Fitted final : public Clock {
 
 ClockFamily fitted_family() {
   return {"fitted",
-          "T_t = t V, the law of V estimated from the data",
+          "T_t = t V, the distribution of V estimated from the data",
           {},
           [](ClockSpec spec) {
             if (spec.table.empty()) refuse(spec);

@@ -29,7 +29,7 @@ class Gamma final : public SlopeClock {
 ClockFamily gamma_family() {
   return {"gamma",
           "T_t = t V, V gamma of mean 1; variance gamma source",
-          {{"shape", 0, std::numeric_limits<double>::infinity(), "shape of the mixing law"}},
+          {{"shape", 0, std::numeric_limits<double>::infinity(), "shape of the mixing distribution"}},
           [](ClockSpec spec) { return std::make_unique<Gamma>(std::move(spec)); }};
 }
 

@@ -104,8 +104,8 @@ class GeneralisedInverseGaussian final : public SlopeClock {
 ClockFamily generalised_inverse_gaussian_family() {
   return {"generalised-inverse-gaussian",
           "T_t = t V, V generalised inverse Gaussian of mean 1; generalised hyperbolic source",
-          {{"order", -100, 100, "order p of the mixing law"},
-           {"concentration", 0, std::numeric_limits<double>::infinity(), "concentration of the mixing law"}},
+          {{"order", -100, 100, "order p of the mixing distribution"},
+           {"concentration", 0, std::numeric_limits<double>::infinity(), "concentration of the mixing distribution"}},
           [](ClockSpec spec) { return std::make_unique<GeneralisedInverseGaussian>(std::move(spec)); }};
 }
 

@@ -36,7 +36,7 @@ class InverseGaussian final : public SlopeClock {
 ClockFamily inverse_gaussian_family() {
   return {"inverse-gaussian",
           "T_t = t V, V inverse Gaussian of mean 1; normal inverse Gaussian source",
-          {{"shape", 0, std::numeric_limits<double>::infinity(), "shape of the mixing law"}},
+          {{"shape", 0, std::numeric_limits<double>::infinity(), "shape of the mixing distribution"}},
           [](ClockSpec spec) { return std::make_unique<InverseGaussian>(std::move(spec)); }};
 }
 

@@ -23,7 +23,7 @@ double knot(int64_t i) { return kFirst + kStep * static_cast<double>(i); }
 RadialLaw::RadialLaw(RadialFamily family, double index, int64_t dim)
     : family_(family), index_(index), dim_(static_cast<double>(dim)) {
   if (!(index > 0) || (family == RadialFamily::stable && !(index < 2)))
-    throw Error("[radial law] expected an index over 0, and of a stable law below 2, got {}", index);
+    throw Error("[radial law] expected an index above 0, and below 2 for a stable law, got {}", index);
   log_density_.resize(kKnots), log_weight_.resize(kKnots), log_survival_.resize(kKnots);
   family == RadialFamily::student ? fill_student() : fill_stable();
   // Shells from outside inwards, powers of r between knots and beyond the last one.

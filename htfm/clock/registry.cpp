@@ -44,7 +44,8 @@ void register_clock(ClockFamily family) {
   if (!family.make)
     throw InputError("[register_clock] {}: expected a function that makes the clock, got none", family.name);
   if (family.from_data)
-    throw InputError("[register_clock] {}: expected a family with a law of its own, got one from data", family.name);
+    throw InputError("[register_clock] {}: expected a family with a distribution of its own, got one from data",
+                     family.name);
   for (const ClockParameter& p : family.parameters)
     if (!is_part_name(p.name) || p.name == "family" || p.name == "grid" || p.name == "scale")
       throw InputError("[register_clock] {}: expected a parameter whose key clock.<name> is free, got '{}'",

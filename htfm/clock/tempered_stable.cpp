@@ -20,8 +20,8 @@ class TemperedStable final : public SlopeClock {
     const double strength = std::pow(theta_, rho_);
     if (!(strength <= kLargest))
       throw InputError(
-          "[clock.tempering] expected tempering^(alpha/2) of at most {}: beyond, the clock is all but deterministic, "
-          "got {}",
+          "[clock.tempering] expected tempering^(alpha/2) of at most {}, above which the clock is almost "
+          "deterministic, got {}",
           kLargest, theta_);
     parts_ = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(strength)));
     part_scale_ = std::pow(0.5 / static_cast<double>(parts_), 1 / rho_);

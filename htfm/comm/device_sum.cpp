@@ -8,7 +8,7 @@ namespace htfm {
 std::unique_ptr<DeviceSum> make_nccl_sum(Communicator& processes) {
   static const ModuleLibrary library("htfm_nccl", ModuleLibrary::Symbols::kShared);
   if (!library.loaded())
-    throw InputError("[--comm] expected mpi or store, got nccl: NCCL is not there ({})", library.reason());
+    throw InputError("[--comm] expected mpi or store, got nccl: NCCL cannot be loaded ({})", library.reason());
   const ModuleLibrary::Object found = library.object("htfm_nccl_module");
   if (!found.address)
     throw InputError("[--comm] expected mpi or store, got nccl: NCCL does not start ({})", found.reason);

@@ -31,7 +31,8 @@ Communicator* load(const std::string& asked, const char* library_name, const cha
   // Parts of MPI and of NCCL load further parts of themselves.
   const ModuleLibrary library(library_name, ModuleLibrary::Symbols::kShared);
   if (!library.loaded())
-    throw InputError("[--comm] expected none, got {0}: {0} is not there ({1}); {2}", asked, library.reason(), install);
+    throw InputError("[--comm] expected none, got {0}: {0} cannot be loaded ({1}); {2}", asked, library.reason(),
+                     install);
   const ModuleLibrary::Object found = library.object(entry);
   if (!found.address)
     throw InputError("[--comm] expected none, got {0}: {0} does not start ({1})", asked, found.reason);
@@ -78,7 +79,7 @@ CommChoice start_communicator(const std::string& asked) {
   const bool by_store = asked == "store" || (out.nccl && (bare || launch.launcher.empty()));
   out.communicator = by_store ? load_store() : load_mpi();
   if (launch.size > 1 && out.communicator->size() != launch.size)
-    throw InputError("[--comm] expected {} processes, which {} has started, got {} that {} knows of{}", launch.size,
+    throw InputError("[--comm] expected the {} processes that {} has started, got {} that {} knows of{}", launch.size,
                      launch.launcher, out.communicator->size(), out.communicator->engine(),
                      launch.launcher == "srun" ? "; MPI needs srun --mpi=pmix, --comm store needs nothing" : "");
   return out;

@@ -22,7 +22,7 @@ class SharedRing {
   /// Takes over a descriptor of memory of kBytes (memory()), the sender's or the receiver's.
   explicit SharedRing(int descriptor) : descriptor_(descriptor) {
     void* mapped = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (mapped == MAP_FAILED) throw std::runtime_error("no memory that processes share");
+    if (mapped == MAP_FAILED) throw std::runtime_error("no shared memory for the processes");
     head_ = static_cast<Head*>(mapped);
     data_ = static_cast<char*>(mapped) + sizeof(Head);
   }
@@ -37,7 +37,7 @@ class SharedRing {
   static int memory() {
     const int fd = ::memfd_create("htfm", MFD_CLOEXEC);
     if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(kBytes)) != 0)
-      throw std::runtime_error("no memory that processes share");
+      throw std::runtime_error("no shared memory for the processes");
     return fd;
   }
   /// Is this such memory? A file that has a name never is.

@@ -78,7 +78,7 @@ ConditionEncoder ConditionEncoder::fit(const ConditionTable& table, bool may_be_
     for (int64_t i = 0; i < n; ++i) {
       column[i] = v[i * width + k];
       if (!std::isfinite(column[i]))
-        throw InputError("[condition.columns] row {}, {}: expected a value in every row of what is given, got {}",
+        throw InputError("[condition.columns] row {}, {}: expected a value in every row of a given column, got {}",
                          i + 1, out.columns_[k].name, std::isnan(column[i]) ? "none" : "an infinite one");
     }
     out.laws_.emplace_back();
@@ -159,8 +159,8 @@ at::Tensor ConditionEncoder::encode(const at::Tensor& values) const {
 at::Tensor ConditionEncoder::absent(int64_t rows) const {
   if (!may_be_absent_)
     throw InputError(
-        "[sample.guidance] expected a run that was trained to go without its condition now and then "
-        "(condition.drop = 0.1), got one that was not");
+        "[sample.guidance] expected a run that was also trained without its condition (condition.drop = 0.1), got one "
+        "that was not");
   at::Tensor out = at::zeros({rows, size_}, at::kFloat);
   out.select(1, absent_entry()).fill_(1);
   return out;

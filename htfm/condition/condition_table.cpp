@@ -19,7 +19,7 @@ ConditionTable with_untold(ConditionTable table, const std::string& names) {
     const auto found = std::find_if(table.columns.begin(), table.columns.end(),
                                     [&](const ConditionColumn& c) { return c.name == name && !c.is_category(); });
     if (found == table.columns.end())
-      throw InputError("[condition.untold] expected the name of a number that is given, got '{}'", name);
+      throw InputError("[condition.untold] expected the name of a given column of numbers, got '{}'", name);
     found->told = false;
   }
   return table;

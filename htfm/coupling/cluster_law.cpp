@@ -117,7 +117,7 @@ double share_outside(const RadialLaw& law, double square, double along, double o
 bool ClusterLaw::fits() const { return even && distance <= kLargestDistance; }
 
 std::string ClusterLaw::text() const {
-  return fmt::format("{} of a {} law of index {:.3g}",
+  return fmt::format("{} of a {} distribution of index {:.3g}",
                      clusters.size() == 1 ? "one cluster" : fmt::format("{} clusters", clusters.size()),
                      family == RadialFamily::stable ? "stable" : "Student-t", index);
 }

@@ -71,9 +71,9 @@ SizeTail tail_of_sizes(std::span<const double> sorted, double expected) {
   }
   out.fit = fit;
   out.from = 1 - static_cast<double>(fit.exceedances) / static_cast<double>(n);
-  out.explanation =
-      fmt::format("sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto law of index {:.3g}, {}",
-                  fit.threshold, fit.exceedances, n, 1 / fit.shape, whose);
+  out.explanation = fmt::format(
+      "sizes beyond {:.4g} (the {} largest of {}) follow a generalised Pareto distribution of index {:.3g}, {}",
+      fit.threshold, fit.exceedances, n, 1 / fit.shape, whose);
   return out;
 }
 
@@ -198,9 +198,8 @@ bool MagnitudeLaw::fit_clusters(const at::Tensor& rows) {
   tail.of_clusters = [sizes, lacks](double share) { return std::exp(sizes.log_upper_quantile(share) + lacks); };
   tail.cluster_index = sizes.exponent();
   tail.explanation = fmt::format(
-      "all rows follow the law of {} (Anderson and Darling's distance {:.2g}): sizes beyond {:.4g} (the {} largest of "
-      "{}) follow "
-      "it",
+      "all rows follow the distribution of {} (Anderson and Darling's distance {:.2g}): sizes beyond {:.4g} (the {} "
+      "largest of {}) follow it too",
       law->text(), law->distance, threshold, k, n);
   tail_ = std::move(tail);
   return true;

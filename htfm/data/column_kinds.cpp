@@ -162,22 +162,22 @@ class ColumnLook {
       if (!must) return false;
       for (const TextCell& t : texts_)
         if (!read_number_text(t.text, rules_.decimal == "comma" ? ',' : '.'))
-          refuse_text(t, "a number", "--kind names another kind, --drop leaves the column out");
+          refuse_text(t, "a number", "--kind chooses another kind, --drop leaves the column out");
     }
     if (mark == ',' && seen.decimals) recheck_points(seen.thousands);
     put_values(best);
     std::vector<std::string> said;
     if (mark == ',' && seen.decimals) said.push_back("a decimal comma");
-    if (seen.thousands) said.push_back("thousands kept apart");
+    if (seen.thousands) said.push_back("separators of thousands");
     if (!seen.currency.empty()) said.push_back("the currency sign " + seen.currency);
     if (seen.percent) said.push_back("percent signs (12 % is 12)");
     if (seen.parentheses) said.push_back("negative numbers in parentheses");
     if (!said.empty())
-      notes_.push_back(
-          fmt::format("{} has numbers with {}{}", name(), fmt::join(said, ", "),
-                      both && rules_.decimal == "auto"
-                          ? fmt::format(" (1,234 is read as {}; --decimal overrules)", mark == ',' ? "1.234" : "1234")
-                          : ""));
+      notes_.push_back(fmt::format(
+          "{} has numbers with {}{}", name(), fmt::join(said, ", "),
+          both && rules_.decimal == "auto"
+              ? fmt::format(" (1,234 is read as {}; --decimal overrides this)", mark == ',' ? "1.234" : "1234")
+              : ""));
     return true;
   }
 
@@ -189,7 +189,7 @@ class ColumnLook {
       const double whole = v * 1000;
       if (!thousands || std::abs(v) >= 1000 || std::abs(whole - std::round(whole)) > 1e-6)
         throw InputError(
-            "[table] {}: {}: expected one mark of decimals, got commas ({}) and points ({}): say which with --decimal",
+            "[table] {}: {}: expected one decimal mark, got commas ({}) and points ({}): choose one with --decimal",
             rules_.path, name(), in_quotes(texts_.front().text), v);
       v = std::round(whole);
     }
@@ -227,8 +227,9 @@ class ColumnLook {
     put_values(values);
     out.kind = ColumnKind::date, out.date_form = best->pattern;
     if (!also.empty())
-      notes_.push_back(fmt::format("{} is read by the form {}, and could be {} too: --kind \"{}=date:{}\" overrules",
-                                   name(), best->pattern, fmt::join(also, ", "), plain_name(), also.front()));
+      notes_.push_back(
+          fmt::format("{} is read in the form {}, but could also be {}: --kind \"{}=date:{}\" overrides this", name(),
+                      best->pattern, fmt::join(also, ", "), plain_name(), also.front()));
     return true;
   }
 

@@ -50,8 +50,7 @@ void keep_constraints(Dataset& data, const std::vector<int64_t>& kept) {
     const auto place = [&](int64_t column) {
       const auto found = std::find(kept.begin(), kept.end(), column);
       if (found == kept.end())
-        throw InputError("[data.constraints] expected columns that are modelled, got one that is given in '{}'",
-                         c.text);
+        throw InputError("[data.constraints] expected columns that are modelled, got a given one in '{}'", c.text);
       return static_cast<int64_t>(found - kept.begin());
     };
     c.column = place(c.column);
@@ -101,7 +100,7 @@ Dataset with_conditions(Dataset data, const ConditionSpec& spec) {
   for (int64_t k = 0; k < width; ++k)
     if (!holds(given, k)) kept.push_back(k);
   if (kept.empty())
-    throw InputError("[condition.columns] {}: expected a column that is left to be modelled, got none", data.origin);
+    throw InputError("[condition.columns] {}: expected at least one column left to model, got none", data.origin);
   const auto select = [&](std::vector<int64_t>& columns) {
     return data.rows.index_select(1, at::from_blob(columns.data(), {static_cast<int64_t>(columns.size())}, at::kLong))
         .to(at::kDouble)

@@ -179,7 +179,7 @@ void take_days(Table& table, std::vector<TableColumn>& kinds, const FileSpec& sp
         up = up || day > last, down = down || day < last, last = day;
     table.order = up && down ? RowOrder::mixed : up ? RowOrder::forwards : down ? RowOrder::backwards : table.order;
     table.order_column = column_text(table, k);
-    notes.push_back(fmt::format("{} says the order of the rows and is left out", column_text(table, k)));
+    notes.push_back(fmt::format("{} is the order of the rows and is left out", column_text(table, k)));
   }
   const auto left = static_cast<int64_t>(kept.size());
   if (left == 0) throw InputError("[table] {}: expected a column of prices for log-returns, got only dates", spec.path);
@@ -191,7 +191,7 @@ void take_days(Table& table, std::vector<TableColumn>& kinds, const FileSpec& sp
 std::vector<Constraint> constraints_of(const Table& table, const std::vector<TableColumn>& kinds,
                                        const FileSpec& spec) {
   if (spec.constraints.empty()) return {};
-  if (spec.log_returns) throw InputError("[constraint] expected a table as it is, got --log-returns");
+  if (spec.log_returns) throw InputError("[constraint] expected a table without --log-returns, got both");
   std::vector<std::string> names = table.names;
   for (int64_t k = 0; k < table.values.size(1) && names.size() < static_cast<size_t>(table.values.size(1)); ++k)
     names.push_back(std::to_string(k + 1));
@@ -241,8 +241,8 @@ void check_missing(const FileSpec& spec) {
     throw InputError("[data.missing] expected refuse, drop or keep; got '{}'", spec.missing);
   if (spec.missing == "keep" && spec.kinds == "numbers")
     throw InputError(
-        "[data.missing] expected refuse or drop where columns are numbers alone, got keep: data.kinds = auto "
-        "can keep them");
+        "[data.missing] expected refuse or drop with data.kinds = numbers, got keep: data.kinds = auto can keep "
+        "missing values");
 }
 
 }  // namespace

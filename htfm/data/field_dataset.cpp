@@ -44,8 +44,8 @@ class RowsInParts {
     set.streamed = file_.has_value(), set.hash = hash_.hex();
     if (file_)
       set.notes.push_back(fmt::format(
-          "{:.1f} GB of rows are more than may be in memory (HTFM_ROW_MEMORY): they are in a file in {} "
-          "and read as they are needed",
+          "{:.1f} GB of rows are more than the limit on memory (HTFM_ROW_MEMORY): they are kept in a file in {} and "
+          "read when needed",
           static_cast<double>(set.rows.nbytes()) / 1e9, std::filesystem::path(file_->path()).parent_path().string()));
   }
 

@@ -65,7 +65,7 @@ void check_range(const at::Tensor& pixels, const std::string& path) {
   check_finite(pixels, path);
   const double low = pixels.min().item<double>(), high = pixels.max().item<double>();
   if (low < -1 - kHalfStep || high > 1 + kHalfStep)
-    throw InputError("[images] {}: expected floats in [-1,1] (values of 0 to 255 go as uint8), got some from {} to {}",
+    throw InputError("[images] {}: expected floats in [-1,1] (values from 0 to 255 as uint8), got some from {} to {}",
                      path, low, high);
 }
 

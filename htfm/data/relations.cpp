@@ -28,10 +28,11 @@ std::vector<Constraint> in_order(std::vector<Constraint> open) {
                           [&](const Constraint::Term& t) { return bound(open, t.column) != open.end(); });
     });
     if (ready == open.end())
-      throw InputError("[constraint] expected columns that do not bind each other in a circle, got '{}'", open[0].text);
+      throw InputError("[constraint] expected constraints that do not form a circle, got '{}'", open[0].text);
     if (bound(out, ready->column) != out.end())
-      throw InputError("[constraint] expected one constraint that a column stands alone in, got '{}' and '{}'",
-                       bound(out, ready->column)->text, ready->text);
+      throw InputError(
+          "[constraint] expected each column alone on one side of at most one constraint, got '{}' and '{}'",
+          bound(out, ready->column)->text, ready->text);
     out.push_back(*ready);
     open.erase(ready);
   }
@@ -102,8 +103,8 @@ Relations Relations::fit(const std::vector<Constraint>& constraints, const at::T
                         : c.sense == Constraint::Sense::at_least ? gap >= -slack
                                                                  : std::abs(gap) <= std::max(slack, 0.0051);
       if (whole && !kept)
-        throw InputError("[constraint] expected every row to keep {}, got {} against {} in row {} of the data", c.text,
-                         row[c.column], sum, i + 1);
+        throw InputError("[constraint] expected every row to satisfy {}, got {} against {} in row {} of the data",
+                         c.text, row[c.column], sum, i + 1);
     }
   }
   return out;

@@ -25,11 +25,12 @@ std::vector<double> numbers_of(const Dataset& table, int64_t column) {
 // `apart`: whether they are drawn as a part of their own; they are some of `rows` values.
 std::string sentence_of(const StrayValues& found, const std::string& name, double sign, bool apart, size_t rows) {
   if (found.values.empty()) return "";
-  const std::string fate = apart ? fmt::format("Drawn as a part of their own, {} of {} rows", found.values.size(), rows)
-                                 : "They count as its tail";
+  const std::string fate =
+      apart ? fmt::format("They are drawn as a separate part, {} of {} rows", found.values.size(), rows)
+            : "They count as part of its tail";
   std::string list;
   for (const double v : found.values) list += fmt::format("{}{:.7g}", list.empty() ? "" : ", ", sign * v);
-  return fmt::format("{}: far {} all others: {} (the next is {:.7g}). Errors? {}; leave their rows out if so.", name,
+  return fmt::format("{}: far {} all others: {} (the next is {:.7g}). Errors? If so, leave their rows out. {}.", name,
                      sign > 0 ? "above" : "below", list, sign * found.next, fate);
 }
 

@@ -276,8 +276,8 @@ std::string TableTransform::describe(int64_t k) const {
   for (size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i] != k) continue;
     if (conditional()) {
-      text +=
-          fmt::format(", a law of its own in each of {} groups of conditions", laws_.size() > 1 ? laws_.size() - 1 : 1);
+      text += fmt::format(", a separate distribution in each of {} groups of conditions",
+                          laws_.size() > 1 ? laws_.size() - 1 : 1);
       continue;
     }
     if (scored()) {

@@ -29,7 +29,7 @@ std::vector<double> quantiles(const at::Tensor& rows, const std::vector<double>&
 FarQuantiles far_quantiles_of_law(const RunConfig& config, const std::vector<double>& centre,
                                   std::vector<double> one_in, int64_t law_draws) {
   if (!config.data.path.empty())
-    throw InputError("[data.path] expected a synthetic law, whose far quantiles are known, got {}", config.data.path);
+    throw InputError("[data.path] expected a synthetic set, whose far quantiles are known, got {}", config.data.path);
   FarQuantiles far;
   far.one_in = std::move(one_in), far.law_draws = law_draws;
   // Not the points that scores are taken against.

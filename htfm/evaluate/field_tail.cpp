@@ -45,7 +45,7 @@ std::string FieldTail::text(const std::string& unit) const {
                                       interval.lower, interval.upper, exceedances, threshold, of);
   std::string out = end_point            ? fmt::format("with an upper end at about {:.4g}{} ({})", *end_point, of, law)
                     : interval.lower > 0 ? fmt::format("heavy, tail index {:.2f} ({})", 1 / shape, law)
-                                         : fmt::format("between an end and a power law ({})", law);
+                                         : fmt::format("undecided between an upper end and a power law ({})", law);
   out += fmt::format("; the largest value is {:.4g}{}", largest, of);
   if (repeated_share > 0.02)
     out += fmt::format("; {:.1f} % of the values beyond {:.4g} are exactly {:.6g}: the product's own limit",

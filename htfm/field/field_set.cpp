@@ -154,7 +154,7 @@ FieldSet open_field_set(const std::string& path) {
   Xxh64 hash;
   hash.update(data.data(), data.size());
   if (hash.hex() != header.data_hash)
-    throw InputError("[fields] {}: damaged: the hash of the data is another one than the file says", path);
+    throw InputError("[fields] {}: damaged: the hash of the data differs from the one in the file", path);
   const auto tensor = [&](const char* name, at::ScalarType type, size_t dimensions) {
     const auto found = header.tensors.find(name);
     if (found == header.tensors.end() || found->second.type != type || found->second.shape.size() != dimensions)

@@ -76,8 +76,8 @@ void fit_scores(FieldTransform& t, const FittedPart& part, int64_t channel) {
     }
     sample.maxima.push_back(static_cast<double>(most));
   }
-  if (wet == 0) part.refuse(channel, "dry ones alone");
-  if (std::ranges::min(sample.wet) == std::ranges::max(sample.wet)) part.refuse(channel, "one value alone");
+  if (wet == 0) part.refuse(channel, "only dry ones");
+  if (std::ranges::min(sample.wet) == std::ranges::max(sample.wet)) part.refuse(channel, "a single value");
   if (t.reach > 0 && !(t.depth > 0)) {
     const int64_t dry = static_cast<int64_t>(points) - wet, stride = std::max<int64_t>(1, dry / kDistances);
     int64_t count = 0;
@@ -111,7 +111,7 @@ void fit_hidden(FieldTransform& t, const FittedPart& part, int64_t channel) {
     throw InputError(
         "[transform] {}: expected values whose mean after {} is finite, got {} (--transform none or asinh take any)",
         part.where, t.kind, mean);
-  if (!(variance > 0)) part.refuse(channel, "one value alone");
+  if (!(variance > 0)) part.refuse(channel, "a single value");
   t.mean[c] = mean, t.deviation[c] = std::sqrt(variance);
 }
 
@@ -179,7 +179,7 @@ FieldTransform fit_field_transform(const FieldTransform& settings, const at::Ten
     t.mean[static_cast<size_t>(c)] = mean;
     t.deviation[static_cast<size_t>(c)] = std::sqrt(squares / count);
     if (!(squares > 0) || static_cast<double>(spread) == count)
-      part.refuse(c, spread > 0 ? "dry ones alone" : "one value alone");
+      part.refuse(c, spread > 0 ? "only dry ones" : "a single value");
   }
   return t;
 }

@@ -50,7 +50,7 @@ FrameStore::FrameStore(const std::string& output, const json& settings) : folder
   } else {
     if (const json read = before.front().value("settings", json::object()); read != settings)
       throw InputError(
-          "[resume] {}: expected what was read with the same options, got {}: remove this folder to begin anew",
+          "[resume] {}: expected what was read with the same options, got {}: remove this folder to start again",
           folder_, settings_difference(settings, read));
     for (size_t k = 1; k < before.size(); ++k) {
       const auto key = before[k].at("key").get<std::string>();
@@ -59,7 +59,7 @@ FrameStore::FrameStore(const std::string& output, const json& settings) : folder
         if (before[k].contains("skipped")) continue;  // it may be whole now
         throw InputError(
             "[resume] {}: expected the file that was read before, got one that was changed since: remove the folder {} "
-            "to begin anew",
+            "to start again",
             path, folder_);
       }
       for (const json& f : before[k].at("kept")) {
@@ -73,7 +73,7 @@ FrameStore::FrameStore(const std::string& output, const json& settings) : folder
   Descriptor file(::open(data.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0666), data);
   if (!file.is_open()) throw Error("[write] {}: {}", data, system_reason(errno));
   if (fs::file_size(data) < bytes)
-    throw InputError("[resume] {}: expected {} bytes, got {}: remove the folder to begin anew", data, bytes,
+    throw InputError("[resume] {}: expected {} bytes, got {}: remove the folder to start again", data, bytes,
                      fs::file_size(data));
   file.truncate(bytes);
   data_.emplace(std::move(file), bytes);

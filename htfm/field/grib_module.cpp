@@ -260,8 +260,8 @@ void visit_grib(const std::string& path, const FieldChoice& choice, const FieldV
     if (message.problem.empty()) message.grid = shared_grid(handle);
     const std::optional<int64_t> time = valid_time(handle);
     if (message.problem.empty() && !codes_is_defined(handle.get(), "values"))
-      message.problem = "a message of a template that ecCodes does not know";
-    if (message.problem.empty() && !time) message.problem = "a message that does not tell its date";
+      message.problem = "a message with a template that ecCodes does not know";
+    if (message.problem.empty() && !time) message.problem = "a message without a date";
     if (!message.problem.empty() && !choice.everything)
       throw InputError("[grib] {}: expected a field on a grid, got {}", where, message.problem);
     message.name = what.name, message.text = what.text(), message.units = handle.words("units");

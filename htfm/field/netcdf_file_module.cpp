@@ -48,7 +48,7 @@ void NetcdfFile::check(int error, const std::string& what) const {
   if (error == NC_EFILTER || error == NC_ENOFILTER)
     throw InputError(
         "[netcdf] {}: '{}' is compressed by a filter that this NetCDF library lacks (zstandard, blosc and bzip2 are "
-        "plugins): install its plugin (HDF5_PLUGIN_PATH), or write the file anew where it can be read, with zlib",
+        "plugins): install its plugin (HDF5_PLUGIN_PATH), or rewrite the file with zlib where it can be read",
         path_, printable(what));
   if (error) throw InputError("[netcdf] {}: truncated or damaged: {}: {}", path_, printable(what), nc_strerror(error));
 }

@@ -247,9 +247,8 @@ class NetcdfFields {
     const NetcdfVariable* own = coordinate(d);
     if (const NetcdfDimension* height = vertical(field, roles); d.size > 1 && height && height->id != d.id)
       throw InputError(
-          "[netcdf] {}: expected one dimension beside time, rows and columns, of which --level chooses, got '{}' too "
-          "in "
-          "{}: choose of it before (ncks -d {},0; in Python .isel({}=0))",
+          "[netcdf] {}: expected one dimension besides time, rows and columns, of which --level chooses, got '{}' too "
+          "in {}: select one of its values first (ncks -d {},0; in Python .isel({}=0))",
           file_.path(), d.name, field.shape_text(), d.name, d.name);
     if (!own || !own->numeric())
       throw InputError(

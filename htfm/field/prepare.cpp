@@ -86,7 +86,7 @@ class Preparation {
     const TimePart test(spec_.test, "test"), train(spec_.train, "train");
     if (all.empty())
       throw InputError(
-          "[prepare] {}: expected a field without missing values, got none: {} of {} frames' fields dropped",
+          "[prepare] {}: expected a field without missing values, got none: the fields of {} of {} frames are dropped",
           layout_.file, summary_.missing, summary_.frames);
     std::vector<int64_t> times;
     for (const StoredField& f : all) times.push_back(f.time);
@@ -171,8 +171,9 @@ class Preparation {
 
   void see(const std::pair<int64_t, int64_t>& when, const std::string& file) {
     if (const auto [at, fresh] = seen_.emplace(when, file); !fresh)
-      throw InputError("[prepare] {}: expected each time in one file, got {} here and in {}: leave one of them out",
-                       file, moment_text(when.first, layout_.calendar), at->second);
+      throw InputError(
+          "[prepare] {}: expected each time in one file only, got {} here and in {}: leave one of them out", file,
+          moment_text(when.first, layout_.calendar), at->second);
   }
 
   int64_t keep_frame(const std::pair<int64_t, int64_t>& when, const Frame& frame, int64_t& missing) {

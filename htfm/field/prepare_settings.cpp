@@ -21,7 +21,7 @@ namespace {
 constexpr double kScoreReach = 512;  // of hidden values beside scores, where not given
 
 std::string recipe_summaries() {
-  std::string out = "Settings by name, which the options below change: ";
+  std::string out = "Named settings, which the options below override: ";
   for (const Recipe& r : recipes())
     out += fmt::format("{}{} ({})", &r == &recipes().front() ? "" : "; ", r.name, r.summary);
   return out;
@@ -33,16 +33,16 @@ std::vector<PrepareSetting> all_settings() {
   return {
       {"recipe", recipe_summaries()},
       {.name = "variable",
-       .meaning =
-           "GRIB short names or NetCDF variables, comma-separated: a channel each; none: what the first file holds",
+       .meaning = "GRIB short names or NetCDF variables, comma-separated, a channel for each; if none is chosen, what "
+                  "the first file holds is listed",
        .most = kAny},
-      {.name = "code", .meaning = "GRIB discipline/category/number, comma-separated: a channel each", .most = kAny},
-      {"level-type", "GRIB type of level: ecCodes' name, or the number of code table 4.5"},
+      {.name = "code", .meaning = "GRIB discipline/category/number, comma-separated, a channel for each", .most = kAny},
+      {"level-type", "GRIB type of level: ecCodes' name, or the number in code table 4.5"},
       {"level", "Value of the level", number},
-      {"step", "Hours from the analysis (6), or an interval of them (0-6)"},
+      {"step", "Hours from the analysis (6), or an interval of hours (0-6)"},
       {"step-type", "GRIB: instant, accum, avg, max, min, ..."},
       {.name = "member",
-       .meaning = "One member of an ensemble; all where not given, each a field of its own",
+       .meaning = "One member of an ensemble; by default all, each as a separate field",
        .kind = whole,
        .lowest = 0},
       {"expand-reduced", "GRIB: interpolate reduced grids along their rows to regular ones", flag},
@@ -53,56 +53,57 @@ std::vector<PrepareSetting> all_settings() {
        .lowest = 0,
        .above = true},
       {"offset", "First row and column of the window", whole, 2, 2},
-      {"centre", "Latitude and longitude of its middle", number, 2, 2},
-      {"box", "South, west, north, east: all points between", number, 4, 4},
+      {"centre", "Latitude and longitude of the window's middle", number, 2, 2},
+      {"box", "South, west, north, east: all points inside", number, 4, 4},
       {.name = "tiles",
-       .meaning = "Windows so many rows and columns apart, inside the coverage of the first frame",
+       .meaning = "Many windows, each this many rows and columns from the next, inside the coverage of the first frame",
        .kind = whole,
        .lowest = 0,
        .above = true},
       {.name = "train-tiles",
-       .meaning = "The windows that are trained on so many rows and columns apart instead, overlapping where that is "
-                  "less than "
-                  "their size; the held-out ones stay as --tiles has them",
+       .meaning = "The same for the training windows alone, which overlap if this is less than their size; the "
+                  "held-out windows stay as --tiles has them",
        .kind = whole,
        .lowest = 0,
        .above = true},
-      {"mask-below", "Smaller values are codes for what is missing", number},
-      {"train", "Times to train on: years, months (2019-06 or 06); all others where not given"},
-      {"test", "Times held out: years, months, or the last share (0.25)"},
-      {"transform", "none, log1p or asinh, before mean and deviation; scores: each channel by its own law"},
-      {.name = "score-law",
-       .meaning = "scores: the law that they have; normal where not given",
-       .choices = ScoreLaw::names()},
-      {"unit", "log1p, asinh: of x / unit", number},
-      {"threshold", "Values below are dry: 0, also in samples; 0: no threshold", number},
-      {"dequantise", "Spread values over this step, dry ones below the threshold; 0: as they are", number},
+      {"mask-below", "Values below this are codes for missing data", number},
+      {"train",
+       "Times to train on: years, months (2019-06 or 06), or the last share (0.25); by default all that are not held "
+       "out"},
+      {"test", "Times to hold out: years, months, or the last share (0.25)"},
+      {"transform", "none, log1p or asinh, before mean and deviation; scores: each channel by its own distribution"},
+      {.name = "score-law", .meaning = "scores: their distribution; by default normal", .choices = ScoreLaw::names()},
+      {"unit", "log1p, asinh: the function is taken of x / unit", number},
+      {"threshold", "Values below this are dry and become 0, also in samples; 0: no threshold", number},
+      {"dequantise",
+       "Spread values over a step of this size, dry ones below the threshold; 0: leave values as they are", number},
       {"dry-depth",
-       "Spread dry values so far down from the threshold; 0: by the threshold itself. With scores: how deep dry points "
-       "lie at the reach; 0: by the law of their distances",
+       "How far below the threshold dry values are spread; 0: down to 0. With scores: how far below 0 dry points lie "
+       "at the reach; 0: by the distribution of their distances",
        number},
       {.name = "dry-reach",
-       .meaning =
-           "Hidden values of dry points fall with their distance from the rain of the whole frame, up to so many "
-           "points; 0: they are drawn. With scores 512 where not given",
+       .meaning = "Hidden values of dry points fall with their distance from the rain of the whole frame, up to this "
+                  "many points; 0: they are drawn. With scores the default is 512",
        .kind = number,
        .lowest = 0,
        .highest = 32767},
       {.name = "plain",
-       .meaning = "Channels that take neither transform nor threshold, by name, comma-separated",
+       .meaning = "Names of channels that take neither transform nor threshold, comma-separated",
        .most = kAny},
       {.name = "sequence",
-       .meaning = "So many times after each other as the channels of one field",
+       .meaning = "This many consecutive times become the channels of one field",
        .kind = whole,
        .lowest = 0,
        .above = true},
       {.name = "interval",
-       .meaning = "Minutes between them; the shortest between two times where not given",
+       .meaning = "Minutes between these times; by default the shortest interval between two times",
        .kind = number,
        .lowest = 0,
        .above = true},
-      {"skip-damaged", "Leave files out that cannot be read, and name them", flag},
-      {"resume", "Keep what is read in OUTPUT.partial until the set is written, and go on from there after a stop",
+      {"skip-damaged", "Leave out files that cannot be read, and list them", flag},
+      {"resume",
+       "Keep what has been read in OUTPUT.partial until the set is written; after an interruption the same command "
+       "continues from there",
        flag},
   };
 }

@@ -34,7 +34,9 @@ PrepareSpec mrms() {
 
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> list = {
-      {"hrrr-vil", "HRRR vertically integrated liquid, analyses of 2019-2020 and 2021, 128 x 128 over the central US",
+      {"hrrr-vil",
+       "HRRR vertically integrated liquid, analyses of 2019-2020 to train on and of 2021 held out, 128 x 128 over the "
+       "central US",
        hrrr_vil},
       {"mrms",
        "MRMS precipitation rate, 128 x 128 windows side by side inside the coverage, the last quarter of the frames "

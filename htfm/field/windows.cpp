@@ -28,7 +28,7 @@ std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, co
   if (ways > 1)
     throw InputError("[window] expected one of --offset, --centre, --box and --tiles, got {} of them", ways);
   if (spec.train_tiles > 0 && spec.tiles == 0)
-    throw InputError("[train-tiles] expected --tiles beside it, for the fields that are held out, got none");
+    throw InputError("[train-tiles] expected --tiles too, for the held-out fields, got none");
   if ((spec.height > 0) != (spec.width > 0))
     throw InputError("[size] expected rows and columns, got {} x {}", spec.height, spec.width);
   if (spec.box && spec.height > 0)

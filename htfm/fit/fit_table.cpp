@@ -103,7 +103,7 @@ void settle_rows(RunConfig& base, const Dataset& whole, const TableFitOptions& o
   const int64_t all = whole.rows.size(0);
   if (rows >= all) return;
   base.data.rows = rows;
-  note(o, fmt::format("{} of {} rows, drawn at random, fit into the time.", rows, all));
+  note(o, fmt::format("{} of {} rows, drawn at random, fit into the time limit.", rows, all));
 }
 
 // How long the trainings are: as planned, as the run in the folder has it, or as the time allows.
@@ -216,7 +216,7 @@ void add_comparisons(TableFit& fit, int64_t n, const TableFitOptions& o) {
   // What is discrete is not compared, and need not be learned.
   const Model gaussian =
       train_stage(plan.gaussian, plan.train, {.folder = folder_of(o, "gaussian"), .resume = true, .discrete = false},
-                  "Gaussian flow matching, to compare", o)
+                  "Gaussian flow matching, for comparison", o)
           .model;
   const SampleResult drawn = sample_stage(gaussian, plan.gaussian, n, "sampling it", o);
   fit.models.push_back({"Gaussian FM", numbers_of(drawn.samples, plan), drawn.conditions});

@@ -22,8 +22,8 @@ std::vector<std::string> comparison_sentences(const TableFit& fit) {
                                             own.error, other.error, other.difference, other.lower, other.upper);
     if (!other.differs())
       out.push_back(
-          fmt::format("{} is {} on the held-out rows, but the difference is inside its interval: they cannot tell the "
-                      "two apart ({}).",
+          fmt::format("{} is {} on the held-out rows, but the interval of the difference includes zero: these rows "
+                      "cannot tell the two apart ({}).",
                       name, other.difference > 0 ? "a little better" : "a little worse", figures));
     else
       out.push_back(fmt::format("{} is {} on the held-out rows, by more than chance ({}).", name,

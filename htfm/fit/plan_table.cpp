@@ -137,13 +137,13 @@ void plan_scores(TablePlan& plan, RunConfig& own) {
     own.coupling.kind = "pool", own.scale = "clock";
   }
   plan.clock.explanation = fmt::format(
-      "{} Every column has a law of its own, with tails of its own on each side, and the flow learns how "
-      "the columns depend on each other from {} scores of them. {}",
+      "{} The distribution of every column is fitted separately, with its own tails on both sides, and the flow learns "
+      "from {} scores how the columns depend on each other. {}",
       plan.joint.sentence, own.data.scores,
-      together ? "Their exponential tails keep what comes together as wide apart as it is, however far out, "
-                 "and the clock is exponential, whose source has such tails too."
-               : "The clock is deterministic: any other makes all columns large together more often than "
-                 "columns whose extremes come alone.");
+      together ? "Their exponential tails preserve the spread of extremes that come together, however far out, and the "
+                 "clock is exponential, since its source has such tails too."
+               : "The clock is deterministic: any other would make all columns large together, more often than in data "
+                 "whose extremes come alone.");
 }
 
 // Columns that do not depend on each other are learned from rows that are put together anew in every epoch: from few
@@ -166,8 +166,8 @@ void plan_independence(TablePlan& plan, RunConfig& own, Key key) {
   }
   own.data.whiten = false;
   plan.clock.explanation += fmt::format(
-      " These do not depend on each other as far as {} rows can tell, and the flow learns from rows whose parts come "
-      "from different rows: {}.",
+      " As far as {} rows can tell, these groups of columns do not depend on each other, and the flow learns from rows "
+      "that combine them from different rows: {}.",
       plan.train.rows.size(0), told);
 }
 
@@ -184,9 +184,9 @@ void plan_untold(TablePlan& plan, RunConfig& own, const at::Tensor& scores, Key 
   const std::vector<std::string> names = untold_numbers(scores, plan.train.conditions, key);
   if (names.empty()) return;
   own.condition.untold = fmt::format("{}", fmt::join(names, ","));
-  plan.clock.explanation +=
-      fmt::format(" Centre and scale go with {}; scores do not, as far as {} rows can tell, and the flow is not told.",
-                  fmt::join(names, ", "), plan.train.rows.size(0));
+  plan.clock.explanation += fmt::format(
+      " Centre and scale depend on {}; the scores do not, as far as {} rows can tell, so the flow is not given it.",
+      fmt::join(names, ", "), plan.train.rows.size(0));
 }
 
 // `first`: the data's part of the configuration, settings included.

@@ -30,7 +30,7 @@ void check_grid(const SweepOptions& o, const std::vector<GridPoint>& runs) {
   if (o.resume) return;
   for (const GridPoint& run : runs)
     if (RunFolder(o.folder + "/" + run.name).exists())
-      throw InputError("[sweep] {}/{}: expected no run there, got one: give --resume to go on, or another folder",
+      throw InputError("[sweep] {}/{}: expected no run there, got one: give --resume to continue, or another folder",
                        o.folder, run.name);
 }
 
@@ -47,7 +47,7 @@ std::vector<SweptRun> sweep(const SweepOptions& o) {
     o.report(ended, runs.size(), working);
   });
   if (o.stop())
-    throw Interrupted("stopped after {} of {} runs; the same command with --resume goes on", done, runs.size());
+    throw Interrupted("stopped after {} of {} runs; the same command with --resume continues", done, runs.size());
   std::vector<SweptRun> out;
   for (size_t k = 0; k < runs.size(); ++k) {
     SweptRun run{.name = runs[k].name};

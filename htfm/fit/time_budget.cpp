@@ -69,7 +69,7 @@ std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds) 
   const auto left = static_cast<double>(total_steps(config, rows));
   // An average over the last tenth, not from the start; in four digits, as people write it.
   config.train.ema = std::min(config.train.ema, std::max(0.0, std::round(1e4 * (1 - 10 / left)) / 1e4));
-  return fmt::format("{:.0f} of {:.0f} steps fit into the time", left, steps);
+  return fmt::format("{:.0f} of {:.0f} steps fit into the time limit", left, steps);
 }
 
 }  // namespace htfm

@@ -69,7 +69,7 @@ class CsvParser {
     if (!refill_) return false;
     if (rest_.size() >= kLongestRow)
       throw InputError(
-          "[csv] {}: row {}: expected a row of less than {} MiB, got a longer one (a quote that is not closed?)", path_,
+          "[csv] {}: row {}: expected a row of less than {} MiB, got a larger one (a quote that is not closed?)", path_,
           std::max<int64_t>(line_, 1), kLongestRow >> 20);
     std::string next(rest_);
     const bool got = refill_(next);
@@ -284,7 +284,7 @@ class CsvParser {
       point[point.find(',')] = '.';
       if (cell_number(point)) note = " (a decimal comma? numbers are read with a point)";
     } else if (is_row_of_numbers(text)) {
-      note = " (several numbers? columns are told apart by commas, semicolons or tabs)";
+      note = " (several numbers? columns are separated by commas, semicolons or tabs)";
     }
     if (note.empty() && !rules_.advice.empty())
       note = fmt::format(" ({}; {})", is_date_cell(text) ? "a date" : "text", rules_.advice);

@@ -40,7 +40,7 @@ void for_each_line(std::string_view text, const std::string& path, Visit visit) 
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const json value = parse_line(line);
     if (!value.is_object())
-      throw InputError("[jsonl] {}: line {}: expected a JSON object, got {} (remove the line, or the file, to go on)",
+      throw InputError("[jsonl] {}: line {}: expected a JSON object, got {} (to continue, remove the line or the file)",
                        path, number, value.is_discarded() ? "text that is not JSON" : "JSON of another kind");
     visit(line, value);
   }

@@ -35,11 +35,13 @@ std::optional<Left> read_note(const std::string& note, const std::string& key, c
   const nlohmann::json j = nlohmann::json::parse(read_file(note), nullptr, /*allow_exceptions=*/false);
   const bool good = j.is_object() && j.contains("key") && j["key"].is_string() && j.contains("rows") &&
                     j["rows"].is_number_unsigned() && j.contains("bytes") && j["bytes"].is_number_unsigned();
-  if (!good) throw InputError("[rows] {}: expected the note of a file in parts, got another text: remove it", note);
+  if (!good)
+    throw InputError("[rows] {}: expected what an unfinished file of samples leaves, got another text: remove it",
+                     note);
   if (j["key"] != key)
     throw InputError(
-        "[rows] {}: expected --resume to go on with the same run, number, seed and options; what was begun there is "
-        "another file: leave --resume out to begin anew",
+        "[rows] {}: expected the same run, number, seed and options on --resume; another file was begun there: leave "
+        "--resume out to start again",
         path);
   return Left{j["rows"].get<int64_t>(), j["bytes"].get<uint64_t>()};
 }

@@ -35,7 +35,7 @@ FlowMatching::FlowMatching(const FlowMatchingSpec& spec, DataScale data_scale)
     throw InputError("[path.learn] expected precondition.enabled = true and precondition.time = path, got {} and {}",
                      precondition_, clock_time_ ? "clock" : "path");
   if (learned_ && times_.normal)
-    throw InputError("[path.learn] expected train.times = uniform: the curves say where times are, got normal");
+    throw InputError("[path.learn] expected train.times = uniform, since the curves determine the times, got normal");
   set_data_scale(std::move(data_scale));
   find_named(couplings(), spec.coupling.kind, "coupling.kind");
   find_named(source_covariances(), spec.covariance.kind, "source.covariance");

@@ -68,13 +68,13 @@ FeatureReference load_reference(const std::string& path, const std::string& data
                        .network_hash = entry(file, "network_sha256", path)};
   if (out.data_hash != data_hash)
     throw InputError(
-        "[reference] {}: expected features of the images with hash {}, got those of {} (another file, or none, makes "
-        "them anew)",
+        "[reference] {}: expected features of the images with hash {}, got those of {} (with another file, or none, "
+        "they are computed again)",
         path, data_hash, out.data_hash);
   if (out.network_hash != network_hash)
     throw InputError(
-        "[reference] {}: expected features of the network with SHA-256 {}, got those of {} (another file, or none, "
-        "makes them anew)",
+        "[reference] {}: expected features of the network with SHA-256 {}, got those of {} (with another file, or "
+        "none, they are computed again)",
         path, network_hash, out.network_hash);
   const int64_t n = whole_number(entry(file, "n", path), "n", path),
                 dim = whole_number(entry(file, "dim", path), "dim", path);

@@ -49,8 +49,8 @@ std::string NearCopies::sentence() const {
   return fmt::format(
       "{:.2f} % of the samples are near copies of training rows, and {:.2f} % of the held-out rows are: {}.",
       100 * samples, 100 * held_out,
-      more > 3 * standard_error() ? "the model copies more than chance does"
-                                  : "no more than two parts of the data are of each other");
+      more > 3 * standard_error() ? "the model copies more than by chance"
+                                  : "no more than expected between two parts of the data");
 }
 
 NearCopies find_near_copies(const at::Tensor& train, const at::Tensor& held_out, const at::Tensor& samples,

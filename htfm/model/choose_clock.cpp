@@ -38,16 +38,15 @@ ChosenClock fit_clock(const ClockSpec& asked, const at::Tensor& rows) {
       fit_mixing_law(sorted_radii(rows), rows.size(1), tail.choice, tail.verdict == TailVerdict::heavy);
   chosen.spec.table = law.law.numbers();
   chosen.explanation = fmt::format(
-      "The clock is the law of V that makes sqrt(V) times a normal vector as long as the rows are, by smoothed maximum "
-      "likelihood: half of "
-      "all V lie between {:.3g} and {:.3g}. The tail of the radius is {}",
+      "The clock is the distribution of V, fitted by smoothed maximum likelihood, for which sqrt(V) times a normal "
+      "vector has the lengths of the rows: half of all V lie between {:.3g} and {:.3g}. The tail of the radius is {}",
       std::exp(law.law.log_upper_quantile(0.75)), std::exp(law.law.log_upper_quantile(0.25)), tail.sentence);
   if (law.join > 0)
     chosen.explanation +=
         fmt::format(" So V has a Pareto tail of exponent {:.3g}, half that index, for radii beyond {:.3g}.",
                     law.law.exponent(), law.join);
   else
-    chosen.explanation += " So V is bounded by what the data show.";
+    chosen.explanation += " So V is bounded by the data.";
   return chosen;
 }
 
@@ -62,11 +61,9 @@ std::optional<ChosenClock> student_clock(const Diagnosis& diagnosis, int grid, c
   ChosenClock chosen{{"inverse-gamma", {{"nu", nu}}, grid}};
   chosen.fits_all = true;
   chosen.explanation = fmt::format(
-      "A Student-t law with {:.3g} degrees of freedom ({:.2g} to {:.2g}) fits the distances of the rows from their "
-      "centre (p = {:.2g}); "
-      "that is known from all rows, and better than from the largest alone, whose tail is {} So the clock is "
-      "inverse-gamma with nu = "
-      "{:.3g}.",
+      "A Student-t distribution with {:.3g} degrees of freedom ({:.2g} to {:.2g}) fits the distances of the rows from "
+      "their centre (p = {:.2g}); this uses all rows and is more certain than an estimate from the largest alone, "
+      "whose tail is {} So the clock is inverse-gamma with nu = {:.3g}.",
       nu, check.freedom.lower, check.freedom.upper, check.p_value, diagnosis.decisive()->sentence, nu);
   return chosen;
 }
@@ -78,10 +75,9 @@ std::optional<ChosenClock> cluster_clock(const ClockSpec& asked, const at::Tenso
   const bool stable = law->family == RadialFamily::stable;
   ChosenClock chosen{{stable ? "stable" : "inverse-gamma", {{stable ? "alpha" : "nu", law->index}}, asked.grid}};
   chosen.explanation = fmt::format(
-      "The rows follow the law of {} (Anderson and Darling's distance {:.2g}), so all of them say how heavy the tail "
-      "is, "
-      "not only the largest; the other family's log-likelihood is {:.0f} less. So the clock is {} with {} = {:.3g}: a "
-      "{} source.",
+      "The rows follow the distribution of {} (Anderson and Darling's distance {:.2g}), so all of them show how heavy "
+      "the tail is, not only the largest; the log-likelihood of the other family is lower by {:.0f}. So the clock is "
+      "{} with {} = {:.3g}: a {} source.",
       law->text(), law->distance, law->log_likelihood - law->log_likelihood_of_other, chosen.spec.family,
       stable ? "alpha" : "nu", law->index, stable ? "stable" : "Student-t");
   return chosen;
@@ -121,20 +117,18 @@ ChosenClock suggest_clock(const Diagnosis& diagnosis, int grid, const at::Tensor
     if (std::isinf(index.upper) || index.upper > 1.5 * index.lower)
       chosen.explanation +=
           fmt::format(" The index is known only to lie {}; more rows would narrow it.",
-                      std::isinf(index.upper) ? fmt::format("over {:.2g}", index.lower)
+                      std::isinf(index.upper) ? fmt::format("above {:.2g}", index.lower)
                                               : fmt::format("between {:.2g} and {:.2g}", index.lower, index.upper));
   } else if (tail.k > 0 && tail.gamma > 0.1) {
     // Between the two mistakes a source that is a little too heavy costs less: a light one cannot reach far at all.
     chosen.spec.family = "inverse-gamma";
     chosen.spec.parameters["nu"] = rounded(std::clamp(tail.index(), 0.3, 30.0));
-    chosen.explanation =
-        seen +
-        fmt::format(
-            " The estimate is an index of {:.2g}, and a source that is too heavy costs less than one that is too "
-            "light: so the clock is inverse-gamma with nu = {:.2g}.",
-            tail.index(), chosen.spec.parameters["nu"]);
+    chosen.explanation = seen + fmt::format(
+                                    " The estimated index is {:.2g}, and a source that is too heavy does less harm "
+                                    "than one that is too light: so the clock is inverse-gamma with nu = {:.2g}.",
+                                    tail.index(), chosen.spec.parameters["nu"]);
   } else {
-    chosen.explanation = seen + " Nothing speaks for heavy tails, so the clock is deterministic: a Gaussian source.";
+    chosen.explanation = seen + " There is no sign of heavy tails, so the clock is deterministic: a Gaussian source.";
   }
   return chosen;
 }

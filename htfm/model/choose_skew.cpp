@@ -52,10 +52,8 @@ std::optional<ChosenSkew> suggest_skew(const at::Tensor& rows, const Diagnosis& 
   chosen.mean = {list_of(best->skew, best->scale()), list_of(best->location, best->scale())};
   const Skewness& s = diagnosis.skewness[static_cast<size_t>(column)];
   chosen.clock.explanation = fmt::format(
-      "{} is {}. A {} law with {} = {:.3g} makes the rows more likely than a symmetric one by {:.0f} in the logarithm, "
-      "and its tail is the "
-      "one "
-      "that is seen: {} So the source is skewed, {} with skew {}.",
+      "{} is {}. A {} distribution with {} = {:.3g} has a log-likelihood higher by {:.0f} than a symmetric one, and "
+      "its tail agrees with that of the rows: {} So the source is skewed, {} with skew {}.",
       s.name, s.sentence, best->name, best->parameter, best->value, best->log_likelihood - symmetric,
       diagnosis.decisive()->sentence, best->name, chosen.mean.skew);
   return chosen;

@@ -70,12 +70,14 @@ void check_config(RunConfig& c) {
         c.coupling.ot_power);
   if (!c.condition.untold.empty() && c.data.normalise != "scores")
     throw InputError(
-        "[condition.untold] expected data.normalise = scores, where centre and scale go with what is given, got {}",
+        "[condition.untold] expected data.normalise = scores, with which centre and scale follow the given columns, "
+        "got {}",
         c.data.normalise);
   if (!c.data.independent.empty()) {
     if (c.coupling.kind != "independent")
-      throw InputError("[data.independent] expected coupling.kind = independent, since a row's size changes, got {}",
-                       c.coupling.kind);
+      throw InputError(
+          "[data.independent] expected coupling.kind = independent, since the sizes of rows change, got {}",
+          c.coupling.kind);
     if (c.data.whiten)
       throw InputError("[data.independent] expected data.whiten = false, which mixes the columns, got true");
     if (c.condition.there())
@@ -94,14 +96,15 @@ void check_config(RunConfig& c) {
   if (c.path.learn && c.method != "htfm") throw InputError("[path.learn] expected method = htfm, got {}", c.method);
   if (c.path.learn && c.train.validation > 0)
     throw InputError(
-        "[path.learn] expected train.validation = 0, since losses under different curves do not compare, got {}",
+        "[path.learn] expected train.validation = 0, since losses under different curves cannot be compared, got {}",
         c.train.validation);
   if (c.condition.focus > 0 && c.condition.field.empty())
-    throw InputError("[condition.focus] expected condition.field, whose fields say how often a row is drawn, got none");
+    throw InputError(
+        "[condition.focus] expected condition.field, whose fields determine how often a row is drawn, got none");
   if (c.condition.focus > 0 && c.coupling.kind != "independent")
     throw InputError(
         "[condition.focus] expected coupling.kind = independent, since levels are ranks among rows that are drawn "
-        "alike, got {}",
+        "equally often, got {}",
         c.coupling.kind);
   if (!c.condition.field.empty() && c.data.flip)
     throw InputError("[data.flip] expected false with condition.field, which would have to be mirrored too, got true");

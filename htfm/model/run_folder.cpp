@@ -82,14 +82,14 @@ FolderLock::FolderLock(const std::string& folder) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) {
       warning_ = fmt::format(
-          "{}: this disk cannot lock files ({}): going on; see to it that no other process trains in this folder",
+          "{}: this disk cannot lock files ({}): continuing; make sure that no other process trains in this folder",
           folder, system_reason(errno));
       break;
     }
     ::close(fd_);
     throw InputError(
-        "[run] {}: expected a folder that no other process is training in, got one that is: wait for its end, or give "
-        "another folder",
+        "[run] {}: expected a folder that no other process is training in, got one that is in use: wait until it ends, "
+        "or give another folder",
         folder);
   }
 }

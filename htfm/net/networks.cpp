@@ -25,14 +25,14 @@ std::unique_ptr<Network> make_own_unet(const NetworkContext& c) {
 Registry<NetworkInfo>& network_registry() {
   static Registry<NetworkInfo> registry({
       {"mlp", "residual blocks over rows", make_own_mlp},
-      {"unet", "the DDPM U-Net, of images", make_own_unet, {}, true, true},
+      {"unet", "the DDPM U-Net, for images", make_own_unet, {}, true, true},
       {"ncsnpp",
-       "the same with filtered changes of size in residual blocks, rescaled sums, progressive input",
+       "the same with filtered changes of size inside residual blocks, rescaled sums and progressive input",
        make_own_unet,
        {},
        true,
        true},
-      {"torchscript", "out of a file, net.path", make_torchscript},
+      {"torchscript", "from a file, net.path", make_torchscript},
   });
   return registry;
 }

@@ -171,10 +171,8 @@ std::unique_ptr<Network> make_torchscript(const NetworkContext& c) {
     throw InputError("[net.path] expected a TorchScript file for net.kind = torchscript, got none");
   if (!torchscript_trusted())
     throw InputError(
-        "[net.path] {}: expected to be told that this file is trusted, since a TorchScript network runs code of "
-        "whoever made it; if you "
-        "know "
-        "where it comes from, give --trust, or call htfm::trust_torchscript(true)",
+        "[net.path] {}: expected permission to run the code in this file, since a TorchScript network runs code of "
+        "whoever made it; if you know where it comes from, give --trust, or call htfm::trust_torchscript(true)",
         config.path);
   const std::string bytes = read_file(config.path);
   std::string hash = sha256(bytes);

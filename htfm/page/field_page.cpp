@@ -34,10 +34,9 @@ std::vector<report::Series> field_series(const FieldCurve& c) {
 void add_field_sections(report::Page& page, const FieldEvaluation& evaluation) {
   const FieldScores& s = evaluation.scores;
   report::Table table{
-      fmt::format(
-          "Scores against {}; intervals by drawing blocks of fields anew. –: there is no such figure, as where no "
-          "sample lies beyond the cut, or there are fewer fields than the period.",
-          evaluation.reference),
+      fmt::format("Scores compared with {}; intervals by a bootstrap over blocks of fields. –: there is no such "
+                  "figure, for example if no sample lies beyond the cut, or if there are fewer fields than the period.",
+                  evaluation.reference),
       {{"score"}, {"value"}, {"95 % interval"}, {"real"}, {"samples"}},
       {}};
   const auto text = [](double v) { return report::number(v); };
@@ -75,15 +74,15 @@ void add_field_sections(report::Page& page, const FieldEvaluation& evaluation) {
                                  {.label = "Return levels of the field maximum",
                                   .x = {.label = "one field in", .scale = report::Scale::log},
                                   .y = {.label = value}}),
-              "Return levels: the maximum of a field that one in so many exceeds.");
+              "Return levels: the maximum that one field in this many exceeds.");
   page.section("Structure")
       .figure(report::line_chart(field_series(s.spectrum),
                                  {.label = "Radial power spectrum",
                                   .x = {.label = "waves across the field", .scale = report::Scale::log},
                                   .y = {.label = "power", .scale = report::Scale::log},
                                   .markers = false}),
-              "Power against wave number, mean over directions and fields. A line that lies higher at the right is too "
-              "rough.");
+              "Power against wave number, mean over directions and fields. Fields whose line is higher on the right "
+              "are too rough.");
 }
 
 }  // namespace

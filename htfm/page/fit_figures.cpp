@@ -176,7 +176,7 @@ void add_radius_figures(report::Page& page, const TableFit& fit) {
   options.x = {.label = "quantile of the " + std::string(reference_name(fit)), .scale = report::Scale::log};
   options.y = {.label = "quantile of the samples", .scale = report::Scale::log};
   page.figure(report::quantile_plot(data, models, options),
-              "The same as quantiles against quantiles: on the diagonal is right.");
+              "The same as quantiles against quantiles: the diagonal is right.");
 }
 
 void add_column_figures(report::Page& page, const TableFit& fit) {
@@ -199,7 +199,7 @@ void add_column_figures(report::Page& page, const TableFit& fit) {
     tail.x.label = "distance from the median";
     tail.y.label = "share at least as far";
     page.figure(report::radial_tail(data, models, tail),
-                column_name(fit.plan.train, k) + ": how often a value lies at least so far from the median.");
+                column_name(fit.plan.train, k) + ": how often a value is at least this far from the median.");
   }
   if (columns.size() > kColumnsShown)
     page.text(fmt::format("The first {} of {} columns are shown; the comparison above is over all of them.",
@@ -222,10 +222,9 @@ void add_pairs(report::Page& page, const TableFit& fit) {
   }
   page.section("Pairs").figure(
       report::scatter_grid(rows, titles, panels, {.label = "Pairs of columns, data and models", .axes = axes}),
-      fmt::format(
-          "Pairs of columns, each with its own scale, told below: → across, ↑ upwards. The first row is the {}, the "
-          "others are samples of the models.",
-          reference_name(fit)));
+      fmt::format("Pairs of columns, each with its own scale, named below: → across, ↑ upwards. The first row is the "
+                  "{}, the others are samples of the models.",
+                  reference_name(fit)));
 }
 
 void add_tail_dependence(report::Page& page, const TableFit& fit) {

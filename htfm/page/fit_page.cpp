@@ -23,9 +23,8 @@ void add_columns(report::Page& page, const TableFit& fit) {
   const Dataset& train = fit.plan.train;
   report::Table table;
   table.caption =
-      "What each column was taken for, from the training rows. Whole numbers and decimals, bounds and values that "
-      "occur very often are "
-      "honoured in the samples; a constant column is restored as it was.";
+      "What each column was recognised as, from the training rows. Samples keep whole numbers and decimals, bounds, "
+      "and values that occur very often; a constant column is restored as it was.";
   for (const char* title : {"column", "kind", "least", "median", "largest"}) table.columns.push_back({title});
   for (int64_t k = 0; k < fit.plan.transform.columns(); ++k) {
     const std::vector<double> v = sorted_column(train.rows, k);
@@ -90,11 +89,9 @@ void add_comparison(report::Page& page, const TableFit& fit) {
   report::Table table;
   table.caption = fmt::format(
       "Mean absolute error of the logarithm of the quantiles {}: of each column's distance from its median, and of the "
-      "radius of all "
-      "columns in units of their quantile ranges; against {} held-out rows. The spread is that of drawing those rows "
-      "anew; the last column "
-      "is the error of "
-      "{} minus this model's with its 95 % interval, below zero where {} is better.",
+      "radius of all columns in units of their quantile ranges; against {} held-out rows. The spread comes from a "
+      "bootstrap of those rows; the last column is the error of {} minus this model's, with a 95 % interval, below "
+      "zero if {} is better.",
       fmt::join(yardstick.levels(), ", "), report::count(fit.plan.held_out.rows.size(0)), fit.models[0].name,
       fit.models[0].name);
   table.columns = {{"model"}, {"error", report::Best::lowest, 3}, {"radius", report::Best::lowest, 3}, {"difference"}};
@@ -131,7 +128,7 @@ void add_highlights(report::Page& page, const TableFit& fit) {
     highlights.push_back({"error of far quantiles", report::fixed(fit.models[0].score.error, 3),
                           best == &fit.models[0] ? "the least of " + std::to_string(fit.models.size()) + " models"
                                                  : fmt::format("{}: {:.3f}{}", best->name, best->score.error,
-                                                               best->score.differs() ? "" : ", not told apart")});
+                                                               best->score.differs() ? "" : ", no clear difference")});
   }
   highlights.push_back({"time", report::duration(fit.seconds), fmt::format("{} steps", report::count(fit.model.step))});
   page.highlights(highlights);
@@ -165,14 +162,13 @@ void add_training(report::Page& page, const TableFit& fit) {
   std::vector<report::Series> series;
   if (!fit.losses.step.empty()) series.push_back({.name = "training", .x = fit.losses.step, .y = fit.losses.loss});
   if (!fit.losses.validation.empty())
-    series.push_back({.name = "rows set apart", .x = fit.losses.validated_step, .y = fit.losses.validation});
+    series.push_back({.name = "rows not trained on", .x = fit.losses.validated_step, .y = fit.losses.validation});
   if (!series.empty())
     page.figure(report::loss_curve(series, {.smoothing = 0}),
-                fmt::format("Loss of the judged model against the step. The weights of step {} are kept, the ones with "
-                            "the least loss on rows that were not trained on.{}",
+                fmt::format("Loss of the judged model against the step. The weights of step {} are kept: they have the "
+                            "lowest loss on the rows that were not trained on.{}",
                             fit.judged_step,
-                            fit.refitted ? fmt::format(" The model that is given was then trained on all rows, for {} "
-                                                       "steps.",
+                            fit.refitted ? fmt::format(" The final model was then trained on all rows, for {} steps.",
                                                        fit.model.step)
                                          : ""));
 }

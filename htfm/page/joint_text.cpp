@@ -99,10 +99,10 @@ void add_joint_section(report::Page& page, const JointExtremes& joint, size_t mo
   report::Table table;
   table.caption =
       "Pairs of columns with 95 % intervals, each in the corner where extremes come together most and in the opposite "
-      "one. chi(u): how often the second column lies beyond its u-quantile, given that the first does; 1 − u where "
-      "they "
-      "are independent. chi-bar(u) and eta: both beyond falls like (1 − u)^(1/eta); 1 where extremes come together "
-      "however far one looks, 1/2 (chi-bar 0) where columns are independent. Alone: eta is surely below 1.";
+      "one. chi(u): how often the second column lies beyond its u-quantile, given that the first does; 1 − u if they "
+      "are independent. chi-bar(u) and eta: the probability that both are beyond falls like (1 − u)^(1/eta); 1 if "
+      "extremes come together however far out, 1/2 (chi-bar 0) if columns are independent. Alone: eta is surely below "
+      "1.";
   for (const std::string& title : corner_titles(joint)) table.columns.push_back({title});
   size_t shown = 0;
   for (const PairExtremes* p : by_strength(joint)) {

@@ -134,14 +134,13 @@ std::string risk_json(const RiskReport& r) {
 void add_risk_section(report::Page& page, const RiskReport& r) {
   constexpr size_t kFigures = 8;
   page.section("Risk").text(
-      "A loss is a large value of a column, or a small one where that is said (low); beyond means on that side. All "
+      "A loss is a large value of a column, or a small one if it is marked (low); beyond means on that side. All "
       "values are in the units of the data.");
-  page.table(
-      page_table(measure_cells(r),
-                 "Value at risk: the level that losses stay within with probability p. Expected shortfall: their "
-                 "mean beyond it; ∞ where the law has none."));
+  page.table(page_table(measure_cells(r),
+                        "Value at risk: the level that losses do not exceed with probability p. Expected shortfall: "
+                        "their mean beyond it; ∞ if the distribution has none."));
   if (!periods_are_levels(r))
-    page.table(page_table(return_cells(r), "Return levels: what is exceeded once in so many."));
+    page.table(page_table(return_cells(r), "Return levels: what is exceeded once in this many."));
   for (size_t k = 0; k < r.losses.size() && k < kFigures; ++k)
     if (r.losses[k].measures.size() > 1)
       page.figure(return_figure(r, r.losses[k]), r.losses[k].name + ": levels against how rarely they are exceeded.");

@@ -77,7 +77,7 @@ void add_run_pictures(report::Page& page, const std::vector<ScoredRun>& runs, co
           {.title = r.name, .points = r.sampled.samples, .note = fmt::format("f1_prd {:.3f}", r.scores["f1_prd"])});
     page.section("Samples").figure(
         report::scatter_panels(panels, {.label = "Data and samples of each model"}),
-        fmt::format("Data and samples in one window, thinned. Solver: {}, {:.0f} network evaluations a sample.",
+        fmt::format("Data and samples in one window, thinned. Solver: {}, {:.0f} network evaluations per sample.",
                     runs.front().options.solver, runs.front().sampled.evaluations));
   }
 
@@ -100,7 +100,7 @@ void add_run_pictures(report::Page& page, const std::vector<ScoredRun>& runs, co
   quantile_options.y = {.label = "quantile of the samples' radius", .scale = report::Scale::log};
   page.figure(report::quantile_plot({.name = "data", .values = report::radii(reference.data.rows, centre)}, tails,
                                     quantile_options),
-              "Quantiles of the samples' radius against those of the data: on the diagonal is right.");
+              "Quantiles of the samples' radius against those of the data: the diagonal is right.");
 }
 
 // "1 in 10,000".
@@ -113,8 +113,8 @@ std::string one_in_text(double n) {
 void add_far_quantile_table(report::Page& page, const FarQuantiles& far) {
   report::Table table;
   table.caption = fmt::format(
-      "Beyond the data: the radius that one point in so many exceeds. The models saw {} points; those of the law come "
-      "from {} million draws, those of the models from {} samples each.",
+      "Beyond the data: the radius that one point in this many exceeds. The models saw {} points; the radii of the "
+      "distribution come from {} million draws, those of the models from {} samples each.",
       far.training_points, far.law_draws / 1'000'000, far.draws);
   table.columns.push_back({""});
   for (const double n : far.one_in) table.columns.push_back({one_in_text(n), report::Best::none, 1});
@@ -125,7 +125,7 @@ void add_far_quantile_table(report::Page& page, const FarQuantiles& far) {
   };
   for (const FarQuantiles::Of& m : far.models) add(m.name, m.quantile);
   add("the training points themselves", far.training);
-  add("the law of the data", far.law).reference = true;
+  add("the distribution of the data", far.law).reference = true;
   page.table(table);
 }
 
@@ -143,7 +143,7 @@ void add_run_clocks(report::Page& page, const std::vector<ScoredRun>& runs) {
                                 "path. Rare large clocks make the source heavy-tailed.");
   for (const ScoredRun& r : runs)
     if (!r.model.clock_explanation().empty()) page.text(fmt::format("{}: {}", r.name, r.model.clock_explanation()));
-  page.text("What the network is told of a clock: " + [&] {
+  page.text("What the network is told about a clock: " + [&] {
     std::string all;
     for (const ScoredRun& r : runs)
       all += fmt::format("{}{}: `{}`", all.empty() ? "" : "; ", r.name, r.model.method().feature().description());

@@ -65,7 +65,7 @@ report::Figure tail_p_value_figure(const TailReport& r) {
         .dashed = true},
        {.name = "", .x = {k, k}, .y = {1e-6, 1}, .color = report::Color::neutral, .dashed = true}},
       {.label = "p-value of the generalised Pareto fit against the number of exceedances",
-       .title = "Does a generalised Pareto law fit?",
+       .title = "Does a generalised Pareto distribution fit?",
        .x = {.label = "exceedances k", .scale = report::Scale::log},
        .y = {.label = "p-value", .scale = report::Scale::log},
        .markers = false,
@@ -126,7 +126,7 @@ report::Figure tail_quantile_figure(const TailReport& r) {
     law.low.push_back(f.threshold + f.excess_quantile(std::min(p * spread, 1.0)) + zero);
     law.high.push_back(f.threshold + f.excess_quantile(p / spread) + zero);
   }
-  return report::line_chart({seen, law}, {.label = "Quantiles of the data against those of the fitted law",
+  return report::line_chart({seen, law}, {.label = "Quantiles of the data against those of the fitted distribution",
                                           .title = "Quantiles",
                                           .x = {.label = "fitted law", .scale = report::Scale::log},
                                           .y = {.label = "data", .scale = report::Scale::log},
@@ -144,11 +144,10 @@ void add_tail_figures(report::Page& page, const TailReport& r) {
               "Estimates against the number of exceedances. They should agree where the tail has begun; the dashed "
               "line is the choice.");
   page.figure(tail_p_value_figure(r), "The choice is the largest number of exceedances that the test does not reject.");
-  page.figure(
-      tail_excess_figure(r),
-      "Mean excess, or mean residual life: that of a power law grows in proportion with the threshold, that of a light "
-      "tail stays or falls.");
-  page.figure(tail_quantile_figure(r), "Values beyond the threshold against the quantiles of the fitted law.");
+  page.figure(tail_excess_figure(r),
+              "Mean excess, or mean residual life: for a power law it grows in proportion to the threshold, for a "
+              "light tail it stays constant or falls.");
+  page.figure(tail_quantile_figure(r), "Values beyond the threshold against the quantiles of the fitted distribution.");
   add_tail_risk(page, r);
 }
 

@@ -17,9 +17,8 @@ namespace {
 void add_tail_table(report::Page& page, const Diagnosis& d) {
   report::Table table;
   table.caption =
-      "Tail indices with 95 % intervals; ∞ stands for no power law. The index joins the estimators, at two thresholds, "
-      "with an "
-      "allowance for bias.";
+      "Tail indices with 95 % intervals; ∞ stands for no power law. The index combines the estimators, at two "
+      "thresholds, with an allowance for bias.";
   table.columns = {{"tail"},        {"verdict"}, {"index"}, {"Hill"}, {"moment"}, {"generalised Pareto"},
                    {"exceedances"}, {"beyond"}};
   for (const TailReport* r : listed_tails(d)) {
@@ -39,11 +38,9 @@ void add_skewness_table(report::Page& page, const Diagnosis& d) {
   report::Table skew;
   skew.caption =
       "The two sides of each column with 95 % intervals. Octile skewness is that of the body, between −1 and 1. "
-      "Distances are from the "
-      "median, to where the stated share of the rows lies beyond on each side. Tails are called heavier on one side "
-      "where the ratio of the "
-      "distances or the difference of γ = 1 / index is more than chance: in one of a hundred tables that are "
-      "symmetric.";
+      "Distances are measured from the median to the point beyond which the stated share of the rows lies, on each "
+      "side. Tails are called heavier on one side if the ratio of the distances or the difference of γ = 1 / index is "
+      "more than chance: this happens by chance in one of a hundred symmetric tables.";
   for (const char* title : kSkewTitles) skew.columns.push_back({title});
   for (const Skewness& s : d.skewness) {
     const auto cells = skewness_cells(s);

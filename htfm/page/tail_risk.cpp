@@ -113,13 +113,13 @@ std::string tail_risk_json(const Diagnosis& d, const TailRiskOptions& o) {
 
 void add_tail_risk(report::Page& page, const TailReport& r, const TailRiskOptions& o) {
   if (r.choice.k == 0) return;
-  page.figure(
-      stability_figure(r, "Threshold stability: shape", "shape γ", &StabilityPoint::shape,
-                       &StabilityPoint::shape_error),
-      "The shape fitted beyond each threshold, with 95 % intervals: level where a generalised Pareto law holds.");
+  page.figure(stability_figure(r, "Threshold stability: shape", "shape γ", &StabilityPoint::shape,
+                               &StabilityPoint::shape_error),
+              "The shape fitted beyond each threshold, with 95 % intervals: constant where a generalised Pareto "
+              "distribution holds.");
   page.figure(stability_figure(r, "Threshold stability: modified scale", "scale − γ u", &StabilityPoint::scale,
                                &StabilityPoint::scale_error),
-              "The modified scale beyond each threshold: level in the same range.");
+              "The modified scale beyond each threshold: constant in the same range.");
   std::vector<double> levels = all_levels(o);
   for (const double p : {0.9999, 0.99999, 0.999999})
     if (1 / (1 - p) <= 100 * static_cast<double>(r.choice.n) && p > levels.back()) levels.push_back(p);
@@ -129,7 +129,7 @@ void add_tail_risk(report::Page& page, const TailReport& r, const TailRiskOption
     if (!std::isnan(m.quantile.value))
       table.add({fmt::format("{:g}", m.p), once_in(m.p) + " rows", scored_text(m.quantile), scored_text(m.sfall)});
   table.caption = fmt::format(
-      "Return levels (which are values at risk) and expected shortfall by the fitted law, with {:g} % profile "
+      "Return levels (which are values at risk) and expected shortfall by the fitted distribution, with {:g} % profile "
       "intervals{}.",
       100 * o.interval, r.column < 0 ? "" : ", in the units of the data");
   if (!table.rows.empty()) page.table(table);

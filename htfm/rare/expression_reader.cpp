@@ -171,7 +171,7 @@ int ExpressionReader::both() {
 
 int ExpressionReader::negation() {
   if (!word("not")) return comparison();
-  if (++depth_ > kDeepest) refuse("fewer things inside each other", next_);
+  if (++depth_ > kDeepest) refuse("less nesting", next_);
   const size_t place = next_.place;
   advance();
   const int node = add(Kind::negation, place, condition_node(negation()));
@@ -226,7 +226,7 @@ int ExpressionReader::product() {
 
 int ExpressionReader::sign() {
   if (!word("-") && !word("+")) return alone();
-  if (++depth_ > kDeepest) refuse("fewer things inside each other", next_);
+  if (++depth_ > kDeepest) refuse("less nesting", next_);
   const Token symbol = next_;
   advance();
   const int inner = number_node(sign());
@@ -250,7 +250,7 @@ int ExpressionReader::alone() {
     return node;
   }
   if (token.type == Type::symbol && token.text == "(") {
-    if (++depth_ > kDeepest) refuse("fewer things inside each other", token);
+    if (++depth_ > kDeepest) refuse("less nesting", token);
     advance();
     const int node = either();
     expect(")");
@@ -327,7 +327,7 @@ int ExpressionReader::pixel(const Token& name) {
 
 int ExpressionReader::called(const Token& name) {
   advance();  // the parenthesis
-  if (++depth_ > kDeepest) refuse("fewer things inside each other", name);
+  if (++depth_ > kDeepest) refuse("less nesting", name);
   int node = -1;
   if (name.text == "abs") {
     node = add(Kind::absolute, name.place, number_node(either()));

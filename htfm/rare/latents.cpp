@@ -51,8 +51,8 @@ ModelSampler::ModelSampler(const Model& model, SampleOptions options) : model_(m
         model.config().method);
   if (const std::string got = left_to_chance(options_.condition.rows); model.condition().there() && !got.empty())
     throw InputError(
-        "[rare events] expected every condition to be given, the same for all samples (--given {}), got {}: what is "
-        "drawn by chance must be the clock and the source alone",
+        "[rare events] expected every condition to be given, the same for all samples (--given {}), got {}: only the "
+        "clock and the source may be drawn at random",
         model.condition().columns().empty() ? "FILE" : model.condition().columns().front().name + "=...", got);
   options_.as_drawn = false, options_.report = {};
 }

@@ -66,8 +66,9 @@ RareSamples sample_beyond(const Model& model, const Statistic& statistic, double
   const RowLevel number = statistic_level(statistic, row_names(model), sampler, "beyond");
   RareSamples out = draw_beyond(sampler, number, 1 - level, n, own);
   if (!out.probability.reached)
-    throw InputError("[beyond] expected a statistic whose values are not all alike beyond {:.6g}, got one that is",
-                     out.threshold->value);
+    throw InputError(
+        "[beyond] expected a statistic whose values are not all equal beyond {:.6g}, got one that is constant there",
+        out.threshold->value);
   return out;
 }
 

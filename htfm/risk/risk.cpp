@@ -46,7 +46,7 @@ void check(const RiskOptions& o) {
   if (o.n != 0 && o.n < 1000) throw InputError("[n] expected at least 1000 samples, got {}", o.n);
   if (o.rounds != 0 && o.rounds < 20) throw InputError("[rounds] expected 0, or at least 20, got {}", o.rounds);
   if (o.refits != 0 && o.refits < 2) throw InputError("[refits] expected 0, or at least 2, got {}", o.refits);
-  if (o.refits > 0 && o.rounds == 0) throw InputError("[refits] expected rounds of the bootstrap beside them, got 0");
+  if (o.refits > 0 && o.rounds == 0) throw InputError("[refits] expected bootstrap rounds with refits, got 0");
 }
 
 // The rows that the model was trained on; nothing, and a note, where they cannot be had.
@@ -70,7 +70,7 @@ std::optional<Dataset> training_rows(const Model& model, const RiskOptions& o, s
   if (!o.data.empty())
     throw InputError(
         "[--data] {}: expected the table that the model was trained on, got one with other rows or columns", path);
-  note = fmt::format("{} has changed since the training.", path);
+  note = fmt::format("{} has changed since training.", path);
   return std::nullopt;
 }
 
@@ -123,22 +123,23 @@ std::vector<double> refit(const Model& model, const Dataset& data, const RowRoun
 
 std::string what_intervals_hold(const RiskReport& r, bool from_rows) {
   const double percent = 100 * r.options.interval;
-  if (r.options.rounds == 0) return "No intervals: no rounds were asked for.";
+  if (r.options.rounds == 0) return "No intervals: the number of rounds is 0.";
   const std::string samples = fmt::format("the noise of {} samples", r.samples.size(0));
   if (r.uncertainty == RiskUncertainty::samples)
     return fmt::format(
-        "{:g} % intervals hold {} alone, not the uncertainty of the fit: the training rows are not known.", percent,
+        "{:g} % intervals include only {}, not the uncertainty of the fit: the training rows are not known.", percent,
         samples);
   const std::string tails = fmt::format(
-      "the uncertainty of the columns' laws ({} rounds: {} drawn with replacement, tails by their likelihood) and {}",
+      "the uncertainty of the columns' distributions ({} rounds: {} drawn with replacement, tails by their likelihood) "
+      "and {}",
       r.options.rounds, from_rows ? "training rows" : "rows of the model", samples);
   if (r.uncertainty == RiskUncertainty::tail_fit)
     return fmt::format(
-        "{:g} % intervals hold {}; not that of the dependence that the network learned, which --refits K adds.",
+        "{:g} % intervals include {}; not that of the dependence that the network learned, which --refits K adds.",
         percent, tails);
   return fmt::format(
-      "{:g} % intervals hold {}, and what {} models trained anew on rows drawn with replacement differ "
-      "by.",
+      "{:g} % intervals include {}, and the differences between {} models trained again on rows drawn with "
+      "replacement.",
       percent, tails, r.options.refits);
 }
 
@@ -149,12 +150,13 @@ void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_
   r.notes.push_back(what_intervals_hold(r, from_rows));
   if (r.uncertainty == RiskUncertainty::tail_fit && !r.pairs.empty() && r.options.rounds > 0 && from_rows)
     r.notes.push_back(
-        "Probabilities of joint exceedances depend on nothing but the learned dependence: their intervals hold the "
-        "noise of samples, and the share of the training rows stands beside them.");
+        "Probabilities of joint exceedances depend only on the learned dependence: their intervals include only the "
+        "noise of samples, and the share among the training rows is given beside them.");
   if (!about_rows.empty())
-    r.notes.push_back(about_rows + (r.uncertainty == RiskUncertainty::tail_fit
-                                        ? " Rounds draw rows of the model instead, brought to its columns' laws."
-                                        : ""));
+    r.notes.push_back(about_rows +
+                      (r.uncertainty == RiskUncertainty::tail_fit
+                           ? " Rounds draw rows of the model instead, transformed to its columns' distributions."
+                           : ""));
   if (losses.left_out() > 0)
     r.notes.push_back(
         fmt::format("{} samples are not finite, or have a missing value, and are left out.", losses.left_out()));
@@ -169,8 +171,8 @@ void add_notes(RiskReport& r, const LossModel& losses, const std::string& about_
         fmt::format("Levels of the portfolio beyond {:.6g} come from rare samples with weights.", furthest));
   if (missing)
     r.notes.push_back(
-        fmt::format("{} samples show levels up to {:.6g}; what lies beyond and is no column's own law is left out (-n "
-                    "draws more).",
+        fmt::format("{} samples show levels up to {:.6g}; levels beyond, except those from a column's own "
+                    "distribution, are left out (-n draws more).",
                     losses.samples(), furthest));
 }
 

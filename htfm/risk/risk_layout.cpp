@@ -73,8 +73,9 @@ RiskReport laid_out_report(const Model& model, const RiskOptions& o) {
   for (const std::string& name : names) r.losses.push_back({.name = name});
   if (r.with_portfolio) {
     if (std::find(names.begin(), names.end(), kPortfolio) != names.end())
-      throw InputError("[portfolio] expected no column named '{}' in the table, since the sum is called so; got one",
-                       kPortfolio);
+      throw InputError(
+          "[portfolio] expected no column named '{}' in the table, since the weighted sum has this name; got one",
+          kPortfolio);
     r.losses.push_back({.name = kPortfolio});
   }
   set_sides(r.losses, o.losses);

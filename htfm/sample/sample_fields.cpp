@@ -19,7 +19,8 @@ FieldFileHeader sample_header(const Model& model, int64_t count, const std::func
       return header_of_samples(set, count);
   }
   if (note)
-    note(fmt::format("{}: the set of the run is not there: the samples have no names, units and coordinates", path));
+    note(fmt::format("{}: the prepared set of the run was not found: the samples have no names, units or coordinates",
+                     path));
   FieldFileHeader out{.count = count, .height = shape.height, .width = shape.width};
   for (int64_t c = 0; c < shape.channels; ++c) out.channels.push_back(fmt::format("channel_{}", c + 1));
   out.units.resize(out.channels.size());

@@ -99,8 +99,9 @@ Descriptor begin(const Layout& layout, const SampleFileOptions& options) {
     std::string job(layout.job.size(), ' ');
     if (source.size() == layout.size()) source.read(layout.job_at(), job.data(), job.size());
     if (job != layout.job)
-      throw InputError("[--resume] {}: expected what this job has left, got that of another; remove it to start anew",
-                       path);
+      throw InputError(
+          "[--resume] {}: expected the unfinished file of this job, got that of another; remove it to start again",
+          path);
     return file;
   }
   file.truncate(0);

@@ -230,7 +230,7 @@ SampleResult sample(const FlowMatcher& matcher, const NetworkCall& network, cons
   const auto started = std::chrono::steady_clock::now();
   if (matcher.feature_size() > 0 && matcher.standardiser().count() == 0)
     throw InputError(
-        "[FlowMatcher] expected pairs to have been drawn before samples are, got none: the feature has no statistics");
+        "[FlowMatcher] expected pairs to be drawn before samples, got none: the feature has no statistics yet");
   SampleResult result = draw(matcher.flow(), matcher.dim(), options,
                              [&](const SampleJob& job) { return run_by_calls(job, matcher, network); });
   std::vector<int64_t> shape = matcher.row_shape();

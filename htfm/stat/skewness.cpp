@@ -104,7 +104,7 @@ Skewness find_skewness(std::span<const double> sorted, const TailChoice& above, 
       out.share, out.ratio, out.ratio_interval.lower, out.ratio_interval.upper, out.gamma_difference,
       out.gamma_interval.lower, out.gamma_interval.upper, out.p_value);
   out.sentence = out.skewed() ? fmt::format("skewed, {}: {}", skew_verdict_name(out.verdict), figures)
-                              : fmt::format("nothing speaks against tails that are alike: {}", figures);
+                              : fmt::format("no sign that the tails differ: {}", figures);
   return out;
 }
 

@@ -58,7 +58,7 @@ void check(const ThresholdOptions& o) {
   if (!(o.largest_share > 0 && o.largest_share < 1))
     throw InputError("[tail.largest_share] expected a share in (0, 1), got {}", o.largest_share);
   if (o.smallest < 5) throw InputError("[tail.smallest] expected at least 5 exceedances, got {}", o.smallest);
-  if (!(o.growth > 1)) throw InputError("[tail.growth] expected a ratio over 1, got {}", o.growth);
+  if (!(o.growth > 1)) throw InputError("[tail.growth] expected a ratio above 1, got {}", o.growth);
   if (!(o.p_value >= 0 && o.p_value < 1))
     throw InputError("[tail.p_value] expected a probability in [0, 1), got {}", o.p_value);
   if (!(o.allowance >= 0)) throw InputError("[tail.allowance] expected at least 0, got {}", o.allowance);
@@ -100,7 +100,8 @@ TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptio
                            gpd_p_value(sorted, fit)});
   }
   if (choice.path.empty()) {
-    choice.explanation = fmt::format("{} values leave no tail of at least {} that differ.", choice.n, options.smallest);
+    choice.explanation =
+        fmt::format("{} values leave no tail of at least {} different values.", choice.n, options.smallest);
     return choice;
   }
   const auto passes = [&](const ThresholdPoint& p) { return p.p_value >= options.p_value; };
@@ -135,15 +136,16 @@ TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptio
   widen(choice.gamma_interval, inner);
 
   if (!choice.fits)
-    choice.explanation = fmt::format("No generalised Pareto law fits even the {} largest of {} values (p = {:.2g}).",
-                                     choice.k, choice.n, choice.p_value);
+    choice.explanation =
+        fmt::format("No generalised Pareto distribution fits even the {} largest of {} values (p = {:.2g}).", choice.k,
+                    choice.n, choice.p_value);
   else if (last == choice.path.rbegin())
     choice.explanation = fmt::format(
-        "A generalised Pareto law fits the {} largest of {} values (p = {:.2g}), the most that are looked at.",
+        "A generalised Pareto distribution fits the {} largest of {} values (p = {:.2g}), the most that are examined.",
         choice.k, choice.n, choice.p_value);
   else
     choice.explanation = fmt::format(
-        "A generalised Pareto law fits the {} largest of {} values (p = {:.2g}) and no longer the {} largest (p = "
+        "A generalised Pareto distribution fits the {} largest of {} values (p = {:.2g}) but not the {} largest (p = "
         "{:.2g}).",
         choice.k, choice.n, choice.p_value, std::prev(last)->k, std::prev(last)->p_value);
   return choice;

@@ -41,8 +41,9 @@ void judge(TailReport& report, const DiagnosisOptions& options) {
   }
   if (c.sampling.upper < options.light_gamma) {
     report.verdict = TailVerdict::light;
-    report.sentence = fmt::format("light: gamma at most {:.2g}, an index over {:.2g} if any ({:g} %). {}",
-                                  c.sampling.upper, 1 / options.light_gamma, percent, c.explanation);
+    report.sentence =
+        fmt::format("light: gamma is at most {:.2g}, and a tail index, if there is one, is above {:.2g} ({:g} %). {}",
+                    c.sampling.upper, 1 / options.light_gamma, percent, c.explanation);
   } else if (c.sampling.lower > 0) {
     report.verdict = TailVerdict::heavy;
     report.sentence =

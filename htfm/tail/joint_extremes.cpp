@@ -157,7 +157,7 @@ std::vector<std::vector<int64_t>> group(int64_t columns, const std::vector<PairE
 }
 
 std::string joint_sentence(const JointExtremes& d) {
-  if (d.pairs.empty()) return "One column, or too few rows: nothing to come together.";
+  if (d.pairs.empty()) return "One column, or too few rows: there are no pairs to examine.";
   std::array<int64_t, 3> count{};
   for (const PairExtremes& p : d.pairs) ++count[static_cast<size_t>(p.strongest().verdict)];
   std::string text =

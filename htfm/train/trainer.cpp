@@ -161,15 +161,15 @@ Started create_or_resume(const RunConfig& config, const Dataset& data, const Run
       return load_checkpoint(newest);
     } catch (const InputError& e) {
       if (before.empty()) throw;
-      throw InputError("{}; the one before is {}: to go on from there, remove the newer file", e.what(), before);
+      throw InputError("{}; the one before is {}: to continue from there, remove the newer file", e.what(), before);
     }
   }();
   Model& model = training.model;
   for (const std::string& key : config_differences(config, model.config()))
     if (!may_change_on_resume(key) || (key == "train.epochs" && config.train.cooldown > 0))
       throw InputError(
-          "[{}] expected {} on --resume, as the run in {} has it, got {} (htfm train --resume -o {} takes all as it "
-          "is)",
+          "[{}] expected {} on --resume, as the run in {} has it, got {} (htfm train --resume -o {} keeps all "
+          "settings)",
           key, value_of(model.config(), key), folder.path(), value_of(config, key), folder.path());
   if (model.data_hash() != data.hash)
     throw InputError("[data] expected the data that {} was trained on, got other content ({})", folder.path(),
@@ -248,7 +248,7 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
     JsonLines::keep(folder.log(), [&](const nlohmann::json& line) {
       if (line.contains("step") && !line["step"].is_number_integer())
         throw InputError(
-            "[jsonl] {}: expected whole numbers for 'step', got {} (remove the line, or the file, to go on)",
+            "[jsonl] {}: expected whole numbers for 'step', got {} (to continue, remove the line or the file)",
             folder.log(), line["step"].dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       return line.value("step", int64_t{0}) <= model.step && (model.step > 0 || !line.contains("explanation"));
     });
@@ -261,7 +261,7 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   const Key key = Key(static_cast<uint64_t>(config.seed)).child("train");
   const int64_t rows = data.rows.size(0), held_back = validation_rows(config, rows);
   if (held_back >= rows)
-    throw InputError("[train.validation] expected at least two rows to set some apart, got {}", rows);
+    throw InputError("[train.validation] expected at least two rows, to hold some out, got {}", rows);
   std::vector<int64_t> places(static_cast<size_t>(rows));
   std::iota(places.begin(), places.end(), int64_t{0});
   if (held_back > 0) fill_permutation(key.child("apart"), rows, places.data());
@@ -325,7 +325,7 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
     if (last && model.skipped >= model.step)
       throw InputError(
           "[train] expected steps with a finite loss and gradient, got none in {}: are there values in the data that "
-          "are far larger than all others? (data.normalise says how they are taken)",
+          "are far larger than all others? (data.normalise can transform them)",
           model.step);
     if (validated || report) {
       TrainProgress progress = progress_now(step, last);

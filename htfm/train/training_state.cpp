@@ -46,7 +46,7 @@ Training load_checkpoint(const std::string& path) {
   const Checkpoint file = Checkpoint::read(path);
   Training out{load_model(file), {}};
   if (!file.record.contains("updates"))
-    throw InputError("[checkpoint] {}: expected the state of a training to go on from, got a model alone", path);
+    throw InputError("[checkpoint] {}: expected the state of a training run to continue from, got only a model", path);
   const bool learn = out.model.config().path.learn;
   int64_t updates = 0, curve_updates = 0;
   try {
@@ -56,10 +56,10 @@ Training load_checkpoint(const std::string& path) {
     out.state.loss_sum = file.record.at("loss_sum");
     out.state.loss_count = json_whole(file.record.at("loss_count"));
   } catch (const nlohmann::json::exception& e) {
-    throw InputError("[checkpoint] {}: expected the counters of a training in its metadata, got: {}", path,
+    throw InputError("[checkpoint] {}: expected the counters of a training run in its metadata, got: {}", path,
                      json_reason(e.what()));
   } catch (const InputError& e) {
-    throw InputError("[checkpoint] {}: damaged: in the counters of a training {}", path, e.what());
+    throw InputError("[checkpoint] {}: damaged: in the counters of a training run {}", path, e.what());
   }
   out.state.network = load_moments(out.model.network().layout(), out.model.trained, "", updates, file);
   if (learn)

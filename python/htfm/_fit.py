@@ -41,12 +41,12 @@ def fit(
     """From a table to a model: what ``htfm fit`` does, with the same bits for the same rows and seed.
 
     ``data``: a pandas or polars data frame, an array, or the path of a .csv, .tsv, .csv.gz, .npy, .parquet or .xlsx
-    file; columns may hold numbers, categories, dates and missing values (doc/tables.md). ``minutes``: the most to
-    spend, with fewer steps or rows where all would take longer; as long as it takes where not given. ``folder``: keeps the run, samples.csv and report.html there; Ctrl-C then leaves a
-    checkpoint that ``resume=True`` goes on from. ``missing``: keep (modelled), drop or refuse. ``kinds``: what columns
-    of a file hold, over what is recognised: ``{"zip": "category", "day": "date:D.M.Y"}``. ``constraints``: what every
-    row keeps: ``["paid <= incurred"]``. ``condition``: columns that are given and not modelled, for
-    ``sample(given=...)``.
+    file; columns may hold numbers, categories, dates and missing values (doc/tables.md). ``minutes``: time limit, with
+    fewer steps or rows if all would take longer; by default none. ``folder``: keeps the run, samples.csv and report.html
+    there; Ctrl-C then leaves a checkpoint that ``resume=True`` continues from. ``missing``: keep (modelled), drop or
+    refuse. ``kinds``: kinds of columns of a file instead of the recognised ones:
+    ``{"zip": "category", "day": "date:D.M.Y"}``. ``constraints``: relations that every row satisfies:
+    ``["paid <= incurred"]``. ``condition``: columns that are given instead of modelled, for ``sample(given=...)``.
 
     >>> import htfm, numpy as np
     >>> x = np.random.default_rng(0).standard_t(3, size=(400, 2))

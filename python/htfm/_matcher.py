@@ -189,8 +189,8 @@ def solve(
     """n samples by a velocity that was trained on the matcher's pairs, n x (the shape of a row).
 
     ``velocity``: any function of (t, x, feature), or of (t, x) where the matcher has no feature; a torch module is one,
-    and runs where its parameters are unless ``device`` says otherwise. ``nfe``: evaluations a sample. ``solver``: one of
-    :func:`solvers`; where not given, ab2. ``batch``: samples at a time; where not given, all. ``time_grid``: angle, clock
+    and runs where its parameters are unless ``device`` says otherwise. ``nfe``: evaluations per sample. ``solver``: one of
+    :func:`solvers`; by default ab2. ``batch``: samples at a time; by default all. ``time_grid``: angle, clock
     or uniform (doc/configuration.md, sample.time_grid).
 
     >>> import torch

@@ -75,7 +75,7 @@ class Model(RareEvents):
 
     @property
     def column_kinds(self) -> list[str]:
-        """What each column was taken for, in words."""
+        """What each column was recognised as, in words."""
         return list(self._core.column_kinds)
 
     def describe(self) -> dict[str, Any]:

@@ -63,13 +63,13 @@ class Sampled:
     ) -> Any:
         """n rows as the data were: a data frame with the same columns and dtypes, an array, fields n x c x h x w.
 
-        ``output``: pandas, polars, numpy or torch instead. What is not given is the run's own: evaluations (``nfe``),
-        seed, solver. The same seed gives the bits of ``htfm sample``. A column of whole numbers whose samples do not fit
+        ``output``: pandas, polars, numpy or torch instead. Evaluations (``nfe``), seed and solver are by default the run's
+        own. The same seed gives the bits of ``htfm sample``. A column of whole numbers whose samples do not fit
         its dtype stays float64.
 
         ``given``: conditions of a model that has some (``condition.columns``, ``condition.label``): a dictionary such as
         ``{"line": "fire"}``, the same as text ``"line=fire,region=EU"``, or a data frame or the path of a table with a row
-        for each sample (``each``: so many samples of a row). What is not given is drawn from what was seen in training.
+        for each sample (``each``: samples for each row). Conditions that are not given are drawn from those of training.
         ``guidance``: its strength. Conditions come back as columns of a table, and in ``last.conditions``.
 
         >>> import htfm

@@ -72,8 +72,8 @@ class Tails:
         self.index, self.interval, self.threshold = decisive.index, decisive.interval, decisive.threshold
 
     def quantile(self, p: float, column: int | None = None, side: str = "above") -> tuple[float, float, float]:
-        """The value that is exceeded (or fallen below) with probability p by the fitted law, and its interval; of the
-        radius where no column is given.
+        """The value that is exceeded (or fallen below) with probability p by the fitted distribution, and its interval;
+        by default of the radius.
 
         >>> import htfm, numpy as np
         >>> value, low, high = htfm.tails(np.random.default_rng(0).standard_t(3, size=(2000, 2))).quantile(1e-4)
@@ -119,7 +119,7 @@ class Tails:
         side: str = "above",
         interval: float = 0.95,
     ) -> Any:
-        """What is exceeded once in so many rows, as return.level of the R package extRemes gives it.
+        """What is exceeded once in this many rows, as return.level of the R package extRemes gives it.
 
         >>> import htfm, numpy as np
         >>> found = htfm.tails(np.random.default_rng(0).standard_t(3, size=(2000, 2)))

@@ -64,7 +64,7 @@ class Clock:
 
     @property
     def scale(self) -> float:
-        """What the source is multiplied by."""
+        """Factor that the source is multiplied by."""
         return self.spec.scale
 
     def _made(self) -> _core.Clock:
@@ -224,7 +224,7 @@ def compound_poisson(
 
 
 def fitted(*, grid: int = 200) -> Clock:
-    """The law of the data's own radius; it is known once a data set is given.
+    """The distribution of the data's own radius; it is known once a data set is given.
 
     >>> fitted().family
     'fitted'

@@ -52,9 +52,9 @@ def from_xarray(
     """A prepared set out of a DataArray (time x [channel x] y x x) or a Dataset (its variables are the channels).
 
     The last share ``holdout`` of the times is held out. ``transform``: none, log1p or asinh of x / unit, or
-    scores (normal or logistic: ``scores``) by the law of each channel; ``threshold``: values below it are dry; ``reach``:
-    hidden values of dry points fall with their distance from the rain, up to so many points (512 with scores, else none;
-    doc/weather.md). With ``path`` the set is written to that file, which
+    scores (normal or logistic: ``scores``) by the distribution of each channel; ``threshold``: values below it are dry;
+    ``reach``: hidden values of dry points fall with their distance from the rain, up to this many points (512 with
+    scores, otherwise none; doc/weather.md). With ``path`` the set is written to that file, which
     ``htfm.train({"data": {"path": path}, ...})`` takes. A missing value is an InputError that says where.
 
     >>> import numpy as np, xarray as xr
@@ -176,7 +176,7 @@ def settings() -> dict[str, str]:
     """The settings of :func:`prepare` with their meanings: the options of ``htfm prepare``.
 
     >>> settings()["tiles"]
-    'Windows so many rows and columns apart, inside the coverage of the first frame'
+    'Many windows, each this many rows and columns from the next, inside the coverage of the first frame'
     """
     return dict(_core.prepare_settings())
 
@@ -185,7 +185,7 @@ def prepare(
     files: Sequence[str | os.PathLike[str]], recipe: str | None, output: str | os.PathLike[str], **changes: Any
 ) -> tuple[int, int]:
     """A prepared set out of GRIB2 or NetCDF files by a recipe, where this build can read them; how many fields it has to
-    train on and held out. Further arguments are :func:`settings` (with "_" for "-"), on top of the recipe or alone.
+    train on and held out. Further arguments are :func:`settings` (with "_" for "-"), which override the recipe or stand alone.
 
     >>> prepare(["no such file.grib2"], "mrms", "rain.fields", size=(64, 64), skip_damaged=True)
     Traceback (most recent call last):

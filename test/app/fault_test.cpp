@@ -236,7 +236,7 @@ TEST(Newcomer, SettingsNeedNoFile) {
   ASSERT_EQ(w.run("data rings -n 300 -o x.npy").code, 0);
   ASSERT_EQ(w.run("train --set data.path=x.npy --set train.epochs=1 -o run").code, 0);
   expect_line(w.run("train -o other"), 2, "htfm train --set data.path=x.npy -o run");
-  expect_line(w.run("train --resume -o other"), 2, "[--resume] other: expected a run to go on with");
+  expect_line(w.run("train --resume -o other"), 2, "[--resume] other: expected a run to continue");
   expect_line(w.run("sample run -n 10 --scale 2 -o s.npy"), 2, "scale 2");
   expect_line(w.run("sample run -n 10 --grid 7 -o s.npy"), 2, "--grid");
   const std::string help = w.run("sample --help").out;

@@ -44,8 +44,8 @@ TEST(Program, HelpOfEveryCommandHasAnExample) {
                computed = !among({"signature", "prepare", "coarsen", "export", "info"});
     EXPECT_NE(help.find("Example: htfm " + command), std::string::npos) << command;
     for (const char* option : {"seed", "device"}) EXPECT_NE(help.find(dashes + option), std::string::npos) << command;
-    EXPECT_EQ(help.find("here nothing is drawn") == std::string::npos, drawn) << command;
-    EXPECT_EQ(help.find("here all is computed on the CPU") == std::string::npos, computed) << command;
+    EXPECT_EQ(help.find("this command draws nothing") == std::string::npos, drawn) << command;
+    EXPECT_EQ(help.find("this command uses the CPU only") == std::string::npos, computed) << command;
   };
   for (const std::string command :
        {"demo",      "clock",  "source", "signature", "data",    "prepare", "coarsen", "export", "train",  "sweep",

@@ -44,7 +44,7 @@ TEST(ConditionEncoder, ANumberThatIsNotToldHasNoSay) {
                    old = encoder.encode(parse_given(encoder, "line=fire,region=EU,age=70").rows);
   EXPECT_TRUE(young.equal(old));
   EXPECT_FALSE(young.equal(encoder.encode(parse_given(encoder, "line=marine,region=EU,age=30").rows)));
-  EXPECT_NE(message([&] { with_untold(table(10), "line"); }).find("the name of a number that is given, got 'line'"),
+  EXPECT_NE(message([&] { with_untold(table(10), "line"); }).find("the name of a given column of numbers, got 'line'"),
             std::string::npos);
 }
 

@@ -87,7 +87,7 @@ TEST(MixedTable, TakesColumnsForWhatTheyAre) {
   const Dataset data = read_mixed(text);
   ASSERT_EQ(data.names, (std::vector<std::string>{"region", "day", "paid", "rate", "open", "x"}));
   EXPECT_TRUE(says(data, "id is different in every row, an identifier"));
-  EXPECT_TRUE(says(data, "paid has numbers with a decimal comma, thousands kept apart, the currency sign €"));
+  EXPECT_TRUE(says(data, "paid has numbers with a decimal comma, separators of thousands, the currency sign €"));
   EXPECT_TRUE(says(data, "rate has numbers with percent signs"));
   EXPECT_EQ(data.columns[0].categories, (std::vector<std::string>{"Nord", "Süd"}));
   EXPECT_EQ(value_at(data, 0, 0), 0);
@@ -145,7 +145,7 @@ TEST(MixedTable, DaysAreTheOrderOfReturns) {
   const Dataset data = read_mixed(text, {.log_returns = true});
   ASSERT_EQ(data.rows.size(1), 1);
   for (int i = 0; i < 9; ++i) EXPECT_NEAR(value_at(data, i, 0), std::log(2.0), 1e-12) << "forwards in time";
-  EXPECT_TRUE(says(data, "day says the order of the rows"));
+  EXPECT_TRUE(says(data, "day is the order of the rows"));
 }
 
 TEST(MixedTable, ConstraintsAreReadAndChecked) {

@@ -34,10 +34,10 @@ TEST(Strays, AreToldAsWhatTheyAreDrawnAs) {
   const std::vector<std::string> told = stray_sentences(table, &scored), read = stray_sentences(table);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].rfind("y: far above all others: 58.9, 131.8 (the next is ", 0), 0U) << told[0];
-  EXPECT_NE(told[0].find("Errors? Drawn as a part of their own, 2 of 6000 rows; leave their rows out if so."),
+  EXPECT_NE(told[0].find("Errors? If so, leave their rows out. They are drawn as a separate part, 2 of 6000 rows."),
             std::string::npos)
       << told[0];
-  EXPECT_NE(read.at(0).find("Errors? They count as its tail; leave their rows out if so."), std::string::npos);
+  EXPECT_NE(read.at(0).find("Errors? If so, leave their rows out. They count as part of its tail."), std::string::npos);
   const TableTransform units = TableTransform::fit("table", table.rows, Key(3));
   EXPECT_EQ(stray_sentences(table, &units), read) << "one clock for all columns draws no part of its own";
 }

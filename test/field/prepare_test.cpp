@@ -127,7 +127,7 @@ TEST(Prepare, WindowsToTrainOnMayLieCloserThanThoseHeldOut) {
   EXPECT_EQ(nlohmann::json::parse(close.provenance).at("train_tiles"), 3);
   spec.tiles = 0, spec.offset = {0, 9};
   EXPECT_MENTIONS(input_error([&] { prepare_fields(files, spec, folder / "none"); }),
-                  "[train-tiles] expected --tiles beside it");
+                  "[train-tiles] expected --tiles too");
 }
 
 TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
@@ -155,7 +155,7 @@ TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   EXPECT_MENTIONS(refusal({"a", "wide"}, spec), "wide: expected the grid of ");
   EXPECT_MENTIONS(refusal({"a", "wide"}, spec), "(regular_ll, 32 x 40), got regular_ll, 32 x 48");
   EXPECT_MENTIONS(refusal({"a", "same"}, spec),
-                  "same: expected each time in one file, got 2019-06-10 00:00 here and in ");
+                  "same: expected each time in one file only, got 2019-06-10 00:00 here and in ");
   EXPECT_MENTIONS(refusal({"twice"}, spec), "twice: expected one field for '209/6/1' at 2019-06-10 00:30, got another");
   EXPECT_MENTIONS(refusal({"nothing"}, spec), "nothing: expected windows of 8 x 8 inside the coverage, got none of 20");
   GribSpec drought = radar(7);
@@ -163,7 +163,7 @@ TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   write_grib(folder / "drought", drought);
   PrepareSpec spread = spec;
   spread.transform.quantum = 0.1;
-  EXPECT_MENTIONS(refusal({"drought"}, spread), "that vary, got dry ones alone");
+  EXPECT_MENTIONS(refusal({"drought"}, spread), "that vary, got only dry ones");
   PrepareSpec vil = spec;
   vil.channels = {{.code = ParameterCode{0, 15, 3}}};
   EXPECT_MENTIONS(refusal({"a"}, vil), "a: expected 0/15/3, got unknown (209/6/1)");

@@ -288,7 +288,7 @@ TEST(FieldScores, RefuseWhatMakesNoSense) {
                   "[dry-depth] expected --dry-reach");
   EXPECT_MENTIONS(input_error([] { FieldTransform{.kind = "scores", .scores = "cauchy"}.check(); }), "normal");
   const at::Tensor dry = at::zeros({3, 1, 4, 4}, at::kFloat);
-  EXPECT_MENTIONS(input_error([&] { fitted(dry, {.kind = "scores", .threshold = 0.1}); }), "dry ones alone");
+  EXPECT_MENTIONS(input_error([&] { fitted(dry, {.kind = "scores", .threshold = 0.1}); }), "only dry ones");
 }
 
 }  // namespace

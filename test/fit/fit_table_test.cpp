@@ -201,7 +201,7 @@ TEST(FitTableSlow, MinutesTakeRowsAwayWhereAPassTakesLonger) {
     if (p.step >= 5) throw std::runtime_error("interrupted");
   };
   EXPECT_THROW(fit_table(table, o), std::runtime_error);
-  EXPECT_EQ(std::ranges::count(notes, "20000 of 60000 rows, drawn at random, fit into the time."), 1);
+  EXPECT_EQ(std::ranges::count(notes, "20000 of 60000 rows, drawn at random, fit into the time limit."), 1);
   o.trained = {}, o.resume = true, o.minutes = 100;
   const TableFit fit = fit_table(table, o);
   EXPECT_EQ(fit.plan.model.data.rows, 20000);
