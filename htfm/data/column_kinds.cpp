@@ -24,6 +24,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kMostCategories = 20000;  // more are texts that say nothing to a model
 constexpr size_t kFewNumbers = 20;         // so many different numbers beside texts are codes
+constexpr size_t kDatesAsNumbers = 20;     // so many different whole numbers that are all dates are meant as dates
 
 std::string in_small_letters(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -61,7 +62,7 @@ class ColumnLook {
   /// False: the column is left out.
   bool settle(const AskedKind* asked, TableColumn& out) {
     if (asked) return as_asked(*asked, out);
-    if (texts_.empty()) return settle_numbers();
+    if (texts_.empty()) return settle_numbers(out);
     if (as_number_texts(false) || as_dates({}, out)) return true;
     const bool codes =
         std::any_of(texts_.begin(), texts_.end(), [](const TextCell& t) { return is_code_text(t.text); });
@@ -95,7 +96,30 @@ class ColumnLook {
     texts_.clear();
   }
 
-  bool settle_numbers() {
+  // 20200131: all numbers of a column are dates in this form.
+  const DateForm* dates_as_numbers() const {
+    if (different_.size() < kDatesAsNumbers) return nullptr;
+    for (const DateForm& form : number_date_forms()) {
+      const auto is_date = [&](double v) {
+        const std::string text = number_name(v);
+        const std::optional<double> day = form.parse(text);
+        return day && form.format(*day) == text && (v < 2200 * std::pow(10.0, text.size() - 4) || text[0] == '9');
+      };
+      if (!std::all_of(different_.begin(), different_.end(), is_date)) continue;
+      for (int64_t i = 0; different_.size() > kMostCategories && i < n_; ++i)
+        if (const double v = x_[i * width_]; !std::isnan(v) && !is_date(v)) return nullptr;
+      return &form;
+    }
+    return nullptr;
+  }
+
+  bool settle_numbers(TableColumn& out) {
+    if (const DateForm* form = dates_as_numbers()) {
+      notes_.push_back(
+          fmt::format("{} has dates as whole numbers, in the form {} (--kind \"{}=number\" overrides this)", name(),
+                      form->pattern, plain_name()));
+      return as_dates(form->pattern, out, true);
+    }
     if (numbers_ == 0) {
       notes_.push_back(fmt::format("{} has no values and is left out", name()));
       return false;
@@ -150,12 +174,13 @@ class ColumnLook {
         if (!read) break;
         values.push_back(read->value);
         all.decimals |= read->decimals, all.thousands |= read->thousands, all.percent |= read->percent;
-        all.parentheses |= read->parentheses;
+        all.parentheses |= read->parentheses, all.minus_after |= read->minus_after;
         if (!read->currency.empty()) all.currency = read->currency;
       }
       if (values.size() < texts_.size()) continue;
       // 1,234 alone is one thousand where commas part the cells, and a little over one where semicolons do.
-      if (mark && (both = true) && table_.separator != ';') continue;
+      if (mark) both = values != best;
+      if (mark && (!both || table_.separator != ';')) continue;
       best = std::move(values), seen = all, mark = decimal;
     }
     if (!mark) {
@@ -172,6 +197,7 @@ class ColumnLook {
     if (!seen.currency.empty()) said.push_back("the currency sign " + seen.currency);
     if (seen.percent) said.push_back("percent signs (12 % is 12)");
     if (seen.parentheses) said.push_back("negative numbers in parentheses");
+    if (seen.minus_after) said.push_back("the minus of negative numbers behind");
     if (!said.empty())
       notes_.push_back(fmt::format(
           "{} has numbers with {}{}", name(), fmt::join(said, ", "),
@@ -199,7 +225,7 @@ class ColumnLook {
     if (numbers_ > 0 && !must) return false;
     if (numbers_ > 0 && !days_as_numbers()) return false;
     std::vector<DateForm> forms = named.empty() ? date_forms() : std::vector<DateForm>{{named}};
-    if (named.empty() && must) forms.push_back({"YMD"});
+    if (named.empty() && must) forms.insert(forms.end(), number_date_forms().begin(), number_date_forms().end());
     const DateForm* best = nullptr;
     int64_t most = 0;
     std::vector<std::string> also;
@@ -224,8 +250,10 @@ class ColumnLook {
                     "correct it, or name the column's kind with --kind");
       values.push_back(*value);
     }
+    out.kind = ColumnKind::date, out.date_form = as_written(*best, values).pattern;
     put_values(values);
-    out.kind = ColumnKind::date, out.date_form = best->pattern;
+    if (best->pattern.find('y') != std::string::npos)
+      notes_.push_back(fmt::format("{} has years of two digits, which are read as 1969 to 2068", name()));
     if (!also.empty())
       notes_.push_back(
           fmt::format("{} is read in the form {}, but could also be {}: --kind \"{}=date:{}\" overrides this", name(),
@@ -233,7 +261,20 @@ class ColumnLook {
     return true;
   }
 
-  // 20200131, asked for as a date, was read as a number: back to a text.
+  // Of the ways to write a month's name the one that gives most texts back.
+  DateForm as_written(const DateForm& form, const std::vector<double>& values) const {
+    std::vector<DateForm> ways = form.month_names();
+    ways.insert(ways.begin(), form);
+    const auto kept = [&](const DateForm& way) {
+      size_t count = 0;
+      for (size_t k = 0; k < values.size(); ++k) count += way.format(values[k]) == texts_[k].text;
+      return count;
+    };
+    return *std::max_element(ways.begin(), ways.end(),
+                             [&](const DateForm& a, const DateForm& b) { return kept(a) < kept(b); });
+  }
+
+  // 20200131 was read as a number: back to a text.
   bool days_as_numbers() {
     TextColumn column;
     for (int64_t i = 0; i < n_; ++i) {

@@ -10,8 +10,9 @@
 
 namespace htfm HTFM_PUBLIC {
 
-/// The letters of a form: Y a year of four digits, M a month, N its English name (Jan), D a day, h hours, m minutes,
-/// s seconds, f a decimal fraction of them; everything else stands for itself.
+/// The letters of a form: Y a year of four digits, y one of two (1969 to 2068), M a month, N its English name (Jan; L
+/// January, U JAN), D a day, h hours, m minutes, s seconds, f a decimal fraction of them, p AM or PM; everything else
+/// stands for itself.
 struct DateForm {
   std::string pattern;
 
@@ -21,10 +22,14 @@ struct DateForm {
   std::optional<double> parse(std::string_view text) const;
   /// The text of a number, which is rounded to what the form can say.
   std::string format(double value) const;
+  /// The same form with the other ways to write a month's name; none where it has no name.
+  std::vector<DateForm> month_names() const;
 };
 
 /// The forms that are tried where none is named, ISO first.
 const std::vector<DateForm>& date_forms();
+/// The forms of dates written as whole numbers: 20200131, 202001.
+const std::vector<DateForm>& number_date_forms();
 /// InputError unless a form has a day or a time, each letter once.
 void check_date_form(const std::string& pattern, const std::string& where);
 

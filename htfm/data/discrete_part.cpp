@@ -100,6 +100,10 @@ DiscretePart& DiscretePart::operator=(const DiscretePart& other) {
 DiscretePart::DiscretePart(DiscretePart&&) noexcept = default;
 DiscretePart& DiscretePart::operator=(DiscretePart&&) noexcept = default;
 
+bool DiscreteColumn::draws_as_state(double value) const {
+  return flows && std::find(values.begin() + 1, values.end(), value) != values.end();
+}
+
 const DiscreteColumn* DiscretePart::of(int64_t column) const {
   for (const DiscreteColumn& c : list_)
     if (c.column == column && c.part == DatePart::none) return &c;
@@ -279,9 +283,10 @@ void DiscretePart::put(const at::Tensor& states, at::Tensor& rows) const {
     const DiscreteColumn& c = list_[static_cast<size_t>(h)];
     if (c.part != DatePart::none) {
       const PartCells cells = cells_of(c.part, counts_seconds(c));
+      const DiscreteColumn* own = of(c.column);
       for (int64_t i = 0; i < n; ++i) {
         double& v = x[i * width + c.column];
-        if (!std::isfinite(v)) continue;
+        if (!std::isfinite(v) || (own && own->draws_as_state(v))) continue;
         v = moved_to(cells, v, s[i * heads + h], c.values[0], c.values[1]);
         if (!counts_seconds(c)) v = std::round(v);
       }

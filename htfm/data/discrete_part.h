@@ -33,6 +33,8 @@ struct DiscreteColumn {
   std::vector<double> shares = {};  ///< of the states, in the rows that it was found in
 
   int64_t states() const { return static_cast<int64_t>(values.size()); }
+  /// Whether a value of a column whose numbers a flow draws is a state of its own.
+  bool draws_as_state(double value) const;
   /// "one of 5 values, 3.1 % missing"; of a flow's column what stands beside its numbers.
   std::string describe() const;
 };

@@ -66,6 +66,8 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
     } else {
       out.flows = true;
       out.values = {0};
+      for (const double value : info.apart)
+        if (std::erase(there, value) > 0) out.values.push_back(value);
       for (const double atom : info.kind == ColumnKind::date ? std::vector<double>() : take_atoms(there))
         out.values.push_back(atom);
     }
@@ -114,9 +116,11 @@ void DiscretePart::add_date_parts(const at::Tensor& rows, const std::vector<Tabl
     if (info.kind != ColumnKind::date || (of(k) && !of(k)->flows)) continue;
     const bool seconds = DateForm{info.date_form}.has_time();
     const double day = seconds ? kDaySeconds : 1;
+    const DiscreteColumn* own = of(k);
     double first = std::numeric_limits<double>::infinity(), last = -first;
     for (int64_t i = 0; i < n; ++i)
-      if (const double v = x[i * width + k]; !std::isnan(v)) first = std::min(first, v), last = std::max(last, v);
+      if (const double v = x[i * width + k]; !std::isnan(v) && !(own && own->draws_as_state(v)))
+        first = std::min(first, v), last = std::max(last, v);
     const auto add = [&](DatePart part, double least_days) {
       if (!(last - first >= least_days * day)) return;
       DiscreteColumn c{.column = k, .part = part, .flows = seconds};

@@ -75,6 +75,7 @@ std::optional<NumberText> read_number_text(std::string_view text, char decimal) 
   if (take_currency(text, out.currency)) trim_blanks(text);
   if (!has_sign) has_sign = take_sign(text, negative);
   if (take_back(text, "%")) out.percent = true, trim_blanks(text);
+  if (!has_sign && text.size() > 1 && take_back(text, "-")) negative = out.minus_after = true;
   if (text.empty() || (text[0] != decimal && (text[0] < '0' || text[0] > '9'))) return std::nullopt;
   const size_t mark = text.find(decimal);
   const std::string_view whole = text.substr(0, mark);

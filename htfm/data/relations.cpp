@@ -58,45 +58,60 @@ double settled(double v, double unit) { return unit > 0 ? std::round(v * unit) /
 
 }  // namespace
 
+bool Relations::is_free(int64_t column, double value) const {
+  return std::isnan(value) || std::find(apart_.begin(), apart_.end(), std::pair(column, value)) != apart_.end();
+}
+
 double Relations::sum_of(const Constraint& c, const double* row) const {
   double sum = c.constant;
   for (const Constraint::Term& t : c.terms) {
     const double v = row[t.column];
-    sum += t.sign * (std::isnan(v) ? stand_in_[static_cast<size_t>(t.column)] : v);
+    sum += t.sign * (is_free(t.column, v) ? stand_in_[static_cast<size_t>(t.column)] : v);
   }
   return sum;
 }
 
-Relations Relations::fit(const std::vector<Constraint>& constraints, const at::Tensor& rows) {
-  // What is bound on one side by a single column and itself is bound may be told from the other side.
+Relations Relations::fit(const std::vector<Constraint>& constraints, const at::Tensor& rows,
+                         const std::vector<TableColumn>& columns) {
   Relations out;
+  const int64_t n = rows.size(0), width = rows.size(1);
+  const double* x = rows.const_data_ptr<double>();
+  for (size_t k = 0; k < columns.size(); ++k)
+    for (const double v : columns[k].apart) out.apart_.emplace_back(static_cast<int64_t>(k), v);
+  std::vector<bool> free(static_cast<size_t>(width));
+  for (int64_t k = 0; k < width; ++k) {
+    std::vector<double> v;
+    for (int64_t i = 0; i < n; ++i)
+      if (!out.is_free(k, x[i * width + k])) v.push_back(x[i * width + k]);
+    free[static_cast<size_t>(k)] = static_cast<int64_t>(v.size()) < n;
+    out.stand_in_.push_back(v.empty() ? 0 : *std::min_element(v.begin(), v.end()));
+  }
+  // What is bound on one side by a single column may be told from the other side: it is where it is bound itself, and
+  // where it alone has gaps, since a distance from what is missing says nothing.
   std::vector<Constraint> list = constraints;
   for (size_t i = 0; i < list.size(); ++i) {
     Constraint& c = list[i];
     const bool twice = std::any_of(list.begin(), list.begin() + static_cast<int64_t>(i),
                                    [&](const Constraint& o) { return o.column == c.column; });
-    if (!twice || c.terms.size() != 1 || c.terms[0].sign < 0 || c.constant != 0) continue;
+    const bool turns = c.terms.size() == 1 && c.terms[0].sign > 0 && c.constant == 0;
+    const auto is_bound = [&](int64_t column) {
+      return std::any_of(list.begin(), list.end(), [&](const Constraint& o) { return &o != &c && o.column == column; });
+    };
+    const bool gaps = turns && free[static_cast<size_t>(c.terms[0].column)] && !free[static_cast<size_t>(c.column)] &&
+                      !is_bound(c.terms[0].column);
+    if (!turns || !(twice || gaps)) continue;
     std::swap(c.column, c.terms[0].column);
     if (c.sense != Constraint::Sense::equal)
       c.sense = c.sense == Constraint::Sense::at_most ? Constraint::Sense::at_least : Constraint::Sense::at_most;
   }
   out.list_ = in_order(std::move(list));
-  const int64_t n = rows.size(0), width = rows.size(1);
-  const double* x = rows.const_data_ptr<double>();
-  for (int64_t k = 0; k < width; ++k) {
-    std::vector<double> v;
-    for (int64_t i = 0; i < n; ++i)
-      if (!std::isnan(x[i * width + k])) v.push_back(x[i * width + k]);
-    std::sort(v.begin(), v.end());
-    out.stand_in_.push_back(v.empty() ? 0 : v.front());
-  }
   for (const Constraint& c : out.list_) {
     out.resolution_.push_back(resolution_of(rows, c.column));
     for (int64_t i = 0; i < n; ++i) {
       const double* row = x + i * width;
-      const bool whole = !std::isnan(row[c.column]) && std::none_of(c.terms.begin(), c.terms.end(), [&](const auto& t) {
-        return std::isnan(row[t.column]);
-      });
+      const bool whole = !out.is_free(c.column, row[c.column]) &&
+                         std::none_of(c.terms.begin(), c.terms.end(),
+                                      [&](const auto& t) { return out.is_free(t.column, row[t.column]); });
       const double sum = out.sum_of(c, row), gap = row[c.column] - sum,
                    slack = 1e-6 * std::max({1.0, std::abs(sum), std::abs(row[c.column])});
       const bool kept = c.sense == Constraint::Sense::at_most    ? gap <= slack
@@ -122,7 +137,7 @@ at::Tensor Relations::apply(const at::Tensor& rows) const {
     const double unit = resolution_[k];
     for (int64_t i = 0; i < n; ++i) {
       double& v = x[i * width + c.column];
-      if (std::isnan(v)) continue;
+      if (is_free(c.column, v)) continue;
       const double gap = v - sum_of(c, from + i * width);
       v = c.sense == Constraint::Sense::equal     ? 0
           : c.sense == Constraint::Sense::at_most ? -settled(gap, unit)
@@ -140,7 +155,7 @@ void Relations::invert(at::Tensor& rows) const {
       for (size_t k = 0; k < list_.size(); ++k) {
         const Constraint& c = list_[k];
         double& v = x[i * width + c.column];
-        if (std::isnan(v)) continue;
+        if (is_free(c.column, v)) continue;
         const double sum = sum_of(c, x + i * width);
         v = c.sense == Constraint::Sense::equal ? sum : c.sense == Constraint::Sense::at_most ? sum - v : sum + v;
         v = settled(v, resolution_[k]);
@@ -152,7 +167,8 @@ void Relations::invert(at::Tensor& rows) const {
 }
 
 std::vector<TableColumn> Relations::columns(std::vector<TableColumn> columns) const {
-  for (const Constraint& c : list_) columns[static_cast<size_t>(c.column)] = {};
+  for (const Constraint& c : list_)
+    columns[static_cast<size_t>(c.column)] = {.apart = std::move(columns[static_cast<size_t>(c.column)].apart)};
   return columns;
 }
 
@@ -179,6 +195,7 @@ void Relations::save_state(std::map<std::string, at::Tensor>& out) const {
     for (const Constraint::Term& t : c.terms) v.insert(v.end(), {static_cast<double>(t.column), t.sign});
   }
   v.insert(v.end(), stand_in_.begin(), stand_in_.end());
+  for (const auto& [column, value] : apart_) v.insert(v.end(), {static_cast<double>(column), value});
   at::Tensor t = at::empty({static_cast<int64_t>(v.size())}, at::kDouble);
   std::copy(v.begin(), v.end(), t.mutable_data_ptr<double>());
   out[kRelations] = t;
@@ -219,6 +236,10 @@ Relations Relations::load_state(const std::map<std::string, at::Tensor>& in, con
     out.list_.push_back(std::move(c));
   }
   for (int64_t k = 0; k < columns; ++k) out.stand_in_.push_back(take());
+  while (p < end) {
+    const int64_t column = take_column();
+    out.apart_.emplace_back(column, take());
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "htfm/base/api.h"
@@ -19,7 +20,9 @@ class Relations {
  public:
   /// From rows that keep the constraints (n x columns, float64); InputError with the row where one does not, or where
   /// constraints cannot be kept together (a column is bound twice, or by itself through others).
-  static Relations fit(const std::vector<Constraint>& constraints, const at::Tensor& rows);
+  /// Where a column of a constraint is missing, or has one of its values apart (TableColumn), it does not apply.
+  static Relations fit(const std::vector<Constraint>& constraints, const at::Tensor& rows,
+                       const std::vector<TableColumn>& columns = {});
   bool empty() const { return list_.empty(); }
 
   /// Rows with distances in the place of the columns that are bound.
@@ -38,8 +41,11 @@ class Relations {
 
  private:
   double sum_of(const Constraint& c, const double* row) const;
-  std::vector<Constraint> list_;    // so that a sum has only columns that are not bound by a later one
-  std::vector<double> stand_in_;    // of each column, where it is missing in a sum
+  // Whether a value says nothing of the others of its row.
+  bool is_free(int64_t column, double value) const;
+  std::vector<Constraint> list_;                   // so that a sum has only columns that are not bound by a later one
+  std::vector<double> stand_in_;                   // of each column, where it is missing in a sum
+  std::vector<std::pair<int64_t, double>> apart_;  // columns and values that are no part of a constraint
   std::vector<double> resolution_;  // of each column that is bound: decimals that its values have, as 10^k; 0: any
 };
 

@@ -29,7 +29,7 @@ constexpr double kRate = 3e-3, kDecay = 0.1, kAverage = 0.99, kValidation = 0.15
 // looked at more often.
 constexpr int64_t kManyRows = 30'000, kRowsPerValidation = 300;
 constexpr double kSmallestShareOfRate = 0.1;
-constexpr int64_t kPatience = 8, kPatientSteps = 400;  // validations without a gain, and steps
+constexpr int64_t kPatience = 8, kPatientSteps = 400;   // validations without a gain, and steps
 constexpr double kOperations = 6e11;                    // that a training may take
 constexpr int64_t kMostPieces = 64, kFewestPieces = 4;  // of a number's polygon
 constexpr int64_t kPiecesOfAll = 1024;                  // together, where there are many numbers

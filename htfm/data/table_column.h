@@ -25,6 +25,9 @@ struct TableColumn {
   std::string date_form = {};                ///< "Y-M-D", "D.M.Y h:m": as the file has it
   bool asked = false;                        ///< the user named the kind: numbers of few values stay numbers
 
+  /// Values that are drawn as they are, whatever lies around them; fits find them (htfm/data/far_dates.h).
+  std::vector<double> apart = {};
+
   bool is_category() const { return kind == ColumnKind::category; }
   /// A value as a file has it; empty where it is missing. Numbers are not asked for here.
   std::string text(double value) const;

@@ -8,6 +8,9 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
+#include "htfm/data/date_cells.h"
+#include "htfm/data/dates.h"
+#include "htfm/data/far_dates.h"
 #include "htfm/io/dtype.h"
 #include "htfm/stat/scatter.h"
 #include "htfm/stat/stray_values.h"
@@ -54,6 +57,18 @@ ColumnTransform fit_column(const std::string& kind, std::vector<double> column, 
         "[data.normalise] expected columns whose deviation a double holds for zscore, got values up to {:.3g}",
         *std::max_element(column.begin(), column.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }));
   return ColumnTransform::affine(centre, deviation);
+}
+
+std::vector<TableColumn> with_far_dates(std::vector<TableColumn> columns, const at::Tensor& rows) {
+  const at::Tensor values = rows.to(at::kDouble);
+  for (size_t k = 0; k < columns.size(); ++k) {
+    if (columns[k].kind != ColumnKind::date) continue;
+    const at::Tensor column = values.select(1, static_cast<int64_t>(k)).contiguous();
+    std::vector<double> dates(column.const_data_ptr<double>(), column.const_data_ptr<double>() + column.numel());
+    std::erase_if(dates, [](double v) { return std::isnan(v); });
+    columns[k].apart = far_dates(dates, kYearDays * (DateForm{columns[k].date_form}.has_time() ? kDaySeconds : 1));
+  }
+  return columns;
 }
 
 }  // namespace
@@ -112,12 +127,13 @@ TableTransform TableTransform::fit(const std::string& kind, const at::Tensor& ro
   const int64_t n = rows.size(0), columns = rows.size(1);
   TableTransform out;
   at::Tensor values = rows;
+  const std::vector<TableColumn> kinds = with_far_dates(infos, rows);
   if (!constraints.empty()) {
-    out.relations_ = Relations::fit(constraints, rows.to(at::kDouble).contiguous());
+    out.relations_ = Relations::fit(constraints, rows.to(at::kDouble).contiguous(), kinds);
     values = out.relations_.apply(rows);
   }
   if (!infos.empty()) {
-    out.discrete_ = DiscretePart::find(values.to(at::kDouble).contiguous(), out.relations_.columns(infos));
+    out.discrete_ = DiscretePart::find(values.to(at::kDouble).contiguous(), out.relations_.columns(kinds));
     if (!out.discrete_.empty() && kind != "table" && kind != "scores")
       throw InputError(
           "[data.normalise] expected table or scores for a table with categories, missing values or numbers of few "

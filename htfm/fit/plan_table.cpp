@@ -38,6 +38,16 @@ std::string gaps_text(const TableTransform& transform, int64_t column) {
   return {};
 }
 
+// Dates that are drawn apart from the others, such as the 9999-12-31 of what has no end.
+std::string far_dates_text(const TableTransform& transform, const TableColumn& dates, int64_t column) {
+  std::string text;
+  const DiscreteColumn* states = transform.discrete().of(column);
+  for (size_t k = 1; states && states->flows && k < states->values.size(); ++k)
+    if (!std::isnan(states->values[k]))
+      text += fmt::format(", {} in {:.3g} % of the rows", dates.text(states->values[k]), 100 * states->shares[k]);
+  return text;
+}
+
 // A number as it would stand in a file: six digits, the same wherever the file is read.
 double six_digits(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
 
@@ -253,8 +263,9 @@ std::string describe_column(const TablePlan& plan, int64_t k) {
   if (plan.train.columns.empty()) return text;
   const TableColumn& own = plan.train.columns[static_cast<size_t>(k)];
   if (own.kind == ColumnKind::date)
-    return fmt::format("dates ({}), {} to {}{}", own.date_form, own.text(least_of(plan.train.rows, k)),
-                       own.text(-least_of(plan.train.rows.neg(), k)), gaps_text(plan.transform, k));
+    return fmt::format("dates ({}), {} to {}{}{}", own.date_form, own.text(least_of(plan.train.rows, k)),
+                       own.text(-least_of(plan.train.rows.neg(), k)), far_dates_text(plan.transform, own, k),
+                       gaps_text(plan.transform, k));
   if (!own.is_category()) return text;
   std::string names;
   for (size_t c = 0; c < std::min<size_t>(own.categories.size(), kNamesTold); ++c)

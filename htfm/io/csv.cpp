@@ -40,7 +40,10 @@ class CsvParser {
     if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
     if (rest_.starts_with("\xFF\xFE") || rest_.starts_with("\xFE\xFF"))
       throw InputError("[csv] {}: expected text in UTF-8, got UTF-16 (save it as CSV UTF-8)", path_);
+    if (rest_.substr(0, 2).find('\0') != std::string_view::npos)
+      throw InputError("[csv] {}: expected text in UTF-8, got bytes of value 0 (UTF-16? save it as CSV UTF-8)", path_);
     if (only_blanks_left()) throw InputError("[csv] {}: expected a table of numbers, got an empty file", path_);
+    take_separator_line();
     read_first_row();
     if (only_blanks_left()) throw InputError("[csv] {}: expected rows of numbers, got only a header", path_);
 
@@ -164,23 +167,43 @@ class CsvParser {
     }
   }
 
+  /// "sep=;" in the first line, as Excel writes and reads it.
+  void take_separator_line() {
+    const std::string_view word = "sep=";
+    while (rest_.size() < word.size() + 3 && more()) {
+    }
+    if (!rest_.starts_with(word) || rest_.size() < word.size() + 2) return;
+    const char mark = rest_[word.size()], after = rest_[word.size() + 1];
+    if (mark == '\r' || mark == '\n' || (after != '\r' && after != '\n')) return;
+    next_line();
+    separator_ = mark, separator_named_ = true;
+  }
+
   /// By what the first row has outside its quotes.
   void find_separator() {
-    bool inside = false, cell_begins = true, semicolon = false, tab = false;
+    bool inside = false, cell_begins = true, semicolon = false, tab = false, comma = false, bar = false;
     for (size_t i = 0; i < rest_.size() || more(); ++i) {
       const char c = rest_[i];
       if (c == '\n' && !inside) break;
       if (c == '"' && (inside || cell_begins)) inside = !inside;
       semicolon = semicolon || (!inside && c == ';');
       tab = tab || (!inside && c == '\t');
-      cell_begins = !inside && (c == ',' || c == ';' || c == '\t' || (cell_begins && c == ' '));
+      comma = comma || (!inside && c == ',');
+      bar = bar || (!inside && c == '|');
+      cell_begins = !inside && (c == ',' || c == ';' || c == '\t' || c == '|' || (cell_begins && c == ' '));
     }
-    separator_ = tab ? '\t' : semicolon ? ';' : ',';
+    if (!separator_named_) separator_ = tab ? '\t' : semicolon ? ';' : bar && !comma ? '|' : ',';
   }
 
   void read_first_row() {
+    const int64_t before = line_;
     find_separator();
     const std::string_view line = next_line();
+    if (const size_t end = line.find('\r'); end != std::string_view::npos && line.find('"') > end)
+      throw InputError(
+          "[csv] {}: expected lines that end with a line feed, got carriage returns alone (save the file with the line "
+          "ends of Windows or Unix)",
+          path_);
     const std::vector<std::string> first = cells(line);
     columns_ = static_cast<int64_t>(first.size());
     texts_.resize(first.size());
@@ -192,7 +215,7 @@ class CsvParser {
     if (names_.empty()) {
       // The line is data: back to its beginning, which stands before what is left.
       rest_ = std::string_view(line.data(), static_cast<size_t>(rest_.data() + rest_.size() - line.data()));
-      line_ = more_lines_ = 0;
+      line_ = before, more_lines_ = 0;
     }
   }
 
@@ -284,7 +307,7 @@ class CsvParser {
       point[point.find(',')] = '.';
       if (cell_number(point)) note = " (a decimal comma? numbers are read with a point)";
     } else if (is_row_of_numbers(text)) {
-      note = " (several numbers? columns are separated by commas, semicolons or tabs)";
+      note = " (several numbers? columns are separated by commas, semicolons, tabs or |)";
     }
     if (note.empty() && !rules_.advice.empty())
       note = fmt::format(" ({}; {})", is_date_cell(text) ? "a date" : "text", rules_.advice);
@@ -313,7 +336,12 @@ class CsvParser {
   [[noreturn]] void throw_ragged(std::string_view line) const {
     if (trimmed(line).empty())
       throw InputError("[csv] {}: row {}: expected {} columns, got an empty line", path_, line_, columns_);
-    throw InputError("[csv] {}: row {}: expected {} columns, got {}", path_, line_, columns_, cells(line).size());
+    const auto count = static_cast<int64_t>(cells(line).size());
+    const char* advice = columns_ == 1
+                             ? " (the names of the columns in the first row, without titles or comments above)"
+                         : count > columns_ ? " (a cell that holds a separator needs quotes)"
+                                            : " (a note or a total? leave the row out)";
+    throw InputError("[csv] {}: row {}: expected {} columns, got {}{}", path_, line_, columns_, count, advice);
   }
 
   TextSource refill_;
@@ -327,6 +355,7 @@ class CsvParser {
   int64_t line_ = 0;
   int64_t more_lines_ = 0;  // that the last row took beyond its first
   char separator_ = ',';
+  bool separator_named_ = false;
   int64_t columns_ = 0;
   std::vector<std::string> names_;
   std::vector<int64_t> positions_;

@@ -47,9 +47,9 @@ struct ReadRules {
 /// More of a text, appended to a buffer; false at its end.
 using TextSource = std::function<bool(std::string&)>;
 
-/// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, whichever the first line has;
-/// cells may stand in double quotes, over several lines too; the first row is a header when a cell to be read is text.
-/// Columns not chosen may hold anything. The file is read in
+/// Reads a table as float64. The separator is a tab, else a semicolon, else a comma, else a bar, whichever the first
+/// line has, or what a line "sep=;" before it names; cells may stand in double quotes, over several lines too; the
+/// first row is a header when a cell to be read is text. Columns not chosen may hold anything. The file is read in
 /// parts: in memory are little more than the values. InputError with the file's line (from 1) and column for text,
 /// missing values, nan, inf and ragged rows.
 Table read_csv(const std::string& path, const ColumnChoice& choice = {}, const ReadRules& rules = {});

@@ -23,19 +23,37 @@ size_t utf8_length(std::string_view text) {
   return code < kLeast[length - 2] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff ? 0 : length;
 }
 
+namespace {
+
+// What Windows-1252 has from 0x80 to 0x9f, where Latin-1 has control characters; 0: nothing.
+constexpr uint16_t kWindows[32] = {0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021,
+                                   0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0,      0x017d, 0,
+                                   0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
+                                   0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0,      0x017e, 0x0178};
+
+void append_windows(unsigned char byte, std::string& out) {
+  const bool own = byte >= 0x80 && byte < 0xa0 && kWindows[byte - 0x80] != 0;
+  const uint32_t code = own ? kWindows[byte - 0x80] : byte;
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xc0 | code >> 6);
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    out += static_cast<char>(0xe0 | code >> 12);
+    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  }
+}
+
+}  // namespace
+
 std::string as_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t length = utf8_length(text.substr(at));
     if (length == 0) {
       std::string out;
-      for (const char c : text) {
-        if (const auto byte = static_cast<unsigned char>(c); byte < 0x80) {
-          out += c;
-        } else {
-          out += static_cast<char>(0xc0 | byte >> 6);
-          out += static_cast<char>(0x80 | (byte & 0x3f));
-        }
-      }
+      for (const char c : text) append_windows(static_cast<unsigned char>(c), out);
       return out;
     }
     at += length;

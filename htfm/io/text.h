@@ -8,7 +8,8 @@ namespace htfm {
 
 /// The length of the character of UTF-8 that `text` begins with; 0 where it begins with none.
 size_t utf8_length(std::string_view text);
-/// The text in UTF-8: as it is where it is that already, else each byte taken as a character of Latin-1.
+/// The text in UTF-8: as it is where it is that already, else each byte taken as a character of Windows-1252
+/// (Latin-1 with more).
 std::string as_utf8(std::string_view text);
 /// The same with control characters escaped that a terminal would obey; tabs and ends of lines stay. For names and
 /// texts of files, which are shown.

@@ -1,17 +1,12 @@
 #include "htfm/sample/fitted.h"
 
-#include <ATen/ops/cholesky_solve.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/eye.h>
-#include <ATen/ops/linalg_cholesky.h>
-#include <ATen/ops/mm.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "htfm/base/parallel.h"
 #include "htfm/base/random.h"
+#include "htfm/stat/triangular.h"
 
 namespace htfm {
 
@@ -230,29 +225,44 @@ bool ascending(const std::vector<double>& times) {
   return true;
 }
 
+// In an order of its own: a library of matrices chooses one by the processor, and samples would depend on it.
+double product(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
+  return sum;
+}
+
 // Levenberg and Marquardt on times and weights, derivatives by differences.
 void refine(Trial& trial, MultistepPlan& plan, int rounds) {
   double damping = 1e-2;
   std::vector<double> p = parameters(plan), r = trial.residual(plan);
   plan.error = root_mean_square(r);
-  const auto m = static_cast<int64_t>(p.size()), size = static_cast<int64_t>(r.size());
+  const auto m = static_cast<int64_t>(p.size());
   for (int round = 0; round < rounds; ++round) {
-    at::Tensor jacobian = at::empty({m, size}, at::kDouble), residual = at::empty({size}, at::kDouble);
-    std::copy(r.begin(), r.end(), residual.mutable_data_ptr<double>());
+    std::vector<std::vector<double>> jacobian;  // a row for each parameter
     for (int64_t i = 0; i < m; ++i) {
       std::vector<double> q = p;
       q[i] += kDifference;
-      const std::vector<double> moved = trial.residual(with_parameters(plan, q));
-      double* row = jacobian.mutable_data_ptr<double>() + i * size;
-      for (int64_t k = 0; k < size; ++k) row[k] = (moved[k] - r[k]) / kDifference;
+      std::vector<double> moved = trial.residual(with_parameters(plan, q));
+      for (size_t k = 0; k < r.size(); ++k) moved[k] = (moved[k] - r[k]) / kDifference;
+      jacobian.push_back(std::move(moved));
     }
-    const at::Tensor normal = at::mm(jacobian, jacobian.t()), gradient = at::mm(jacobian, residual.unsqueeze(1));
+    std::vector<double> normal(static_cast<size_t>(m * m)), gradient(static_cast<size_t>(m));
+    double mean_square = 0;  // of the diagonal
+    for (int64_t i = 0; i < m; ++i) {
+      gradient[i] = product(jacobian[i], r);
+      for (int64_t j = 0; j <= i; ++j) normal[i * m + j] = product(jacobian[i], jacobian[j]);
+      mean_square += normal[i * m + i] / static_cast<double>(m);
+    }
     bool better = false;
     for (int attempt = 0; attempt < 6 && !better; ++attempt, damping *= better ? 1 : 4) {
-      const at::Tensor system = normal.add(at::eye(m, at::kDouble).mul(normal.diagonal().mean().mul(damping)));
-      const at::Tensor step = at::cholesky_solve(gradient, at::linalg_cholesky(system)).contiguous();
+      std::vector<double> system = normal, root, step = gradient;
+      for (int64_t i = 0; i < m; ++i) system[i * m + i] += damping * mean_square;
+      if (!cholesky(system, m, root)) continue;
+      solve_lower(root, m, step.data(), step.data());
+      solve_upper(root, m, step.data(), step.data());
       std::vector<double> q = p;
-      for (int64_t i = 0; i < m; ++i) q[i] -= step.const_data_ptr<double>()[i];
+      for (int64_t i = 0; i < m; ++i) q[i] -= step[i];
       MultistepPlan next = with_parameters(plan, q);
       if (!ascending(next.times)) continue;
       const std::vector<double> moved = trial.residual(next);

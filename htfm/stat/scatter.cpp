@@ -76,8 +76,11 @@ at::Tensor distances(const at::Tensor& rows, const at::Tensor& centre) {
   at::Tensor out = at::empty({n}, at::kDouble);
   for (int64_t first = 0; first < n; first += part) {
     const int64_t count = std::min(part, n - first);
-    out.narrow(0, first, count).copy_(rows.narrow(0, first, count).to(at::kDouble).sub(centre).square().sum(1).sqrt());
+    out.narrow(0, first, count).copy_(rows.narrow(0, first, count).to(at::kDouble).sub(centre).square().sum(1));
   }
+  // Correctly rounded; the vector library's root depends on the processor.
+  double* r = out.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) r[i] = std::sqrt(r[i]);
   return out;
 }
 

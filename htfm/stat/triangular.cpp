@@ -44,6 +44,14 @@ double solve_lower(const std::vector<double>& root, int64_t dim, const double* x
   return square;
 }
 
+void solve_upper(const std::vector<double>& root, int64_t dim, const double* x, double* out) {
+  for (int64_t i = dim - 1; i >= 0; --i) {
+    double sum = x[i];
+    for (int64_t k = i + 1; k < dim; ++k) sum -= root[k * dim + i] * out[k];
+    out[i] = sum / root[i * dim + i];
+  }
+}
+
 double log_determinant(const std::vector<double>& root, int64_t dim) {
   double sum = 0;
   for (int64_t i = 0; i < dim; ++i) sum += std::log(root[i * dim + i]);

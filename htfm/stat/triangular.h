@@ -16,6 +16,9 @@ void lifted_cholesky(const std::vector<double>& a, int64_t dim, std::vector<doub
 /// root^-1 x into out (which may be x); gives its squared length.
 double solve_lower(const std::vector<double>& root, int64_t dim, const double* x, double* out);
 
+/// root^-T x into out (which may be x).
+void solve_upper(const std::vector<double>& root, int64_t dim, const double* x, double* out);
+
 /// Logarithm of the determinant of a root.
 double log_determinant(const std::vector<double>& root, int64_t dim);
 

@@ -125,6 +125,7 @@ REASONS = {
     "coarse_transform": "`htfm coarsen`; in Python xarray's coarsen(...).mean(), then fields.from_xarray",
     "export_fields": "in Python fields are an xarray array, which writes files itself",
     "is_field_file": "whether `htfm info` lists a file of fields",
+    "check_known_file": "what `htfm info` says of a file of another kind",
     "check_comparable": "`htfm compare`; in Python each Model.report stands alone",
     "config_key_table": "`htfm train --keys`; config.keys has them as values",
     "parse_statistic_level": "Model.sample_beyond takes statistic and level",

@@ -59,6 +59,24 @@ TEST(Dates, EveryFormGivesBackWhatItRead) {
   for (const char* wrong : {"2021-02-29", "2021-13-01", "2021-01-01x", "21-01-01", ""})
     EXPECT_FALSE(DateForm{"Y-M-D"}.parse(wrong)) << wrong;
   EXPECT_THROW(check_date_form("Y-Y", "--kind"), InputError);
+  EXPECT_THROW(check_date_form("y-Y-M", "--kind"), InputError);
+}
+
+TEST(Dates, HalvesOfADayAndShortYears) {
+  constexpr double kHour = 3600, kDay = 24 * kHour;
+  const DateForm clock{"M/D/Y h:m p"};
+  EXPECT_EQ(clock.parse("1/1/1970 12:30 AM"), kHour / 2);
+  EXPECT_EQ(clock.parse("1/1/1970 12:30 pm"), 12.5 * kHour);
+  EXPECT_EQ(clock.parse("1/2/1970 1:00 PM"), kDay + 13 * kHour);
+  EXPECT_EQ(clock.format(12.5 * kHour), "01/01/1970 12:30 PM");
+  EXPECT_FALSE(clock.parse("1/1/1970 13:00 PM"));
+  EXPECT_FALSE(clock.parse("1/1/1970 0:00 AM"));
+  const DateForm years{"D.M.y"};
+  EXPECT_EQ(years.parse("1.1.70"), 0);
+  EXPECT_EQ(years.parse("1.1.69"), -365);
+  EXPECT_EQ(years.format(*years.parse("31.12.68")), "31.12.68");
+  EXPECT_EQ(years.format(1e6), "31.12.68") << "no year beyond those that two digits name";
+  EXPECT_FALSE(years.parse("1.1.1970"));
 }
 
 TEST(NumberText, ReadsWhatPeopleWrite) {
@@ -74,7 +92,9 @@ TEST(NumberText, ReadsWhatPeopleWrite) {
   EXPECT_EQ(value("12 %", '.'), 12);
   EXPECT_EQ(value("(3.5)", '.'), -3.5);
   EXPECT_EQ(value("CHF 1'000.25", '.'), 1000.25);
-  for (const char* wrong : {"", "abc", "1,23.4", "12,34,5", "$", "1-2", "1.2.3,4,5"})
+  EXPECT_EQ(value("1.234,50-", ','), -1234.5);
+  EXPECT_EQ(value("-$5", '.'), -5);
+  for (const char* wrong : {"", "abc", "1,23.4", "12,34,5", "$", "1-2", "-5-", "-", "1.2.3,4,5"})
     EXPECT_TRUE(std::isnan(value(wrong, '.'))) << wrong;
 }
 
@@ -99,6 +119,41 @@ TEST(MixedTable, TakesColumnsForWhatTheyAre) {
   EXPECT_EQ(data.columns[4].categories, (std::vector<std::string>{"no", "yes"}));
   EXPECT_TRUE(std::isnan(value_at(data, 5, 5)));
   EXPECT_EQ(data.columns[5].kind, ColumnKind::number);
+}
+
+TEST(MixedTable, DatesAsTheyWereWritten) {
+  std::string text = "sas,long,us,number,month,stamp,y\n";
+  const DateForm iso{"Y-M-D"}, sas{"DUY"}, full{"L D, Y"}, us{"M/D/y h:m p"}, plain{"YMD"}, month{"YM"},
+      stamp{"YMDhms"};
+  for (int i = 0; i < 60; ++i) {
+    const double day = *iso.parse("2019-01-01") + 23 * i, second = day * 86400 + 12345 * i;
+    text += fmt::format("{},\"{}\",{},{},{},{},{}\n", sas.format(day), full.format(day), us.format(second),
+                        plain.format(day), month.format(day), stamp.format(second), 0.5 * i * i);
+  }
+  const Dataset data = read_mixed(text);
+  const std::vector<std::string> forms = {"DUY", "L D, Y", "M/D/y h:m p", "YMD", "YM", "YMDhms"};
+  for (size_t k = 0; k < forms.size(); ++k) {
+    EXPECT_EQ(data.columns[k].kind, ColumnKind::date) << forms[k];
+    EXPECT_EQ(data.columns[k].date_form, forms[k]);
+  }
+  EXPECT_EQ(data.columns[0].text(value_at(data, 0, 0)), "01JAN2019");
+  EXPECT_EQ(data.columns[1].text(value_at(data, 59, 1)), "September 19, 2022");
+  EXPECT_EQ(data.columns[3].text(value_at(data, 59, 3)), "20220919");
+  EXPECT_EQ(data.columns[4].text(value_at(data, 59, 4)), "202209");
+  EXPECT_TRUE(says(data, "us has years of two digits, which are read as 1969 to 2068"));
+  EXPECT_TRUE(says(data, "number has dates as whole numbers, in the form YMD (--kind \"number=number\""));
+  EXPECT_EQ(data.columns[6].kind, ColumnKind::number);
+}
+
+TEST(MixedTable, WholeNumbersThatAreNoDatesStayNumbers) {
+  std::string text = "claim,month,y\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("{},{},{}\n", 20200101 + i, 202001 + i, 0.5 * i * i);
+  const Dataset data = read_mixed(text);
+  EXPECT_EQ(data.columns[0].kind, ColumnKind::number) << "20200132 is no day";
+  EXPECT_EQ(data.columns[1].kind, ColumnKind::number) << "202013 is no month";
+  std::string days = "day,y\n";
+  for (int i = 0; i < 60; ++i) days += fmt::format("{},{}\n", DateForm{"YMD"}.format(18000 + 9 * i), 0.5 * i * i);
+  EXPECT_EQ(read_mixed(days, {.kinds = "auto,day=number"}).columns[0].kind, ColumnKind::number);
 }
 
 TEST(MixedTable, TheUserOverrules) {

@@ -51,6 +51,26 @@ TEST(Csv, ReadsNumbersInEveryForm) {
   expect_rows(parse("0.1,123456789.123456789"), {{0.1, 123456789.123456789}});
 }
 
+TEST(Csv, SeparatorsThatExportsHave) {
+  expect_rows(parse("sep=;\r\nx;y\r\n1;2\r\n"), {{1, 2}});
+  expect_rows(parse("sep=#\n1#2\n3#4\n"), {{1, 2}, {3, 4}});
+  EXPECT_MENTIONS(refusal("sep=;\n1;2\n3;x\n"), "row 3, column 2: expected a number");
+  expect_rows(parse("x|y\n1|2\n"), {{1, 2}});
+  EXPECT_EQ(parse("a|b,c\n1,2\n").names, (Names{"a|b", "c"})) << "a comma comes before a bar";
+}
+
+TEST(Csv, SaysWhatIsAboveOrBelowTheTable) {
+  const auto refusal_of_texts = [](std::string_view text) {
+    return input_error([&] { parse_csv(text, "t.csv", {}, {.lenient = true, .texts = true}); });
+  };
+  EXPECT_MENTIONS(refusal_of_texts("Claims of 2024\nx,y\n1,2\n"),
+                  "row 2: expected 1 columns, got 2 (the names of the columns in the first row, without titles");
+  EXPECT_MENTIONS(refusal_of_texts("x,y\n1,2\ntotal\n"), "row 3: expected 2 columns, got 1 (a note or a total?");
+  EXPECT_MENTIONS(refusal("x,y\n1,2,5\n"), "got 3 (a cell that holds a separator needs quotes)");
+  EXPECT_MENTIONS(refusal("x,y\r1,2\r3,4\r"), "got carriage returns alone");
+  EXPECT_MENTIONS(refusal(std::string_view("x\0,\0y\0", 6)), "got bytes of value 0");
+}
+
 TEST(Csv, FindsTheHeader) {
   const Table table = parse("x, y ,\"a \"\"z\"\", too\"\n1,2,3\n");
   EXPECT_EQ(table.names, (Names{"x", "y", "a \"z\", too"}));
@@ -155,7 +175,8 @@ TEST(Csv, QuotedCellsMayTakeSeveralLines) {
 }
 
 TEST(Csv, RefusesRaggedRows) {
-  EXPECT_EQ(refusal("x,y\n1,2\n3\n"), "[csv] t.csv: row 3: expected 2 columns, got 1");
+  EXPECT_EQ(refusal("x,y\n1,2\n3\n"),
+            "[csv] t.csv: row 3: expected 2 columns, got 1 (a note or a total? leave the row out)");
   EXPECT_MENTIONS(refusal("1,2\n3,4,5\n"), "row 2: expected 2 columns, got 3");
   EXPECT_MENTIONS(refusal("1,2\n3,4,\n"), "row 2: expected 2 columns, got 3");
   EXPECT_MENTIONS(refusal("1,2\n\n3,4\n"), "row 2: expected 2 columns, got an empty line");
