@@ -19,6 +19,7 @@ using Time = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kSilence = 1500ms;
+constexpr size_t kLongestTopic = 70;
 
 // Standard error, which the watcher writes to as well.
 struct Said {
@@ -48,8 +49,10 @@ void close_line() {
   said.open = false;
 }
 
+// What is longer than a line is an explanation, and not the name of what goes on.
 void begin(const std::string& topic) {
   said.topic = topic.ends_with('.') ? topic.substr(0, topic.size() - 1) : topic;
+  if (said.topic.size() > kLongestTopic) said.topic = "working";
   said.since = Time::now(), said.signs = 0;
 }
 

@@ -59,6 +59,14 @@ ColumnTransform fit_column(const std::string& kind, std::vector<double> column, 
   return ColumnTransform::affine(centre, deviation);
 }
 
+// How many significant digits a number takes to be read back as it is.
+int digits_of(double value) {
+  constexpr int kAll = 17;
+  for (int digits = 1; digits < kAll && std::isfinite(value); ++digits)
+    if (std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr) == value) return digits;
+  return std::isfinite(value) ? kAll : 0;
+}
+
 std::vector<TableColumn> with_far_dates(std::vector<TableColumn> columns, const at::Tensor& rows) {
   const at::Tensor values = rows.to(at::kDouble);
   for (size_t k = 0; k < columns.size(); ++k) {
@@ -322,6 +330,18 @@ bool TableTransform::draws_strays(int64_t k, bool above) const {
 std::vector<int> TableTransform::digits() const {
   std::vector<int> out;
   for (const ColumnTransform& c : list_) out.push_back(c.digits());
+  // Values that occur often come back as they were, so that they equal those of the data.
+  const auto tell_apart = [&](int64_t column, double value) {
+    int& digits = out[static_cast<size_t>(column)];
+    digits = std::max(digits, digits_of(value));
+  };
+  for (const DiscreteColumn& c : discrete_.list())
+    if (c.flows && c.part == DatePart::none)
+      for (const double v : c.values) tell_apart(c.column, v);
+  for (const GroupLaws& laws : laws_)
+    for (size_t k = 0; laws.trends.empty() && k < laws.margins.size(); ++k)
+      for (const double v : laws.margins[k].repeated())
+        tell_apart(seen_[k], list_[static_cast<size_t>(seen_[k])].settle(v));
   return out;
 }
 

@@ -234,6 +234,13 @@ double Margin::value_of_others(const TailPlace& place) const {
   return std::lerp(value_[k - 1], value_[k], (u - level_[k - 1]) / (level_[k] - level_[k - 1]));
 }
 
+std::vector<double> Margin::repeated() const {
+  std::vector<double> out;
+  for (size_t k = 1; k < value_.size(); ++k)
+    if (value_[k] == value_[k - 1] && (out.empty() || out.back() != value_[k])) out.push_back(value_[k]);
+  return out;
+}
+
 TailPlace Margin::place_of_others(double x, double v) const {
   if (below_.there() && x < below_.from) return {std::min(below_.probability(below_.from - x), 0.5), false};
   if (above_.there() && x > above_.from) return {std::min(above_.probability(x - above_.from), 0.5), true};

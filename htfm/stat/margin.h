@@ -68,6 +68,9 @@ class Margin {
   /// The place of a value; among those of a value that is an atom, where `v` in (0,1) says.
   TailPlace place(double value, double v) const;
 
+  /// The values that occur often enough to keep their share.
+  std::vector<double> repeated() const;
+
   /// The law of other rows (ascending) of the same column: its tails begin where these do, with these shapes and
   /// scales, and hold the share of the rows that lies there.
   Margin redrawn(std::span<const double> sorted, const MarginTail& below, const MarginTail& above) const;

@@ -240,7 +240,13 @@ Training run(const RunConfig& config, const Dataset& data, const TrainOptions& o
   auto [training, set] = has_folder ? create_or_resume(config, data, folder, processes) : create(config, data);
   Model& model = training.model;
   TrainingState& state = training.state;
-  if (options.discrete) model.learn_discrete(data);
+  if (options.discrete) {
+    const DiscretePart& states = model.transform().discrete();
+    if (options.note && !states.empty() && !states.learned())
+      options.note(fmt::format("Learning {} discrete part{} of the table.", states.list().size(),
+                               states.list().size() == 1 ? "" : "s"));
+    model.learn_discrete(data);
+  }
   if (processes)
     check_equal(*processes, "model", fmt::format("weights {} at step {}", model.weights_hash(), model.step));
   std::optional<RunLog> log;

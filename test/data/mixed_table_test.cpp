@@ -1,12 +1,17 @@
 // Tables as they are: what columns are taken for, what is said, and what is refused in one line.
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "htfm/base/error.h"
+#include "htfm/base/random.h"
 #include "htfm/data/dataset.h"
 #include "htfm/data/dates.h"
 #include "htfm/data/number_text.h"
+#include "htfm/data/table_transform.h"
+#include "htfm/io/csv.h"
 #include "test/temporary_folder.h"
 
 namespace htfm {
@@ -154,6 +159,28 @@ TEST(MixedTable, WholeNumbersThatAreNoDatesStayNumbers) {
   std::string days = "day,y\n";
   for (int i = 0; i < 60; ++i) days += fmt::format("{},{}\n", DateForm{"YMD"}.format(18000 + 9 * i), 0.5 * i * i);
   EXPECT_EQ(read_mixed(days, {.kinds = "auto,day=number"}).columns[0].kind, ColumnKind::number);
+}
+
+// A column of rates in float32, of which one occurs in a third of the rows: written with all its digits, since it would
+// be another value otherwise.
+TEST(MixedTable, NumbersThatOccurOftenAreWrittenAsTheyWere) {
+  std::string text = "rate,y\n";
+  const Key key(1);
+  for (uint64_t i = 0; i < 900; ++i)
+    text += fmt::format("{},{}\n", i % 3 == 0 ? 3.20000004768372 : 2 + 3 * key.uniform(i), 0.5 * key.uniform(i + 1000));
+  const Dataset data = read_mixed(text);
+  const TableTransform transform = TableTransform::fit("scores", data.rows, data.columns, {}, key, true);
+  EXPECT_EQ(transform.digits()[0], 15);
+  EXPECT_LE(transform.digits()[1], 10);
+  at::Tensor z = at::empty({900, transform.dim()}, at::kDouble);
+  fill_normal(key, 0, z.numel(), z.mutable_data_ptr<double>());
+  const at::Tensor drawn = transform.invert(z, key);
+  const std::string written = format_csv(drawn, {"rate", "y"}, transform.digits());
+  int64_t same = 0;
+  for (size_t at = written.find("\n3.20000004768372,"); at != std::string::npos;
+       at = written.find("\n3.20000004768372,", at + 1))
+    ++same;
+  EXPECT_NEAR(static_cast<double>(same), 300, 4 * std::sqrt(200));
 }
 
 TEST(MixedTable, TheUserOverrules) {
