@@ -46,7 +46,7 @@ ChosenClock fit_clock(const ClockSpec& asked, const at::Tensor& rows) {
         fmt::format(" So V has a Pareto tail of exponent {:.3g}, half that index, for radii beyond {:.3g}.",
                     law.law.exponent(), law.join);
   else
-    chosen.explanation += " So V is bounded by the data.";
+    chosen.explanation += " So V has no tail beyond what the data show.";
   return chosen;
 }
 

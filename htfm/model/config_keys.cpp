@@ -75,8 +75,8 @@ void ConfigBindings::add_all(RunConfig& c) {
       "every epoch combines groups from different rows into new rows; columns that are not named belong to the first "
       "group");
   add("data.tail_index", c.data.tail_index, 0, 1000,
-      "before whitening, sides of columns whose tail index is clearly different are transformed to have this index; 0: "
-      "none are");
+      "before whitening, sides of columns whose tail index clearly differs from this one are transformed to have it; "
+      "0: none are");
   add("data.tail", c.data.tail,
       "the largest sizes (coupling.size): empirical (as they are), pareto (smoothed and continued by a generalised "
       "Pareto distribution), clusters (by clusters of one family, if such a distribution fits all rows)");

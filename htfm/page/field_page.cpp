@@ -82,7 +82,7 @@ void add_field_sections(report::Page& page, const FieldEvaluation& evaluation) {
                                   .y = {.label = "power", .scale = report::Scale::log},
                                   .markers = false}),
               "Power against wave number, mean over directions and fields. Fields whose line is higher on the right "
-              "are too rough.");
+              "than that of the data are too rough.");
 }
 
 }  // namespace
