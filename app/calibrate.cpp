@@ -13,6 +13,7 @@ void add_calibrate(CLI::App& app) {
     Common common;
     std::string run, solver, given;
     int64_t n = 0, nfe = 0;
+    bool spectrum = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("calibrate",
@@ -26,6 +27,9 @@ void add_calibrate(CLI::App& app) {
   c->add_option("--given", o->given,
                 "Fields that are given, one after the other, to a model with condition.field (a prepared set, or "
                 ".npy); by default those of training");
+  c->add_flag("--spectrum", o->spectrum,
+              "Also correct how power is shared among wave numbers, by that of the fields to train on (the run's "
+              "prepared set)");
   c->add_option("--solver", o->solver, "Solver; by default the run's own");
   c->add_option("--nfe", o->nfe, "Network evaluations per sample, at most")->check(positive());
   o->common.add(*c);
@@ -44,14 +48,14 @@ void add_calibrate(CLI::App& app) {
     options.device = o->common.device_for(model.config().net.kind);
     options.report = sample_status("calibrate");
     const StopSignals signals;
-    const FieldCalibration done = calibrate_checkpoint(path, options);
-    print_figures(o->common, {{"checkpoint", path},
-                              {"fields", options.n},
-                              {"diverged", done.diverged},
-                              {"wet_before", done.wet_before},
-                              {"wet_after", done.wet_after},
-                              {"wet_train", done.wet_train},
-                              {"seconds", done.seconds}});
+    const FieldCalibration done = calibrate_checkpoint(path, options, o->spectrum);
+    Json figures{{"checkpoint", path},          {"fields", options.n},
+                 {"diverged", done.diverged},   {"wet_before", done.wet_before},
+                 {"wet_after", done.wet_after}, {"wet_train", done.wet_train},
+                 {"seconds", done.seconds}};
+    if (o->spectrum)
+      figures.update({{"spectrum_before", done.spectrum_before}, {"spectrum_after", done.spectrum_after}});
+    print_figures(o->common, figures);
   });
 }
 

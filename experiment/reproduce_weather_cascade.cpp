@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "htfm/base/error.h"
 #include "htfm/device/choose_device.h"
 #include "htfm/field/coarse_set.h"
+#include "htfm/fit/calibrated_sample.h"
 #include "htfm/io/file.h"
 #include "htfm/report/page.h"
 #include "htfm/sample/sample_fields.h"
@@ -22,7 +24,8 @@ namespace htfm::app {
 
 namespace {
 
-constexpr const char* kCoarse = "coarse.";  // settings that begin so are the coarse model's
+constexpr const char* kCoarse = "coarse.";      // settings that begin so are the coarse model's
+constexpr const char* kSpectrum = "-spectrum";  // cells that end so
 // Fields that set the laws right, at the most; in a small run as many as are scored.
 constexpr int64_t kCoarseCalibrationFields = 20'000;  // they cost little
 constexpr int64_t kFineCalibrationFields = 10'000;    // of which most cost nothing, being dry
@@ -82,15 +85,20 @@ class Cascade {
     }
     return *coarse_model_;
   }
-  // Its laws are set right by samples of the whole cascade, so that they mend what the coarse step lacks, too.
-  const Model& fine() {
-    if (!fine_model_) {
-      fine_model_ = std::make_unique<Model>(train_cell(fine_, o_, device_));
+  // Its laws, and its spectrum where it is asked for, are set right by samples of the whole cascade, so that they mend
+  // what the coarse step lacks, too.
+  const Model& fine(bool spectrum = false) {
+    if (!fine_model_) fine_model_ = std::make_unique<Model>(train_cell(fine_, o_, device_));
+    std::optional<FieldTransform>& right = right_[spectrum ? 1 : 0];
+    if (!right) {
       SampleOptions options = options_of(fine_, device_);
       const at::Tensor given = drawn_coarse(std::min(kFineCalibrationFields, options.n), "", options.seed + 2);
       options.condition = {condition_rows(given), 1};
-      set_laws_right(*fine_model_, options, given.size(0));
+      options.n = given.size(0), options.seed += 1;
+      calibrate_fields(*fine_model_, options, spectrum);
+      right = fine_model_->field();
     }
+    fine_model_->set_field(*right);
     return *fine_model_;
   }
   // Coarse samples that are finite, n x c x h x w. `solver`: the run's own where empty.
@@ -108,6 +116,7 @@ class Cascade {
   const ReproduceOptions& o_;
   at::Device device_;
   std::unique_ptr<Model> coarse_model_, fine_model_;
+  std::array<std::optional<FieldTransform>, 2> right_;  // the fine model's way to values, without and with its spectrum
 };
 
 Json score_coarse(Cascade& cascade, const ReproduceOptions& o, at::Device device) {
@@ -130,7 +139,7 @@ Json score_cascade(Cascade& cascade, const std::string& name, const GivenCases& 
   if (name.ends_with(kHeun)) options.solver = "heun";
   const at::Tensor given = cascade.drawn_coarse(options.n, options.solver);
   options.condition = {condition_rows(given), 1};
-  const Model& model = cascade.fine();
+  const Model& model = cascade.fine(name.ends_with(kSpectrum));
   const SampleResult drawn = sample_fields(model, options, samples.path);
   Json j = scored_samples(o.data, samples.path, name, o);
   j["blocks"] = block_figures(samples.path, given, model.field()->threshold.value_or(0));
@@ -157,7 +166,7 @@ void check_wanted(const ReproduceOptions& o) {
   bool any = false;
   for (int64_t k = 0; k < o.seeds; ++k)
     for (const char* name : {"coarse-alpha-1.7-seed{}", "cascade-alpha-1.7-seed{}", "cascade-alpha-1.7-seed{}-heun",
-                             "given-alpha-1.7-seed{}"})
+                             "cascade-alpha-1.7-seed{}-spectrum", "given-alpha-1.7-seed{}"})
       any |= o.wants(fmt::format(fmt::runtime(name), o.common.seed + k));
   if (!any) throw no_cell_matches();
 }
@@ -179,12 +188,12 @@ Json reproduce_weather_cascade(const ReproduceOptions& o) {
   for (int64_t k = 0; k < o.seeds; ++k) {
     const auto seed = static_cast<uint64_t>(o.common.seed + k);
     Cascade cascade(coarse_cell(o, coarse_data, seed), given_cell(of_fine, data, seed, cases.grid()), o, device);
-    std::vector<Cell> both;  // one for each solver
-    for (const std::string end : {"", kHeun}) {
+    std::vector<Cell> all_ways;  // the run's solver, Heun, and the run's with the spectrum set right
+    for (const std::string end : {"", kHeun, kSpectrum}) {
       Cell cell{fmt::format("cascade-alpha-1.7-seed{}{}", seed, end), cascade.fine_cell().config};
-      if (!end.empty()) cell.config.sample.solver = "heun";
+      if (end == kHeun) cell.config.sample.solver = "heun";
       drop_other_cascade(fmt::format("{}/cells/{}.json", o.folder, cell.name), cascade.coarse_cell().config);
-      both.push_back(std::move(cell));
+      all_ways.push_back(std::move(cell));
     }
     const auto add = [&](const Cell& cell, std::vector<Json>& results, const std::function<Json()>& score) {
       if (!o.wants(cell.name)) return;
@@ -196,7 +205,7 @@ Json reproduce_weather_cascade(const ReproduceOptions& o) {
       cells.push_back(cell);
     };
     add(cascade.coarse_cell(), coarse, [&] { return score_coarse(cascade, o, device); });
-    for (const Cell& cell : both) {
+    for (const Cell& cell : all_ways) {
       if (!o.wants(cell.name)) continue;
       add(cell, fine, [&] { return score_cascade(cascade, cell.name, cases, o, device); });
       if (fine.back().contains("exact")) fine.push_back(fine.back()["exact"]);

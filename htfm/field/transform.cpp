@@ -176,8 +176,21 @@ at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t firs
   return out;
 }
 
+at::Tensor FieldTransform::with_gains(const at::Tensor& rows) const {
+  if (gains.empty()) return rows.contiguous();
+  const int64_t count = channels(), n = rows.size(0), plane = rows.size(1) / count;
+  at::Tensor out = rows.to(at::kDouble, false, true).contiguous();
+  double* x = out.mutable_data_ptr<double>();
+  parallel_ranges(n * count, 8, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k)
+      gains[static_cast<size_t>(k % count)].apply({x + k * plane, static_cast<size_t>(plane)});
+  });
+  return out;
+}
+
 at::Tensor FieldTransform::invert(const at::Tensor& rows) const {
-  const at::Tensor from = rows.contiguous();
+  if (!gains.empty() && rows.scalar_type() != at::kDouble) return invert(rows.to(at::kDouble)).to(rows.scalar_type());
+  const at::Tensor from = with_gains(rows);
   at::Tensor out = at::empty(from.sizes(), from.options());
   const int64_t n = from.size(0), size = n > 0 ? from.numel() / n : 0;
   if (scored()) {
@@ -195,8 +208,9 @@ at::Tensor FieldTransform::invert(const at::Tensor& rows) const {
   return out;
 }
 
-void FieldTransform::calibrate(const at::Tensor& rows) {
+void FieldTransform::calibrate(const at::Tensor& drawn) {
   if (!scored()) return;
+  const at::Tensor rows = with_gains(drawn);
   const int64_t n = rows.size(0), plane = rows.size(1) / channels();
   for (int64_t c = 0; c < channels(); ++c) {
     if (is_plain(c)) continue;
@@ -205,16 +219,18 @@ void FieldTransform::calibrate(const at::Tensor& rows) {
     while (std::gcd(step, plane) > 1) ++step;
     const at::Tensor own = rows.narrow(1, c * plane, plane).to(at::kDouble).contiguous();
     const double* z = own.const_data_ptr<double>();
-    std::vector<double> drawn;
+    std::vector<double> some;
     for (int64_t k = 0; k < own.numel(); k += step)
-      drawn.push_back(mean[static_cast<size_t>(c)] + deviation[static_cast<size_t>(c)] * z[k]);
-    laws[static_cast<size_t>(c)].calibrate(std::move(drawn));
+      some.push_back(mean[static_cast<size_t>(c)] + deviation[static_cast<size_t>(c)] * z[k]);
+    laws[static_cast<size_t>(c)].calibrate(std::move(some));
   }
 }
 
 std::string FieldTransform::text() const {
   std::string out = kind == "none" ? "as they are" : unit == 1 ? kind : fmt::format("{} of x / {}", kind, unit);
-  if (scored()) out = fmt::format("{} scores{}", scores, calibrated() ? ", set right by samples" : "");
+  if (scored())
+    out = fmt::format("{} scores{}{}", scores, calibrated() ? ", set right by samples" : "",
+                      gains.empty() ? "" : ", and so is the spectrum");
   if (threshold) out += fmt::format(", dry below {}", *threshold);
   if (quantum > 0) out += fmt::format(", spread over {}", quantum);
   if (depth > 0) out += fmt::format(", dry over {}", depth);
@@ -233,6 +249,8 @@ void to_json(nlohmann::json& j, const FieldTransform& t) {
   j["scores"] = t.scores, j["laws"] = nlohmann::json::array();
   for (const FieldLaw& law : t.laws)
     j["laws"].push_back(law.values().empty() ? nlohmann::json() : nlohmann::json(law.numbers()));
+  for (const SpectrumGain& gain : t.gains)
+    j["gains"].push_back(gain.there() ? nlohmann::json(gain.numbers()) : nlohmann::json());
 }
 
 void from_json(const nlohmann::json& j, FieldTransform& t) {
@@ -260,6 +278,13 @@ void from_json(const nlohmann::json& j, FieldTransform& t) {
   }
   if (t.laws.size() != t.mean.size())
     throw InputError("[fields] expected the laws of {} channels of scores, got {}", t.mean.size(), t.laws.size());
+  t.gains.clear();
+  if (!j.contains("gains")) return;
+  for (const nlohmann::json& gain : j.at("gains"))
+    t.gains.push_back(gain.is_null() ? SpectrumGain()
+                                     : SpectrumGain::from_numbers(gain.get<std::vector<std::vector<double>>>()));
+  if (t.gains.size() != t.mean.size())
+    throw InputError("[fields] expected gains for {} channels, got {}", t.mean.size(), t.gains.size());
 }
 
 }  // namespace htfm

@@ -13,6 +13,7 @@
 #include "htfm/base/random.h"
 #include "htfm/field/dry_distance.h"
 #include "htfm/field/field_law.h"
+#include "htfm/field/spectrum_gain.h"
 
 namespace htfm HTFM_PUBLIC {
 
@@ -33,6 +34,8 @@ struct FieldTransform {
   std::vector<int64_t> plain = {};                ///< channels that take neither logarithm nor threshold nor quantum
   std::vector<double> mean = {}, deviation = {};  ///< of each channel after the logarithm, over the training part
   std::vector<FieldLaw> laws = {};                ///< scores: of each channel, over the training part
+  std::vector<SpectrumGain> gains = {};  ///< scores: of each channel, applied to a model's rows before they become
+                                         ///< values (fit_spectrum); empty: none
 
   /// InputError where the settings make no sense.
   void check() const;
@@ -62,6 +65,7 @@ struct FieldTransform {
   std::string text() const;  ///< in words
 
  private:
+  at::Tensor with_gains(const at::Tensor& rows) const;  ///< float64 where there are gains, otherwise the rows
   double dry(double u) const;                      ///< what a dry value becomes, in the field's own unit; u uniform
   double hidden(double distance, double u) const;  ///< the same by its distance from the rain
 };

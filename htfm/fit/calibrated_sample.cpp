@@ -4,6 +4,8 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/nan.h"
+#include "htfm/field/field_set.h"
+#include "htfm/fit/spectrum_fit.h"
 #include "htfm/model/checkpoint.h"
 #include "htfm/train/training_state.h"
 
@@ -31,7 +33,47 @@ bool needs_calibration(const Model& model) {
          (model.field() && model.field()->scored());
 }
 
-FieldCalibration calibrate_checkpoint(const std::string& path, const SampleOptions& asked) {
+FieldCalibration calibrate_fields(Model& model, const SampleOptions& asked, bool spectrum) {
+  if (!model.field() || !model.field()->scored())
+    throw InputError("[calibrate] expected a run of fields prepared with --transform scores, got one of {}",
+                     model.data_origin());
+  const std::string& set = model.config().data.path;
+  if (spectrum && !is_field_set(set))
+    throw InputError("[--spectrum] expected the prepared set that the run was trained on, got none at {}", set);
+  SampleOptions options = asked;
+  options.as_drawn = true;
+  const SampleResult drawn = sample(model, options);
+  const int64_t height = model.image()->height, width = model.image()->width;
+  const auto wet = [&] {
+    if (!model.field()->threshold) return kNan;
+    return model.field()
+        ->invert(drawn.samples)
+        .narrow(1, 0, height * width)
+        .gt(0)
+        .to(at::kDouble)
+        .mean()
+        .item<double>();
+  };
+  FieldCalibration out{.wet_before = wet(),
+                       .spectrum_before = kNan,
+                       .spectrum_after = kNan,
+                       .diverged = drawn.diverged,
+                       .seconds = drawn.seconds};
+  FieldTransform field = *model.field();
+  if (spectrum) {
+    const SpectrumFit fit = fit_spectrum(field, drawn.samples, height, width, training_spectra(set));
+    out.spectrum_before = fit.before, out.spectrum_after = fit.after;
+  } else {
+    field.gains.clear();
+    field.calibrate(drawn.samples);
+  }
+  model.set_field(field);
+  out.wet_after = wet();
+  out.wet_train = field.threshold ? field.laws.front().wet_share() : kNan;
+  return out;
+}
+
+FieldCalibration calibrate_checkpoint(const std::string& path, const SampleOptions& options, bool spectrum) {
   const bool trainable = Checkpoint::read(path).record.contains("updates");
   std::optional<Training> training;
   std::optional<Model> alone;
@@ -40,21 +82,7 @@ FieldCalibration calibrate_checkpoint(const std::string& path, const SampleOptio
   else
     alone.emplace(Model::load(path));
   Model& model = trainable ? training->model : *alone;
-  if (!model.field() || !model.field()->scored())
-    throw InputError("[calibrate] {}: expected a run of fields prepared with --transform scores, got one of {}", path,
-                     model.data_origin());
-  SampleOptions options = asked;
-  options.as_drawn = true;
-  const SampleResult drawn = sample(model, options);
-  const int64_t plane = model.image()->height * model.image()->width;
-  const auto wet = [&] {
-    if (!model.field()->threshold) return kNan;
-    return model.field()->invert(drawn.samples).narrow(1, 0, plane).gt(0).to(at::kDouble).mean().item<double>();
-  };
-  FieldCalibration out{.wet_before = wet(), .diverged = drawn.diverged, .seconds = drawn.seconds};
-  model.calibrate(drawn.samples);
-  out.wet_after = wet();
-  out.wet_train = model.field()->threshold ? model.field()->laws.front().wet_share() : kNan;
+  const FieldCalibration out = calibrate_fields(model, options, spectrum);
   trainable ? save_checkpoint(path, model, training->state) : model.save(path);
   return out;
 }

@@ -19,11 +19,16 @@ bool needs_calibration(const Model& model);
 /// What calibrate_checkpoint found: shares of the points of the first channel that are wet, NaN without a threshold.
 struct FieldCalibration {
   double wet_before = 0, wet_after = 0, wet_train = 0;
+  double spectrum_before = 0,
+         spectrum_after = 0;  ///< distances (SpectrumFit); NaN where the spectrum was not asked for
   int64_t diverged = 0;
   double seconds = 0;
 };
-/// Draws fields from the model in a checkpoint, sets the laws of its channels right by them, and writes the checkpoint
-/// anew with all else that it holds. InputError where its fields are not scores.
-FieldCalibration calibrate_checkpoint(const std::string& path, const SampleOptions& options);
+/// Draws fields from a model, and sets the laws of its channels right by them; with `spectrum` the shape of their
+/// spectrum too, by the set that the model was trained on. InputError where its fields are not scores, or the set is
+/// gone.
+FieldCalibration calibrate_fields(Model& model, const SampleOptions& options, bool spectrum = false);
+/// The same for the model in a checkpoint, which is written anew with all else that it holds.
+FieldCalibration calibrate_checkpoint(const std::string& path, const SampleOptions& options, bool spectrum = false);
 
 }  // namespace htfm

@@ -67,6 +67,8 @@ class Model {
   /// Sets the margins right by rows that the model drew, under these conditions (TableTransform::calibrate,
   /// FieldTransform::calibrate).
   void calibrate(const at::Tensor& drawn, const at::Tensor& conditions = {});
+  /// Another way from rows to fields, set right by rows that the model drew; only where field() is there.
+  void set_field(const FieldTransform& field) { field_ = field; }
   /// Learns how the discrete part of a table is drawn (TableTransform::learn_discrete), where that was not done.
   void learn_discrete(const Dataset& data);
   const std::vector<std::string>& column_names() const { return names_; }

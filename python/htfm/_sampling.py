@@ -121,10 +121,12 @@ class Sampled:
         seed: int | None = None,
         device: str = "auto",
         solver: str | None = None,
+        spectrum: bool = False,
     ) -> Self:
         """Sets the laws of scores right by n samples of the model, which are others than those of its own seed: samples
         that are drawn with the same solver and ``nfe`` then have the data's law at every point. For fields prepared with
-        ``transform="scores"``; fit() has done it for tables. Returns the model.
+        ``transform="scores"``; fit() has done it for tables. With ``spectrum`` the shares of the wave numbers in the
+        power of fields are corrected too, by those of the prepared set that the model was trained on. Returns the model.
 
         >>> import htfm, numpy as np, xarray as xr, tempfile
         >>> rain = np.random.default_rng(0).gamma(0.3, size=(200, 4, 4))
@@ -140,7 +142,7 @@ class Sampled:
         if seed is None:
             options.seed = options.seed + 1
         options.n = int(n)
-        _core.calibrate(self._core, options)
+        _core.calibrate(self._core, options, spectrum)
         return self
 
     def _sample_options(

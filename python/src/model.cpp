@@ -251,12 +251,15 @@ void bind_model(nb::module_& m) {
   m.def("sample", nb::overload_cast<const Model&, const SampleOptions&>(&sample), "model"_a, "options"_a, Unlocked());
   m.def(
       "calibrate",
-      [](Model& model, const SampleOptions& options) {
+      [](Model& model, const SampleOptions& options, bool spectrum) {
         if (!needs_calibration(model))
           throw InputError("[calibrate] expected a model of scores, got one of {}", model.data_origin());
-        calibrated_sample(model, options);
+        if (model.field())
+          calibrate_fields(model, options, spectrum);
+        else
+          calibrated_sample(model, options);
       },
-      "model"_a, "options"_a, Unlocked());
+      "model"_a, "options"_a, "spectrum"_a, Unlocked());
   m.def("sample_fields", nb::overload_cast<const Model&, const SampleOptions&, const std::string&>(&sample_fields),
         "model"_a, "options"_a, "path"_a, Unlocked());
   m.def("run_page", &page_of_run, "checkpoint"_a, "n"_a, "seed"_a.none(), "device"_a, "folder"_a, "origin"_a,

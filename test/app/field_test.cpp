@@ -152,6 +152,30 @@ TEST_F(Fields, ScoresAreSetRightBySamples) {
   expect_refusal("calibrate points -n 1000", "expected a run of fields prepared with --transform scores");
 }
 
+// `htfm calibrate --spectrum` also brings the shape of the spectrum nearer to that of the training part, in the
+// checkpoint that is sampled from and trained on; without the set that the run was trained on it changes nothing.
+TEST_F(Fields, TheSpectrumIsSetRightBySamples) {
+  ASSERT_EQ(place_.run(prepare_ + "--transform scores --dry-reach 20").code, 0);
+  const std::string settings =
+      "--set data.path=rain.fields --set data.kind=fields --set net.width=16 --set train.batch=60 "
+      "--set train.epochs=2 --set sample.nfe=4 --set sample.solver=euler -o run";
+  ASSERT_EQ(place_.run("train " + settings).code, 0);
+  Outcome r = place_.run("calibrate run -n 400 --spectrum --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json j = json::parse(r.out);
+  EXPECT_GT(j.at("spectrum_before").get<double>(), 0);
+  EXPECT_LT(j.at("spectrum_after").get<double>(), j.at("spectrum_before").get<double>());
+  EXPECT_NEAR(j.at("wet_after").get<double>(), j.at("wet_train").get<double>(), 0.005);
+  r = place_.run("sample run -n 50 -o s.npy --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(json::parse(r.out).at("transform").get<std::string>().find("and so is the spectrum"), std::string::npos);
+  EXPECT_TRUE(read_npy(place_ / "s.npy").isfinite().all().item<bool>());
+  EXPECT_EQ(place_.run("train --resume -o run --set train.epochs=3").code, 0);
+  std::filesystem::rename(place_ / "rain.fields", place_ / "other.fields");
+  expect_refusal("calibrate run -n 400 --spectrum",
+                 "[--spectrum] expected the prepared set that the run was trained on, got none at rain.fields");
+}
+
 // A model that is given means is set right by samples given those means that it will be given, here few ones with rain:
 // its law of all points then is the training part's under these, and not under the means of training.
 TEST_F(Fields, ScoresGivenMeansAreSetRightBySamplesGivenTheSame) {

@@ -1,0 +1,30 @@
+// The power of a model's fields at every wave number, set right by its own samples: a network that was trained too
+// short, or is too small, makes fields too smooth in some sizes and too rough in others.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "htfm/field/transform.h"
+
+namespace htfm {
+
+/// Root mean square over wave numbers and channels of log(power of the samples / power of the data), without the mean
+/// of each channel: how much power there is at all wave numbers together is left to the law of the values.
+struct SpectrumFit {
+  double before = 0, after = 0;
+};
+
+/// Power of the fields that a prepared set has to train on, in the data's units: at wave numbers 1, 2, ... of each
+/// channel (radial_spectrum).
+std::vector<std::vector<double>> training_spectra(const std::string& set);
+
+/// Finds gains of the scores (FieldTransform::gains), and laws that go with them, for which rows like these, n x
+/// (c height width) as a model draws them, become fields with spectra of such a shape. The power of the scores at all
+/// wave numbers together stays as it is, and so do plain channels.
+SpectrumFit fit_spectrum(FieldTransform& transform, const at::Tensor& drawn, int64_t height, int64_t width,
+                         const std::vector<std::vector<double>>& spectra);
+
+}  // namespace htfm
