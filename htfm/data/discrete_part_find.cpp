@@ -10,6 +10,7 @@
 #include "htfm/data/date_cells.h"
 #include "htfm/data/dates.h"
 #include "htfm/data/discrete_part.h"
+#include "htfm/stat/stray_values.h"
 
 namespace htfm {
 
@@ -28,6 +29,25 @@ std::vector<double> take_atoms(std::vector<double>& values) {
     std::erase_if(values, [&](double v) { return v == atoms.back(); });
   }
   return atoms;
+}
+
+// A value at an end that occurs in several rows, and so far from all others that it would be a stray in one (-9999 for
+// what was not measured): a code. What counts as strays as it is stays with the numbers. The rest stays in `values`.
+std::vector<double> take_codes(std::vector<double>& values) {
+  std::vector<double> codes;
+  for (const double sign : {1.0, -1.0}) {
+    if (values.empty()) break;
+    std::vector<double> once = values;
+    for (double& v : once) v *= sign;
+    const double end = *std::max_element(once.begin(), once.end());
+    if (std::count(once.begin(), once.end(), end) < 2 || !find_stray_values(once).values.empty()) continue;
+    std::erase(once, end);
+    once.push_back(end);
+    if (find_stray_values(once).values != std::vector<double>{end}) continue;
+    codes.push_back(sign * end + 0.0);
+    std::erase(values, codes.back());
+  }
+  return codes;
 }
 
 }  // namespace
@@ -68,8 +88,9 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
       out.values = {0};
       for (const double value : info.apart)
         if (std::erase(there, value) > 0) out.values.push_back(value);
-      for (const double atom : info.kind == ColumnKind::date ? std::vector<double>() : take_atoms(there))
-        out.values.push_back(atom);
+      if (info.kind != ColumnKind::date)
+        for (const auto take : {take_atoms, take_codes})
+          for (const double value : take(there)) out.values.push_back(value);
     }
     if (gaps) out.values.push_back(kNan);
     if (out.flows && out.values.size() == 1) out.values.clear();  // nothing discrete about it

@@ -67,6 +67,26 @@ TEST(DiscretePart, FindsCategoriesAtomsAndGaps) {
 
 // Given the numbers that a flow would draw, here those of fresh rows, the states follow their law given x. The bound is
 // 4 standard errors of the difference of two shares of about 6,000 rows each, and 0.02 for the network.
+// -9999 for what was not measured, in 12 of 6,000 rows; a largest value that occurs twice; a heavy tail.
+TEST(DiscretePart, AValueFarFromAllOthersInSeveralRowsIsAState) {
+  const int64_t n = 6000;
+  at::Tensor rows = at::empty({n, 3}, at::kDouble);
+  double* r = rows.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    const auto u = [&](uint64_t k) { return Key(3).child(k).uniform(static_cast<uint64_t>(i)); };
+    r[3 * i] = i % 500 == 7 ? -9999 : std::round(80 * normal_quantile(u(0))) / 10;
+    r[3 * i + 1] = std::round(10 * normal_quantile(u(1)));
+    r[3 * i + 2] = std::floor(10 / u(2));
+  }
+  r[1] = r[4] = 39, r[2] = r[5] = 1e6;
+  const DiscretePart part = DiscretePart::find(rows, std::vector<TableColumn>(3));
+  ASSERT_EQ(part.list().size(), 1U);
+  EXPECT_EQ(part.list()[0].column, 0);
+  EXPECT_TRUE(part.list()[0].flows);
+  EXPECT_EQ(part.list()[0].values, (std::vector<double>{0, -9999}));
+  EXPECT_NEAR(part.list()[0].shares[1], 12.0 / n, 1e-9);
+}
+
 TEST(DiscretePart, StatesFollowTheirLawGivenTheNumbers) {
   const at::Tensor train = made_table(12000, Key(1)), fresh = made_table(12000, Key(2));
   const Key key(3);
