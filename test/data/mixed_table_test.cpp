@@ -150,6 +150,30 @@ TEST(MixedTable, DatesAsTheyWereWritten) {
   EXPECT_EQ(data.columns[6].kind, ColumnKind::number);
 }
 
+// As Python writes times with a zone: in summer the clock is an hour ahead.
+TEST(MixedTable, TimesWithAnOffsetFromUtc) {
+  const DateForm stamp{"Y-M-DTh:m:s"};
+  std::string text = "berlin,delhi,utc\n";
+  for (int i = 0; i < 200; ++i) {
+    const double second = 86400 * 18000.0 + 90061.0 * i;
+    const bool summer = i >= 60 && i < 150;
+    text +=
+        fmt::format("{}{},{}+0530,{}+00:00\n", stamp.format(second + (summer ? 7200 : 3600)),
+                    summer ? "+02:00" : "+01:00", DateForm{"Y-M-D h:m"}.format(second), stamp.format(second));
+  }
+  const Dataset data = read_mixed(text);
+  ASSERT_EQ(data.names, (std::vector<std::string>{"berlin", "delhi", "utc"}));
+  for (const TableColumn& column : data.columns) EXPECT_EQ(column.kind, ColumnKind::date);
+  EXPECT_EQ(data.columns[0].text(value_at(data, 70, 0)), data.columns[2].text(value_at(data, 70, 2)));
+  EXPECT_EQ(value_at(data, 199, 0), 86400 * 18000.0 + 90061.0 * 199);
+  EXPECT_EQ(data.columns[1].date_form, "Y-M-D h:m+0530") << "one offset: the time of its clock";
+  EXPECT_TRUE(says(data, "berlin has times with several offsets from UTC (+01:00, +02:00)"));
+  EXPECT_FALSE(says(data, "delhi"));
+  for (const char* wrong :
+       {"2020-01-01T00:00:00", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00+1", "2020-01-01T00:00:00+15:00"})
+    EXPECT_FALSE(DateForm{"Y-M-DTh:m:sz"}.parse(wrong)) << wrong;
+}
+
 TEST(MixedTable, WholeNumbersThatAreNoDatesStayNumbers) {
   std::string text = "claim,month,y\n";
   for (int i = 0; i < 60; ++i) text += fmt::format("{},{},{}\n", 20200101 + i, 202001 + i, 0.5 * i * i);
