@@ -266,5 +266,37 @@ TEST(MixedTable, ConstraintsAreReadAndChecked) {
     EXPECT_THROW(parse_constraints(wrong, names), InputError) << wrong;
 }
 
+// Whole days between two dates, and a limit with more decimals than what it bounds.
+TEST(MixedTable, StrictConstraintsPartTheTwoSides) {
+  const Key key(4);
+  std::string text = "start,end,n,most\n";
+  const DateForm iso{"Y-M-D"};
+  for (uint64_t i = 0; i < 300; ++i) {
+    const double start = 18000 + static_cast<double>(key.child("start").below(400, i));
+    const auto n = static_cast<int64_t>(key.child("n").below(50, i));
+    text += fmt::format("{},{},{},{:.2f}\n", iso.format(start),
+                        iso.format(start + 1 + static_cast<double>(key.child("stay").below(9, i))), n,
+                        static_cast<double>(n) + 0.01 + 2 * key.child("most").uniform(i));
+  }
+  const Dataset data = read_mixed(text);
+  const auto list = parse_constraints("start < end; most > n", data.names);
+  const Key draw = key.child("draw");
+  const TableTransform transform = TableTransform::fit("scores", data.rows, data.columns, list, key, true);
+  at::Tensor z = at::empty({5000, transform.dim()}, at::kDouble);
+  fill_normal(draw, 0, z.numel(), z.mutable_data_ptr<double>());
+  const at::Tensor drawn = transform.invert(z, draw);
+  const double* x = drawn.const_data_ptr<double>();
+  for (int64_t i = 0; i < drawn.size(0); ++i, x += drawn.size(1)) {
+    EXPECT_LT(x[0], x[1]) << i;
+    EXPECT_LT(x[2], x[3]) << i;
+    EXPECT_EQ(x[2], std::round(x[2])) << i;
+  }
+  EXPECT_NO_THROW(
+      TableTransform::fit("scores", data.rows, data.columns, parse_constraints("start <= end", data.names), key, true));
+  at::Tensor touching = data.rows.clone();
+  touching.mutable_data_ptr<double>()[1] = touching.const_data_ptr<double>()[0];
+  EXPECT_THROW(TableTransform::fit("scores", touching, data.columns, list, key, true), InputError);
+}
+
 }  // namespace
 }  // namespace htfm
