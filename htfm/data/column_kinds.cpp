@@ -144,6 +144,8 @@ class ColumnLook {
           low.ends_with(std::string(" ") + end))
         return true;
     const std::string as_is = plain_name();
+    if (low.starts_with("id_") || low.starts_with("id.") || low.starts_with("id ")) return true;
+    if (as_is.size() > 2 && as_is.starts_with("ID") && as_is[2] >= 'a' && as_is[2] <= 'z') return true;  // IDpol
     return as_is.ends_with("Id") || as_is.ends_with("ID") || as_is.ends_with("NUM") || as_is.ends_with("Num");
   }
 

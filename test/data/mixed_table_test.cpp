@@ -153,16 +153,16 @@ TEST(MixedTable, DatesAsTheyWereWritten) {
 // As Python writes times with a zone: in summer the clock is an hour ahead.
 TEST(MixedTable, TimesWithAnOffsetFromUtc) {
   const DateForm stamp{"Y-M-DTh:m:s"};
-  std::string text = "berlin,delhi,utc\n";
+  std::string text = "berlin,delhi,utc,IDpol\n";
   for (int i = 0; i < 200; ++i) {
     const double second = 86400 * 18000.0 + 90061.0 * i;
     const bool summer = i >= 60 && i < 150;
     text +=
-        fmt::format("{}{},{}+0530,{}+00:00\n", stamp.format(second + (summer ? 7200 : 3600)),
-                    summer ? "+02:00" : "+01:00", DateForm{"Y-M-D h:m"}.format(second), stamp.format(second));
+        fmt::format("{}{},{}+0530,{}+00:00,{}\n", stamp.format(second + (summer ? 7200 : 3600)),
+                    summer ? "+02:00" : "+01:00", DateForm{"Y-M-D h:m"}.format(second), stamp.format(second), 7 * i);
   }
   const Dataset data = read_mixed(text);
-  ASSERT_EQ(data.names, (std::vector<std::string>{"berlin", "delhi", "utc"}));
+  ASSERT_EQ(data.names, (std::vector<std::string>{"berlin", "delhi", "utc"})) << "IDpol is a key";
   for (const TableColumn& column : data.columns) EXPECT_EQ(column.kind, ColumnKind::date);
   EXPECT_EQ(data.columns[0].text(value_at(data, 70, 0)), data.columns[2].text(value_at(data, 70, 2)));
   EXPECT_EQ(value_at(data, 199, 0), 86400 * 18000.0 + 90061.0 * 199);
