@@ -68,6 +68,12 @@ double beside(double sum, double sign, double unit) {
   return (last + sign) / unit + 0.0;
 }
 
+// A date as the file has it, a number in its shortest form.
+std::string as_in_file(const std::vector<TableColumn>& columns, int64_t column, double value) {
+  const auto k = static_cast<size_t>(column);
+  return k < columns.size() && columns[k].kind == ColumnKind::date ? columns[k].text(value) : fmt::format("{}", value);
+}
+
 double settled(double v, double unit) { return unit > 0 ? std::round(v * unit) / unit + 0.0 : v; }
 
 }  // namespace
@@ -134,7 +140,8 @@ Relations Relations::fit(const std::vector<Constraint>& constraints, const at::T
                                                                  : std::abs(gap) <= std::max(slack, 0.0051);
       if (whole && !kept)
         throw InputError("[constraint] expected every row to satisfy {}, got {} against {} in row {} of the data",
-                         c.text, row[c.column], sum, i + 1);
+                         c.text, as_in_file(columns, c.column, row[c.column]), as_in_file(columns, c.column, sum),
+                         i + 1);
     }
   }
   return out;

@@ -295,7 +295,16 @@ TEST(MixedTable, StrictConstraintsPartTheTwoSides) {
       TableTransform::fit("scores", data.rows, data.columns, parse_constraints("start <= end", data.names), key, true));
   at::Tensor touching = data.rows.clone();
   touching.mutable_data_ptr<double>()[1] = touching.const_data_ptr<double>()[0];
-  EXPECT_THROW(TableTransform::fit("scores", touching, data.columns, list, key, true), InputError);
+  std::string message;
+  try {
+    TableTransform::fit("scores", touching, data.columns, list, key, true);
+  } catch (const InputError& e) {
+    message = e.what();
+  }
+  const std::string day = iso.format(touching.const_data_ptr<double>()[0]);
+  EXPECT_EQ(message, fmt::format("[constraint] expected every row to satisfy start < end, got {0} against {0} in row 1 "
+                                 "of the data",
+                                 day));
 }
 
 }  // namespace
