@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t kFewValues = 20;  // a number of so few values, each so often, is drawn as one of them
 constexpr int64_t kOften = 5;
+constexpr size_t kMostDetermined = 2000;  // values of a number that a column of categories determines
+constexpr int64_t kRareExceptions = 100;
 
 // Values that occur very often at an end of a column that is otherwise spread; the rest stays in `values`.
 std::vector<double> take_atoms(std::vector<double>& values) {
@@ -48,6 +50,43 @@ std::vector<double> take_codes(std::vector<double>& values) {
     std::erase(values, codes.back());
   }
   return codes;
+}
+
+// Whether each category of a column has one value of a number, as a product has its price: in all but a hundredth of
+// the rows, and not because the number hardly varies.
+bool determines(const double* category, const double* number, int64_t n, int64_t stride, size_t categories) {
+  std::vector<double> value(categories, kNan);
+  int64_t again = 0, other = 0;
+  for (int64_t i = 0; i < n && other <= n / kRareExceptions; ++i) {
+    const double c = category[i * stride], x = number[i * stride];
+    if (std::isnan(c) || std::isnan(x)) continue;
+    double& known = value[static_cast<size_t>(c)];
+    if (std::isnan(known))
+      known = x;
+    else
+      x == known ? ++again : ++other;
+  }
+  return again >= n / 2 && other <= again / kRareExceptions;
+}
+
+// The values of a number that a flow would draw, where some column of categories determines it; else none.
+std::vector<double> determined_values(const double* rows, int64_t n, int64_t width, int64_t number,
+                                      const std::vector<TableColumn>& columns) {
+  std::map<double, int64_t> different;
+  int64_t there = 0;
+  for (int64_t i = 0; i < n && different.size() <= kMostDetermined; ++i)
+    if (const double v = rows[i * width + number]; !std::isnan(v)) ++different[v], ++there;
+  if (different.empty() || different.size() > kMostDetermined) return {};
+  for (const auto& [value, count] : different)
+    if (2 * count > there) return {};
+  for (int64_t k = 0; k < width; ++k) {
+    const TableColumn& c = columns[static_cast<size_t>(k)];
+    if (!c.is_category() || !determines(rows + k, rows + number, n, width, c.categories.size())) continue;
+    std::vector<double> out;
+    for (const auto& [value, count] : different) out.push_back(value);
+    return out;
+  }
+  return {};
 }
 
 }  // namespace
@@ -95,14 +134,30 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
     if (gaps) out.values.push_back(kNan);
     if (out.flows && out.values.size() == 1) out.values.clear();  // nothing discrete about it
   });
-  // A flow needs a column: where all are discrete it gets the codes of the one with the most states.
-  const auto in_flow = [&](int64_t k) {
-    return !constant[static_cast<size_t>(k)] &&
-           (found[static_cast<size_t>(k)].flows || found[static_cast<size_t>(k)].values.empty());
+  // A flow would blur what a category determines; one column stays with it.
+  const auto is_spread = [&](int64_t k) {
+    const DiscreteColumn& c = found[static_cast<size_t>(k)];
+    return !constant[static_cast<size_t>(k)] && (c.flows || c.values.empty());
   };
+  std::vector<std::vector<double>> determined(static_cast<size_t>(width));
+  parallel_for(width, [&](int64_t k) {
+    const TableColumn& info = columns[static_cast<size_t>(k)];
+    if (is_spread(k) && info.kind == ColumnKind::number && !info.asked)
+      determined[static_cast<size_t>(k)] = determined_values(x, n, width, k, columns);
+  });
+  int64_t spread = 0;
+  for (int64_t k = 0; k < width; ++k) spread += is_spread(k);
+  for (int64_t k = 0; k < width && spread > 1; ++k) {
+    std::vector<double>& values = determined[static_cast<size_t>(k)];
+    if (values.empty()) continue;
+    DiscreteColumn& c = found[static_cast<size_t>(k)];
+    if (!c.values.empty() && std::isnan(c.values.back())) values.push_back(kNan);
+    c.flows = false, c.values = std::move(values), --spread;
+  }
+  // A flow needs a column: where all are discrete it gets the codes of the one with the most states.
   int64_t most = -1, flowing = 0;
   for (int64_t k = 0; k < width; ++k) {
-    flowing += in_flow(k);
+    flowing += is_spread(k);
     if (!constant[static_cast<size_t>(k)] &&
         (most < 0 || found[static_cast<size_t>(k)].states() > found[static_cast<size_t>(most)].states()))
       most = k;

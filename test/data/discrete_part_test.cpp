@@ -131,6 +131,57 @@ TEST(DiscretePart, StatesFollowSingleValuesOfANumber) {
   EXPECT_NEAR(sum / count, 0.9, 4 * std::sqrt(2 * 0.09 / 2400) + 0.05);
 }
 
+// 60 products, each with its price; a weight that a twentieth of the rows has differently; a number of its own.
+at::Tensor products(int64_t n, int64_t count, Key key) {
+  at::Tensor rows = at::empty({n, 4}, at::kDouble);
+  double* r = rows.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    const auto row = static_cast<uint64_t>(i);
+    const auto product = key.child("product").below(static_cast<uint64_t>(count), row);
+    r[4 * i] = static_cast<double>(product);
+    r[4 * i + 1] = std::round(100 * std::exp(2 * normal_quantile(key.child("price").uniform(product)))) / 100;
+    r[4 * i + 2] = key.child("other").uniform(row) < 0.05 ? 0.5 : static_cast<double>(product * product);
+    r[4 * i + 3] = normal_quantile(key.child("own").uniform(row));
+  }
+  return rows;
+}
+
+std::vector<TableColumn> product_columns(int64_t count) {
+  std::vector<TableColumn> columns(4);
+  columns[0].kind = ColumnKind::category;
+  for (int64_t c = 0; c < count; ++c) columns[0].categories.push_back("p" + std::to_string(c));
+  return columns;
+}
+
+TEST(DiscretePart, ANumberThatACategoryDeterminesIsOneOfItsValues) {
+  const at::Tensor rows = products(3000, 60, Key(6));
+  std::vector<TableColumn> columns = product_columns(60);
+  const DiscretePart part = DiscretePart::find(rows, columns);
+  ASSERT_EQ(part.list().size(), 2U);
+  EXPECT_EQ(part.list()[1].column, 1);
+  EXPECT_FALSE(part.list()[1].flows);
+  columns[1].asked = true;
+  EXPECT_EQ(DiscretePart::find(rows, columns).list().size(), 1U) << "--kind price=number";
+  const DiscretePart alone = DiscretePart::find(rows.narrow(1, 0, 2).contiguous(), {columns[0], {}});
+  ASSERT_EQ(alone.list().size(), 1U) << "the only number stays with the flow";
+  EXPECT_EQ(alone.list()[0].column, 0);
+}
+
+// The bound is 0.05 for the network.
+TEST(DiscretePartSlow, ANumberThatACategoryDeterminesGoesWithIt) {
+  constexpr int64_t kRows = 3000, kProducts = 60;
+  const at::Tensor rows = products(kRows, kProducts, Key(6));
+  TableTransform transform = TableTransform::fit("scores", rows, product_columns(kProducts), {}, Key(3), true);
+  transform.learn_discrete(rows, Key(3));
+  const at::Tensor drawn = transform.invert(transform.apply(rows, Key(3)).to(at::kDouble), Key(5));
+  const double *r = rows.const_data_ptr<double>(), *d = drawn.const_data_ptr<double>();
+  std::vector<double> price(kProducts);
+  for (int64_t i = 0; i < kRows; ++i) price[static_cast<size_t>(r[4 * i])] = r[4 * i + 1];
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < kRows; ++i) wrong += d[4 * i + 1] != price[static_cast<size_t>(d[4 * i])];
+  EXPECT_LT(wrong, kRows / 20);
+}
+
 // A small table with many numbers, as of a survey: a state of 19 values that goes with one of them, correlation 0.4.
 // Networks that learn such a table by heart before they are first looked at draw it independent of all. The bound is 4
 // standard errors of a correlation of 3,000 rows, and 0.05 for the network.
