@@ -331,27 +331,30 @@ def _frame_of(values: np.ndarray, frame: Frame, names: Sequence[str], columns: S
     """A data frame of columns some of which are no numbers."""
     names = list(frame.columns) or list(names) or [f"column {k + 1}" for k in range(values.shape[1])]
     dtypes = frame.dtypes if len(frame.dtypes) == values.shape[1] else ["float64"] * values.shape[1]
-    parts: dict[str, Any] = {}
+    parts = []
     for k, column in enumerate(columns):
-        own = values[:, k] if column.kind == "number" else _named(values[:, k], column, dtypes[k])
-        number = _column(values[:, k], dtypes[k]) if column.kind == "number" else None
-        parts[names[k]] = own if number is None else number
+        number = _column(values[:, k], dtypes[k]) if column.kind == "number" else _named(values[:, k], column, dtypes[k])
+        parts.append(values[:, k] if number is None else number)
     if frame.kind == "polars":
         import polars as pl
 
-        return pl.DataFrame({n: (v.tolist() if v.dtype == object else v) for n, v in parts.items()})
+        return pl.DataFrame({n: (v.tolist() if v.dtype == object else v) for n, v in zip(names, parts)})
     import pandas as pd
 
-    out = pd.DataFrame(parts)
-    for k, column in enumerate(columns):
-        if column.kind == "category" and dtypes[k] == "category":
-            out[names[k]] = pd.Categorical(out[names[k]], categories=column.categories, ordered=column.ordered)
-        elif column.kind == "category" and dtypes[k].startswith("boolean"):
-            out[names[k]] = out[names[k]].map({"False": False, "True": True, False: False, True: True}).astype("boolean")
+    series = []
+    for part, column, dtype, own in zip(parts, columns, dtypes, values.T):
+        of = pd.Series(part)
+        if column.kind == "category" and dtype == "category":
+            of = pd.Series(pd.Categorical(of, categories=column.categories, ordered=column.ordered))
+        elif column.kind == "category" and dtype.startswith("boolean"):
+            of = of.map({"False": False, "True": True, False: False, True: True}).astype("boolean")
         elif column.kind == "date":
-            out[names[k]] = _stamps_in_zone(out[names[k]], dtypes[k])
+            of = _stamps_in_zone(of, dtype)
         elif column.kind == "number":
-            out[names[k]] = _pandas_column(values[:, k], dtypes[k])
+            of = _pandas_column(own, dtype)
+        series.append(of)
+    out = pd.DataFrame(dict(enumerate(series)))  # two columns may have one name
+    out.columns = pd.Index(names)
     return _numbered(out, frame)
 
 
@@ -388,7 +391,9 @@ def back(
 
         if all(d == "float64" for d in dtypes_of):
             return _numbered(pd.DataFrame(values, columns=labels, copy=False), frame)
-        return _numbered(pd.DataFrame({labels[k]: _pandas_column(values[:, k], d) for k, d in enumerate(dtypes_of)}), frame)
+        out = pd.DataFrame({k: _pandas_column(values[:, k], d) for k, d in enumerate(dtypes_of)})
+        out.columns = pd.Index(labels)
+        return _numbered(out, frame)
     import polars as pl
 
     series = []

@@ -159,3 +159,13 @@ def test_a_column_of_several_kinds_is_named_by_them(table):
     mixed = pd.DataFrame({"x": table[:, 0], "odd": [1.5 if k % 2 else "abc" for k in range(len(table))]})
     with pytest.raises(ValueError, match=r"column 'odd': expected numbers.*got float and str"):
         htfm.fit(mixed, **QUICK)
+
+
+def test_two_columns_of_one_name_stay_two(table):
+    frame = pd.DataFrame({"x": table[:, 0], "kind": np.where(table[:, 1] > 0, "a", "b"), "n": np.arange(len(table)) % 7})
+    for columns in (["x", "x", "n"], ["x", "n", "n"]):
+        drawn = htfm.fit(frame.set_axis(columns, axis=1), **QUICK).sample(50, seed=1)
+        assert list(drawn.columns) == columns
+        assert drawn.iloc[:, 1].isin(["a", "b"]).all() and drawn.iloc[:, 2].isin(range(7)).all()
+    numbers = frame[["x", "n"]].set_axis(["x", "x"], axis=1)
+    assert htfm.fit(numbers, **QUICK).sample(50, seed=1).shape == (50, 2)
