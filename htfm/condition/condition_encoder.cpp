@@ -79,7 +79,8 @@ ConditionEncoder ConditionEncoder::fit(const ConditionTable& table, bool may_be_
       column[i] = v[i * width + k];
       if (!std::isfinite(column[i]))
         throw InputError("[condition.columns] row {}, {}: expected a value in every row of a given column, got {}",
-                         i + 1, out.columns_[k].name, std::isnan(column[i]) ? "none" : "an infinite one");
+                         i + 1, out.columns_[k].name,
+                         std::isnan(column[i]) ? "none (data.missing = drop leaves such rows out)" : "an infinite one");
     }
     out.laws_.emplace_back();
     if (out.columns_[k].is_category()) continue;

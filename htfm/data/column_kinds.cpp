@@ -144,6 +144,8 @@ class ColumnLook {
           low.ends_with(std::string(" ") + end))
         return true;
     const std::string as_is = plain_name();
+    if (low.starts_with("id_") || low.starts_with("id.") || low.starts_with("id ")) return true;
+    if (as_is.size() > 2 && as_is.starts_with("ID") && as_is[2] >= 'a' && as_is[2] <= 'z') return true;  // IDpol
     return as_is.ends_with("Id") || as_is.ends_with("ID") || as_is.ends_with("NUM") || as_is.ends_with("Num");
   }
 
@@ -229,13 +231,19 @@ class ColumnLook {
     const DateForm* best = nullptr;
     int64_t most = 0;
     std::vector<std::string> also;
-    for (const DateForm& form : forms) {
-      int64_t read = 0;
-      for (const TextCell& t : texts_)
-        if (form.parse(t.text)) read += t.count;
-      if (read == text_rows_ && best && most == read) also.push_back(form.pattern);
-      if (read > most) most = read, best = &form;
-    }
+    const auto try_all = [&](const std::vector<DateForm>& list) {
+      for (const DateForm& form : list) {
+        int64_t read = 0;
+        for (const TextCell& t : texts_)
+          if (form.parse(t.text)) read += t.count;
+        if (read == text_rows_ && best && most == read) also.push_back(form.pattern);
+        if (read > most) most = read, best = &form;
+      }
+    };
+    try_all(forms);
+    if (named.empty() && most < text_rows_) try_all(offset_date_forms());
+    DateForm fixed;
+    if (best && most == text_rows_ && best->pattern.ends_with('z')) fixed = with_one_offset(*best), best = &fixed;
     if (!best || (!must && 10 * most < 9 * text_rows_)) {
       if (must)
         refuse_text(texts_.front(), named.empty() ? "a date" : "a date of the form " + named,
@@ -259,6 +267,16 @@ class ColumnLook {
           fmt::format("{} is read in the form {}, but could also be {}: --kind \"{}=date:{}\" overrides this", name(),
                       best->pattern, fmt::join(also, ", "), plain_name(), also.front()));
     return true;
+  }
+
+  // Times that all have the same offset from UTC stay those of their clock; others are instants.
+  DateForm with_one_offset(const DateForm& form) {
+    std::set<std::string> offsets;
+    for (const TextCell& t : texts_) offsets.insert(t.text.substr(t.text.find_last_of("+-")));
+    if (offsets.size() == 1) return {form.pattern.substr(0, form.pattern.size() - 1) + *offsets.begin()};
+    notes_.push_back(fmt::format("{} has times with several offsets from UTC ({}), and is read and written as UTC",
+                                 name(), fmt::join(offsets, ", ")));
+    return form;
   }
 
   // Of the ways to write a month's name the one that gives most texts back.

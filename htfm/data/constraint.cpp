@@ -31,7 +31,7 @@ class ConstraintReader {
     const ConstraintSide right = side();
     if (at_ < text_.size()) refuse("one comparison", text_.substr(at_));
     Constraint out;
-    out.text = text_;
+    out.text = std::string(trimmed(text_)), out.strict = sense == "<" || sense == ">";
     const bool turned = left.terms.size() != 1 || left.constant != 0 || left.terms[0].sign < 0;
     const ConstraintSide& alone = turned ? right : left;
     const ConstraintSide& sum = turned ? left : right;
@@ -64,7 +64,7 @@ class ConstraintReader {
         at_ += std::string(sense).size();
         return sense;
       }
-    refuse("<=, >= or =", text_.substr(at_));
+    refuse("<=, >=, <, > or =", text_.substr(at_));
   }
   ConstraintSide side() {
     ConstraintSide out;

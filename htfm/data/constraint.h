@@ -9,8 +9,8 @@
 
 namespace htfm HTFM_PUBLIC {
 
-/// One column against a sum of others: column <= sum, column >= sum or column = sum, where the sum is
-/// constant + sign_1 column_1 + ...
+/// One column against a sum of others: column <= sum, column >= sum or column = sum (< and > where it is strict), where
+/// the sum is constant + sign_1 column_1 + ...
 struct Constraint {
   enum class Sense { at_most, at_least, equal };
   struct Term {
@@ -23,12 +23,13 @@ struct Constraint {
   std::vector<Term> terms = {};
   double constant = 0;
   std::string text = {};  ///< as the user wrote it
+  bool strict = false;    ///< the two sides differ in every row
 
   bool operator==(const Constraint&) const = default;
 };
 
 /// Reads constraints, separated by semicolons: names of columns (in double quotes where they have blanks or signs) and
-/// numbers with + and -, on both sides of <=, >=, < or > (taken as <= and >=), or =. InputError for anything else.
+/// numbers with + and -, on both sides of <=, >=, <, > or =. InputError for anything else.
 std::vector<Constraint> parse_constraints(const std::string& text, const std::vector<std::string>& names);
 
 }  // namespace htfm

@@ -59,6 +59,19 @@ int take_half_of_day(std::string_view& text) {
   return first == 'a' ? 0 : 12;
 }
 
+constexpr int kNoOffset = -100 * 3600;
+
+// "+01:00", "-0530": seconds that a clock is ahead of UTC; kNoOffset where there is none.
+int take_offset(std::string_view& text) {
+  if (text.empty() || (text.front() != '+' && text.front() != '-')) return kNoOffset;
+  const int sign = text.front() == '-' ? -1 : 1;
+  text.remove_prefix(1);
+  const int hours = take_number(text, 2, 2);
+  if (!text.empty() && text.front() == ':') text.remove_prefix(1);
+  const int minutes = take_number(text, 2, 2);
+  return hours < 0 || hours > 14 || minutes < 0 || minutes > 59 ? kNoOffset : sign * (hours * 3600 + minutes * 60);
+}
+
 int take_short_year(std::string_view& text) {
   const int year = take_number(text, 2, 2);
   return year < 0 ? -1 : year + (year < kFirstShortYear % 100 ? 2000 : 1900);
@@ -83,7 +96,7 @@ double take_fraction(std::string_view& text) {
 bool DateForm::has_time() const { return pattern.find('h') != std::string::npos; }
 
 std::optional<double> DateForm::parse(std::string_view text) const {
-  int year = 1970, month = 1, day = 1, hour = 0, minute = 0, second = 0, half = 0;
+  int year = 1970, month = 1, day = 1, hour = 0, minute = 0, second = 0, half = 0, ahead = 0;
   double fraction = 0;
   for (const char c : pattern) {
     switch (c) {
@@ -99,12 +112,13 @@ std::optional<double> DateForm::parse(std::string_view text) const {
       case 's': second = take_number(text, 2, 2); break;
       case 'f': fraction = take_fraction(text); break;
       case 'p': half = take_half_of_day(text); break;
+      case 'z': ahead = take_offset(text); break;
       default:
         if (text.empty() || text.front() != c) return std::nullopt;
         text.remove_prefix(1);
     }
     const bool read = year >= 0 && month >= 0 && day >= 0 && hour >= 0 && minute >= 0 && second >= 0;
-    if (!read || fraction < 0 || half < 0) return std::nullopt;
+    if (!read || fraction < 0 || half < 0 || ahead == kNoOffset) return std::nullopt;
   }
   if (pattern.find('p') != std::string::npos) {
     if (hour < 1 || hour > 12) return std::nullopt;
@@ -114,7 +128,7 @@ std::optional<double> DateForm::parse(std::string_view text) const {
                                          std::chrono::day(static_cast<unsigned>(day))};
   if (!text.empty() || !date.ok() || hour > 24 || minute > 59 || second > 60) return std::nullopt;
   const auto days = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
-  return has_time() ? days * kDay + hour * 3600.0 + minute * 60.0 + second + fraction : days;
+  return has_time() ? days * kDay + hour * 3600.0 + minute * 60.0 + second + fraction - ahead : days;
 }
 
 std::string DateForm::format(double value) const {
@@ -151,6 +165,7 @@ std::string DateForm::format(double value) const {
       case 'm': out += fmt::format("{:02}", minute); break;
       case 's': out += fmt::format("{:02}", second); break;
       case 'f': out += fmt::format("{:03}", static_cast<int>(std::floor(rest * 1000 + 1e-6))); break;
+      case 'z': out += "+00:00"; break;
       default: out += c;
     }
   }
@@ -167,6 +182,17 @@ std::vector<DateForm> DateForm::month_names() const {
 
 const std::vector<DateForm>& number_date_forms() {
   static const std::vector<DateForm> all = {{"YMD"}, {"YMDhms"}, {"YMDhm"}, {"YM"}};
+  return all;
+}
+
+const std::vector<DateForm>& offset_date_forms() {
+  static const std::vector<DateForm> all = [] {
+    std::vector<DateForm> out;
+    for (const char* date : {"Y-M-D", "Y/M/D", "D.M.Y", "D/M/Y", "M/D/Y"})
+      for (const char* time : {"Th:m:s", " h:m:s", "Th:m:s.f", " h:m:s.f", "Th:m", " h:m"})
+        for (const char* offset : {"z", " z"}) out.push_back({std::string(date) + time + offset});
+    return out;
+  }();
   return all;
 }
 

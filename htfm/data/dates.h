@@ -11,8 +11,8 @@
 namespace htfm HTFM_PUBLIC {
 
 /// The letters of a form: Y a year of four digits, y one of two (1969 to 2068), M a month, N its English name (Jan; L
-/// January, U JAN), D a day, h hours, m minutes, s seconds, f a decimal fraction of them, p AM or PM; everything else
-/// stands for itself.
+/// January, U JAN), D a day, h hours, m minutes, s seconds, f a decimal fraction of them, p AM or PM, z how far the
+/// clock is ahead of UTC (+01:00, read off the time and written as +00:00); everything else stands for itself.
 struct DateForm {
   std::string pattern;
 
@@ -28,6 +28,8 @@ struct DateForm {
 
 /// The forms that are tried where none is named, ISO first.
 const std::vector<DateForm>& date_forms();
+/// The forms with an offset from UTC, tried where none of the others fits.
+const std::vector<DateForm>& offset_date_forms();
 /// The forms of dates written as whole numbers: 20200131, 202001.
 const std::vector<DateForm>& number_date_forms();
 /// InputError unless a form has a day or a time, each letter once.

@@ -10,6 +10,7 @@
 #include "htfm/data/date_cells.h"
 #include "htfm/data/dates.h"
 #include "htfm/data/discrete_part.h"
+#include "htfm/stat/stray_values.h"
 
 namespace htfm {
 
@@ -17,6 +18,8 @@ namespace {
 
 constexpr size_t kFewValues = 20;  // a number of so few values, each so often, is drawn as one of them
 constexpr int64_t kOften = 5;
+constexpr size_t kMostDetermined = 2000;  // values of a number that a column of categories determines
+constexpr int64_t kRareExceptions = 100;
 
 // Values that occur very often at an end of a column that is otherwise spread; the rest stays in `values`.
 std::vector<double> take_atoms(std::vector<double>& values) {
@@ -28,6 +31,62 @@ std::vector<double> take_atoms(std::vector<double>& values) {
     std::erase_if(values, [&](double v) { return v == atoms.back(); });
   }
   return atoms;
+}
+
+// A value at an end that occurs in several rows, and so far from all others that it would be a stray in one (-9999 for
+// what was not measured): a code. What counts as strays as it is stays with the numbers. The rest stays in `values`.
+std::vector<double> take_codes(std::vector<double>& values) {
+  std::vector<double> codes;
+  for (const double sign : {1.0, -1.0}) {
+    if (values.empty()) break;
+    std::vector<double> once = values;
+    for (double& v : once) v *= sign;
+    const double end = *std::max_element(once.begin(), once.end());
+    if (std::count(once.begin(), once.end(), end) < 2 || !find_stray_values(once).values.empty()) continue;
+    std::erase(once, end);
+    once.push_back(end);
+    if (find_stray_values(once).values != std::vector<double>{end}) continue;
+    codes.push_back(sign * end + 0.0);
+    std::erase(values, codes.back());
+  }
+  return codes;
+}
+
+// Whether each category of a column has one value of a number, as a product has its price: in all but a hundredth of
+// the rows, and not because the number hardly varies.
+bool determines(const double* category, const double* number, int64_t n, int64_t stride, size_t categories) {
+  std::vector<double> value(categories, kNan);
+  int64_t again = 0, other = 0;
+  for (int64_t i = 0; i < n && other <= n / kRareExceptions; ++i) {
+    const double c = category[i * stride], x = number[i * stride];
+    if (std::isnan(c) || std::isnan(x)) continue;
+    double& known = value[static_cast<size_t>(c)];
+    if (std::isnan(known))
+      known = x;
+    else
+      x == known ? ++again : ++other;
+  }
+  return again >= n / 2 && other <= again / kRareExceptions;
+}
+
+// The values of a number that a flow would draw, where some column of categories determines it; else none.
+std::vector<double> determined_values(const double* rows, int64_t n, int64_t width, int64_t number,
+                                      const std::vector<TableColumn>& columns) {
+  std::map<double, int64_t> different;
+  int64_t there = 0;
+  for (int64_t i = 0; i < n && different.size() <= kMostDetermined; ++i)
+    if (const double v = rows[i * width + number]; !std::isnan(v)) ++different[v], ++there;
+  if (different.empty() || different.size() > kMostDetermined) return {};
+  for (const auto& [value, count] : different)
+    if (2 * count > there) return {};
+  for (int64_t k = 0; k < width; ++k) {
+    const TableColumn& c = columns[static_cast<size_t>(k)];
+    if (!c.is_category() || !determines(rows + k, rows + number, n, width, c.categories.size())) continue;
+    std::vector<double> out;
+    for (const auto& [value, count] : different) out.push_back(value);
+    return out;
+  }
+  return {};
 }
 
 }  // namespace
@@ -68,20 +127,37 @@ DiscretePart DiscretePart::find(const at::Tensor& rows, const std::vector<TableC
       out.values = {0};
       for (const double value : info.apart)
         if (std::erase(there, value) > 0) out.values.push_back(value);
-      for (const double atom : info.kind == ColumnKind::date ? std::vector<double>() : take_atoms(there))
-        out.values.push_back(atom);
+      if (info.kind != ColumnKind::date)
+        for (const auto take : {take_atoms, take_codes})
+          for (const double value : take(there)) out.values.push_back(value);
     }
     if (gaps) out.values.push_back(kNan);
     if (out.flows && out.values.size() == 1) out.values.clear();  // nothing discrete about it
   });
-  // A flow needs a column: where all are discrete it gets the codes of the one with the most states.
-  const auto in_flow = [&](int64_t k) {
-    return !constant[static_cast<size_t>(k)] &&
-           (found[static_cast<size_t>(k)].flows || found[static_cast<size_t>(k)].values.empty());
+  // A flow would blur what a category determines; one column stays with it.
+  const auto is_spread = [&](int64_t k) {
+    const DiscreteColumn& c = found[static_cast<size_t>(k)];
+    return !constant[static_cast<size_t>(k)] && (c.flows || c.values.empty());
   };
+  std::vector<std::vector<double>> determined(static_cast<size_t>(width));
+  parallel_for(width, [&](int64_t k) {
+    const TableColumn& info = columns[static_cast<size_t>(k)];
+    if (is_spread(k) && info.kind == ColumnKind::number && !info.asked)
+      determined[static_cast<size_t>(k)] = determined_values(x, n, width, k, columns);
+  });
+  int64_t spread = 0;
+  for (int64_t k = 0; k < width; ++k) spread += is_spread(k);
+  for (int64_t k = 0; k < width && spread > 1; ++k) {
+    std::vector<double>& values = determined[static_cast<size_t>(k)];
+    if (values.empty()) continue;
+    DiscreteColumn& c = found[static_cast<size_t>(k)];
+    if (!c.values.empty() && std::isnan(c.values.back())) values.push_back(kNan);
+    c.flows = false, c.values = std::move(values), --spread;
+  }
+  // A flow needs a column: where all are discrete it gets the codes of the one with the most states.
   int64_t most = -1, flowing = 0;
   for (int64_t k = 0; k < width; ++k) {
-    flowing += in_flow(k);
+    flowing += is_spread(k);
     if (!constant[static_cast<size_t>(k)] &&
         (most < 0 || found[static_cast<size_t>(k)].states() > found[static_cast<size_t>(most)].states()))
       most = k;

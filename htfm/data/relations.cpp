@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
@@ -52,6 +53,25 @@ double resolution_of(const at::Tensor& rows, int64_t column) {
     if (all) return unit;
   }
   return 0;
+}
+
+// The values of Constraint::Sense, and after them those of strict ones.
+constexpr double kStrict = 3;
+constexpr double kRounding = 1e-12;  // of a sum: what differs by less is equal
+
+// The next value that a column can hold below a sum (`sign` -1) or above it (1).
+double beside(double sum, double sign, double unit) {
+  if (unit == 0) return std::nextafter(sum, sign * std::numeric_limits<double>::infinity());
+  // What rounding alone parts from a value of the column is that value.
+  const double scaled = sum * unit, whole = std::round(scaled), near = kRounding * std::max(1.0, std::abs(scaled));
+  const double last = std::abs(scaled - whole) <= near ? whole : sign > 0 ? std::floor(scaled) : std::ceil(scaled);
+  return (last + sign) / unit + 0.0;
+}
+
+// A date as the file has it, a number in its shortest form.
+std::string as_in_file(const std::vector<TableColumn>& columns, int64_t column, double value) {
+  const auto k = static_cast<size_t>(column);
+  return k < columns.size() && columns[k].kind == ColumnKind::date ? columns[k].text(value) : fmt::format("{}", value);
 }
 
 double settled(double v, double unit) { return unit > 0 ? std::round(v * unit) / unit + 0.0 : v; }
@@ -113,13 +133,15 @@ Relations Relations::fit(const std::vector<Constraint>& constraints, const at::T
                          std::none_of(c.terms.begin(), c.terms.end(),
                                       [&](const auto& t) { return out.is_free(t.column, row[t.column]); });
       const double sum = out.sum_of(c, row), gap = row[c.column] - sum,
-                   slack = 1e-6 * std::max({1.0, std::abs(sum), std::abs(row[c.column])});
-      const bool kept = c.sense == Constraint::Sense::at_most    ? gap <= slack
-                        : c.sense == Constraint::Sense::at_least ? gap >= -slack
+                   size = std::max({1.0, std::abs(sum), std::abs(row[c.column])}), slack = 1e-6 * size;
+      const double most = c.strict ? -kRounding * size : slack;
+      const bool kept = c.sense == Constraint::Sense::at_most    ? gap <= most
+                        : c.sense == Constraint::Sense::at_least ? gap >= -most
                                                                  : std::abs(gap) <= std::max(slack, 0.0051);
       if (whole && !kept)
         throw InputError("[constraint] expected every row to satisfy {}, got {} against {} in row {} of the data",
-                         c.text, row[c.column], sum, i + 1);
+                         c.text, as_in_file(columns, c.column, row[c.column]), as_in_file(columns, c.column, sum),
+                         i + 1);
     }
   }
   return out;
@@ -160,8 +182,9 @@ void Relations::invert(at::Tensor& rows) const {
         v = c.sense == Constraint::Sense::equal ? sum : c.sense == Constraint::Sense::at_most ? sum - v : sum + v;
         v = settled(v, resolution_[k]);
         // Rounding must not undo what the constraint says.
-        if (c.sense == Constraint::Sense::at_most && v > sum) v = sum;
-        if (c.sense == Constraint::Sense::at_least && v < sum) v = sum;
+        const auto end = [&](double sign) { return c.strict ? beside(sum, sign, resolution_[k]) : sum; };
+        if (c.sense == Constraint::Sense::at_most) v = std::min(v, end(-1));
+        if (c.sense == Constraint::Sense::at_least) v = std::max(v, end(1));
       }
   });
 }
@@ -190,8 +213,8 @@ void Relations::save_state(std::map<std::string, at::Tensor>& out) const {
   std::vector<double> v{static_cast<double>(list_.size())};
   for (size_t k = 0; k < list_.size(); ++k) {
     const Constraint& c = list_[k];
-    v.insert(v.end(), {static_cast<double>(c.column), static_cast<double>(c.sense), c.constant, resolution_[k],
-                       static_cast<double>(c.terms.size())});
+    v.insert(v.end(), {static_cast<double>(c.column), static_cast<double>(c.sense) + (c.strict ? kStrict : 0),
+                       c.constant, resolution_[k], static_cast<double>(c.terms.size())});
     for (const Constraint::Term& t : c.terms) v.insert(v.end(), {static_cast<double>(t.column), t.sign});
   }
   v.insert(v.end(), stand_in_.begin(), stand_in_.end());
@@ -222,7 +245,9 @@ Relations Relations::load_state(const std::map<std::string, at::Tensor>& in, con
   for (double left = take(); left > 0; --left) {
     Constraint c;
     c.column = take_column();
-    const double sense = take();
+    const double kept = take();
+    c.strict = kept >= kStrict;
+    const double sense = c.strict ? kept - kStrict : kept;
     c.sense = sense == 0   ? Constraint::Sense::at_most
               : sense == 1 ? Constraint::Sense::at_least
                            : Constraint::Sense::equal;

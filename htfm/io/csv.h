@@ -66,7 +66,7 @@ using CellText = std::function<bool(int64_t column, double value, std::string& c
 
 /// Writes a matrix (float32, float64 or int64) with commas; `names` makes a header. Each number in its shortest form
 /// that reads back equal, or, with `digits` (one for each column), whole numbers exactly and others to so many
-/// significant digits.
+/// significant digits (17 or more: as many as it takes).
 void write_csv(const std::string& path, const at::Tensor& values, const std::vector<std::string>& names = {},
                const std::vector<int>& digits = {}, const CellText& text = {});
 /// The header alone, empty without names, and rows alone, part by part.

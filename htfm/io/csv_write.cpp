@@ -1,5 +1,6 @@
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
@@ -18,6 +19,8 @@ char* put_number(char* to, char* end, T value, int digits) {
   if (digits > 0) {
     if (std::abs(value) < static_cast<T>(9e15) && value == std::trunc(value))
       return std::to_chars(to, end, static_cast<int64_t>(value)).ptr;
+    // All digits: as few as give the value back, 0.1 and not 0.10000000000000001.
+    if (digits >= std::numeric_limits<double>::max_digits10) return std::to_chars(to, end, value).ptr;
     return std::to_chars(to, end, value, std::chars_format::general, digits).ptr;
   }
   return std::to_chars(to, end, value).ptr;

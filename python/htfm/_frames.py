@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import numbers as numbers_abc
 import os
 from dataclasses import dataclass, field
 from typing import Any, Sequence
@@ -23,13 +26,15 @@ class Frame:
     kind: str = "numpy"  # pandas, polars, numpy, torch
     columns: list[str] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
+    numbered: list[int] = field(default_factory=list)  # the columns of pandas whose names are whole numbers
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "columns": self.columns, "dtypes": self.dtypes}
+        stored = {"kind": self.kind, "columns": self.columns, "dtypes": self.dtypes}
+        return {**stored, "numbered": self.numbered} if self.numbered else stored
 
     @staticmethod
     def from_dict(stored: dict[str, Any]) -> Frame:
-        return Frame(stored["kind"], list(stored["columns"]), list(stored["dtypes"]))
+        return Frame(stored["kind"], list(stored["columns"]), list(stored["dtypes"]), list(stored.get("numbered", [])))
 
 
 def is_path(data: Any) -> bool:
@@ -64,6 +69,13 @@ def _refuse(column: str, found: Any) -> InputError:
     return InputError(f"[table] column '{column}': expected numbers, got {found} (leave it out with drop=['{column}'])")
 
 
+def _held(column: Any) -> str:
+    """What a column of pandas holds: its dtype, or the types of its objects."""
+    if str(column.dtype) != "object":
+        return str(column.dtype)
+    return " and ".join(sorted({type(v).__name__ for v in column.dropna()}))
+
+
 def _pandas_texts(column: Any) -> tuple[np.ndarray, _core.TableColumn] | None:
     """Categories, texts, booleans and dates; None where a column holds numbers."""
     import pandas as pd
@@ -72,14 +84,30 @@ def _pandas_texts(column: Any) -> tuple[np.ndarray, _core.TableColumn] | None:
         return _category(column.cat.codes.to_numpy(), list(column.cat.categories), bool(column.cat.ordered))
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return _days(column.dt.tz_localize(None).to_numpy(dtype="datetime64[ns]"))
-    if pd.api.types.is_bool_dtype(column.dtype) and not column.isna().any():
-        return _category(column.to_numpy(dtype=np.int64), ["False", "True"])
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return _category(column.to_numpy(dtype=np.float64, na_value=-1), ["False", "True"])
     if not (pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)):
         return None
-    if all(isinstance(v, (str, bool)) for v in column.dropna()):
+    there = column.dropna()
+    if len(there) and all(isinstance(v, datetime.date) for v in there):
+        return _days(pd.to_datetime(column).dt.tz_localize(None).to_numpy(dtype="datetime64[ns]"))
+    if all(isinstance(v, (str, bool)) for v in there):
         codes, names = pd.factorize(column.map(str, na_action="ignore"), sort=True)
         return _category(codes, list(names))
     return None
+
+
+def _pandas_numbers(column: Any) -> Any | None:
+    """A column of numbers, also those of Python and spans of time (in seconds); None where it holds something else."""
+    import pandas as pd
+
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        return column.dt.total_seconds()
+    if pd.api.types.is_object_dtype(column.dtype):
+        numbers = all(isinstance(v, (numbers_abc.Real, decimal.Decimal)) for v in column.dropna())
+        return column.astype(np.float64) if numbers else None
+    known = pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
+    return column if known and not pd.api.types.is_complex_dtype(column.dtype) else None
 
 
 def _pandas_rows(data: Any, left_out: set[str], texts: bool = False) -> tuple[np.ndarray, Frame, list[Any]]:
@@ -101,13 +129,12 @@ def _pandas_rows(data: Any, left_out: set[str], texts: bool = False) -> tuple[np
             columns.append(found[1])
             continue
         columns.append(_core.TableColumn())
-        if not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)):
-            raise _refuse(str(data.columns[k]), column.dtype)
-        if pd.api.types.is_complex_dtype(column.dtype):
-            raise _refuse(str(data.columns[k]), column.dtype)
+        numbers = _pandas_numbers(column)
+        if numbers is None:
+            raise _refuse(str(data.columns[k]), _held(column))
         names.append(str(data.columns[k]))
         dtypes.append(str(column.dtype))
-        parts.append(column)
+        parts.append(numbers)
     if not parts:
         raise InputError("[table] expected a column of numbers, got none")
     same = len(kept) == data.shape[1] and all(d == "float64" for d in dtypes)
@@ -116,7 +143,8 @@ def _pandas_rows(data: Any, left_out: set[str], texts: bool = False) -> tuple[np
         if same
         else np.column_stack([c.to_numpy(dtype=np.float64, na_value=np.nan) for c in parts])
     )
-    return rows, Frame("pandas", names, dtypes), columns if any(c.kind != "number" for c in columns) else []
+    numbered = [int(data.columns[k]) for k in kept if isinstance(data.columns[k], (int, np.integer))]
+    return rows, Frame("pandas", names, dtypes, numbered), columns if any(c.kind != "number" for c in columns) else []
 
 
 def _polars_texts(column: Any) -> tuple[np.ndarray, _core.TableColumn] | None:
@@ -244,7 +272,7 @@ def dataset(
 
 def _column(values: np.ndarray, dtype: str) -> np.ndarray | None:
     """Values of a column as its own dtype; None where float64 is as near as it gets."""
-    low = dtype.lower()
+    low = dtype.lower().split("[")[0]  # int64[pyarrow]
     if low.startswith("bool"):
         return values >= 0.5 if np.isfinite(values).all() else None
     if low.startswith(("int", "uint")):
@@ -255,6 +283,34 @@ def _column(values: np.ndarray, dtype: str) -> np.ndarray | None:
     if low.startswith("float") and low != "float64":
         return values.astype(np.dtype(low))
     return values
+
+
+def _pandas_column(values: np.ndarray, dtype: str) -> Any:
+    """Numbers as a column of pandas of its own dtype, missing values included; float64 where they do not fit it."""
+    import pandas as pd
+
+    if dtype.startswith("timedelta64"):
+        return pd.to_timedelta(pd.Series(values), unit="s").astype(dtype)
+    if dtype == "object":
+        return pd.Series(values)
+    empty = np.isnan(values)
+    if empty.any() and dtype[:1] in ("I", "U"):  # Int64: whole numbers with gaps
+        own = _column(np.where(empty, 0, values), dtype)
+        return pd.Series(values if own is None else pd.arrays.IntegerArray(own, empty))
+    own = _column(values, dtype)
+    part = pd.Series(values if own is None else own)
+    return part.astype(dtype) if own is not None and str(part.dtype) != dtype else part
+
+
+def _stamps_in_zone(stamps: Any, dtype: str) -> Any:
+    """Times of a clock as those of the zone that a dtype of pandas names."""
+    import pandas as pd
+
+    zone = dtype.partition(", ")[2].rstrip("]")
+    if not dtype.startswith("datetime64") or not zone:
+        return stamps
+    # An hour that a clock shows twice is summer's, one that it leaves out the next.
+    return stamps.dt.tz_localize(zone, ambiguous=np.ones(len(stamps), dtype=bool), nonexistent="shift_forward")
 
 
 def _named(values: np.ndarray, column: _core.TableColumn, dtype: str) -> Any:
@@ -275,21 +331,37 @@ def _frame_of(values: np.ndarray, frame: Frame, names: Sequence[str], columns: S
     """A data frame of columns some of which are no numbers."""
     names = list(frame.columns) or list(names) or [f"column {k + 1}" for k in range(values.shape[1])]
     dtypes = frame.dtypes if len(frame.dtypes) == values.shape[1] else ["float64"] * values.shape[1]
-    parts: dict[str, Any] = {}
+    parts = []
     for k, column in enumerate(columns):
-        own = values[:, k] if column.kind == "number" else _named(values[:, k], column, dtypes[k])
-        number = _column(values[:, k], dtypes[k]) if column.kind == "number" else None
-        parts[names[k]] = own if number is None else number
+        number = _column(values[:, k], dtypes[k]) if column.kind == "number" else _named(values[:, k], column, dtypes[k])
+        parts.append(values[:, k] if number is None else number)
     if frame.kind == "polars":
         import polars as pl
 
-        return pl.DataFrame({n: (v.tolist() if v.dtype == object else v) for n, v in parts.items()})
+        return pl.DataFrame({n: (v.tolist() if v.dtype == object else v) for n, v in zip(names, parts)})
     import pandas as pd
 
-    out = pd.DataFrame(parts)
-    for k, column in enumerate(columns):
-        if column.kind == "category" and dtypes[k] == "category":
-            out[names[k]] = pd.Categorical(out[names[k]], categories=column.categories, ordered=column.ordered)
+    series = []
+    for part, column, dtype, own in zip(parts, columns, dtypes, values.T):
+        of = pd.Series(part)
+        if column.kind == "category" and dtype == "category":
+            of = pd.Series(pd.Categorical(of, categories=column.categories, ordered=column.ordered))
+        elif column.kind == "category" and dtype.startswith("boolean"):
+            of = of.map({"False": False, "True": True, False: False, True: True}).astype("boolean")
+        elif column.kind == "date":
+            of = _stamps_in_zone(of, dtype)
+        elif column.kind == "number":
+            of = _pandas_column(own, dtype)
+        series.append(of)
+    out = pd.DataFrame(dict(enumerate(series)))  # two columns may have one name
+    out.columns = pd.Index(names)
+    return _numbered(out, frame)
+
+
+def _numbered(out: Any, frame: Frame) -> Any:
+    """Columns whose names were whole numbers have them again."""
+    if frame.numbered:
+        out.columns = out.columns.map(lambda name: {str(k): k for k in frame.numbered}.get(name, name))
     return out
 
 
@@ -318,13 +390,10 @@ def back(
         import pandas as pd
 
         if all(d == "float64" for d in dtypes_of):
-            return pd.DataFrame(values, columns=labels, copy=False)
-        parts = {}
-        for k, dtype in enumerate(dtypes_of):
-            own = _column(values[:, k], dtype)
-            part = pd.Series(values[:, k] if own is None else own)
-            parts[labels[k]] = part.astype(dtype) if own is not None and str(part.dtype) != dtype else part
-        return pd.DataFrame(parts)
+            return _numbered(pd.DataFrame(values, columns=labels, copy=False), frame)
+        out = pd.DataFrame({k: _pandas_column(values[:, k], d) for k, d in enumerate(dtypes_of)})
+        out.columns = pd.Index(labels)
+        return _numbered(out, frame)
     import polars as pl
 
     series = []

@@ -186,7 +186,7 @@ class Sampled:
             raise InputError(f"[output] expected pandas, polars, numpy or torch; got '{output}'")
         if output in ("numpy", "torch"):
             return rows if output == "torch" else rows.numpy()
-        frame = self._frame if output is None else Frame(output, self._frame.columns, self._frame.dtypes)
+        frame = self._frame if output is None else Frame(output, self._frame.columns, self._frame.dtypes, self._frame.numbered)
         return back(rows, frame, names, columns)
 
     def _give(self, options: _core.SampleOptions, given: Any, each: int) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
+
 import numpy as np
 import pytest
 import torch
@@ -123,3 +126,46 @@ def test_categories_dates_and_gaps_come_back():
     # 4 standard errors of the difference between a share of n rows and one of 2000
     share = table["loss"].isna().mean()
     assert abs(drawn["loss"].isna().mean() - share) < 4 * np.sqrt(share * (1 - share) * (1 / n + 1 / 2000))
+
+
+def test_every_dtype_of_pandas_comes_back():
+    draw = np.random.default_rng(5)
+    n = 300
+    some = draw.random(n) < 0.2
+    hours = pd.to_timedelta(draw.integers(0, 300, n), "h")
+    frame = pd.DataFrame(
+        {
+            "count": pd.array(np.where(some, None, draw.poisson(30, n)), dtype="Int64"),
+            "flag": pd.array(np.where(some, None, draw.random(n) < 0.3), dtype="boolean"),
+            "berlin": pd.date_range("2022-01-01", periods=n, freq="29h", tz="Europe/Berlin"),
+            "wait": hours,
+            0: draw.normal(size=n),
+            "day": [datetime.date(2020, 1, 1) + datetime.timedelta(int(k)) for k in draw.integers(0, 90, n)],
+            "price": [decimal.Decimal("0.25") * int(k) for k in draw.integers(0, 90, n)],
+        }
+    )
+    drawn = htfm.fit(frame, seed=1, **QUICK).sample(500, seed=2)
+    assert list(drawn.columns) == list(frame.columns)
+    assert str(drawn["count"].dtype) == "Int64" and 0.05 < drawn["count"].isna().mean() < 0.4
+    assert str(drawn["flag"].dtype) == "boolean" and 0.05 < drawn["flag"].isna().mean() < 0.4
+    assert drawn["flag"].dropna().isin([True, False]).all() and drawn["flag"].any()
+    assert str(drawn["berlin"].dtype).endswith("Europe/Berlin]")
+    assert drawn["wait"].dtype.kind == "m" and (drawn["wait"] % pd.Timedelta(1, "h") == pd.Timedelta(0)).all()
+    assert drawn["day"].dtype.kind == "M" and drawn["price"].dtype == np.float64
+    assert np.isin(drawn["price"] % 0.25, 0).all()
+
+
+def test_a_column_of_several_kinds_is_named_by_them(table):
+    mixed = pd.DataFrame({"x": table[:, 0], "odd": [1.5 if k % 2 else "abc" for k in range(len(table))]})
+    with pytest.raises(ValueError, match=r"column 'odd': expected numbers.*got float and str"):
+        htfm.fit(mixed, **QUICK)
+
+
+def test_two_columns_of_one_name_stay_two(table):
+    frame = pd.DataFrame({"x": table[:, 0], "kind": np.where(table[:, 1] > 0, "a", "b"), "n": np.arange(len(table)) % 7})
+    for columns in (["x", "x", "n"], ["x", "n", "n"]):
+        drawn = htfm.fit(frame.set_axis(columns, axis=1), **QUICK).sample(50, seed=1)
+        assert list(drawn.columns) == columns
+        assert drawn.iloc[:, 1].isin(["a", "b"]).all() and drawn.iloc[:, 2].isin(range(7)).all()
+    numbers = frame[["x", "n"]].set_axis(["x", "x"], axis=1)
+    assert htfm.fit(numbers, **QUICK).sample(50, seed=1).shape == (50, 2)

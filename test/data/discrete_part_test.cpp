@@ -67,6 +67,26 @@ TEST(DiscretePart, FindsCategoriesAtomsAndGaps) {
 
 // Given the numbers that a flow would draw, here those of fresh rows, the states follow their law given x. The bound is
 // 4 standard errors of the difference of two shares of about 6,000 rows each, and 0.02 for the network.
+// -9999 for what was not measured, in 12 of 6,000 rows; a largest value that occurs twice; a heavy tail.
+TEST(DiscretePart, AValueFarFromAllOthersInSeveralRowsIsAState) {
+  const int64_t n = 6000;
+  at::Tensor rows = at::empty({n, 3}, at::kDouble);
+  double* r = rows.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    const auto u = [&](uint64_t k) { return Key(3).child(k).uniform(static_cast<uint64_t>(i)); };
+    r[3 * i] = i % 500 == 7 ? -9999 : std::round(80 * normal_quantile(u(0))) / 10;
+    r[3 * i + 1] = std::round(10 * normal_quantile(u(1)));
+    r[3 * i + 2] = std::floor(10 / u(2));
+  }
+  r[1] = r[4] = 39, r[2] = r[5] = 1e6;
+  const DiscretePart part = DiscretePart::find(rows, std::vector<TableColumn>(3));
+  ASSERT_EQ(part.list().size(), 1U);
+  EXPECT_EQ(part.list()[0].column, 0);
+  EXPECT_TRUE(part.list()[0].flows);
+  EXPECT_EQ(part.list()[0].values, (std::vector<double>{0, -9999}));
+  EXPECT_NEAR(part.list()[0].shares[1], 12.0 / n, 1e-9);
+}
+
 TEST(DiscretePart, StatesFollowTheirLawGivenTheNumbers) {
   const at::Tensor train = made_table(12000, Key(1)), fresh = made_table(12000, Key(2));
   const Key key(3);
@@ -109,6 +129,57 @@ TEST(DiscretePart, StatesFollowSingleValuesOfANumber) {
   for (int64_t i = 0; i < drawn.size(0); ++i)
     if (std::fmod(d[2 * i], 5) == 2) sum += d[2 * i + 1], ++count;
   EXPECT_NEAR(sum / count, 0.9, 4 * std::sqrt(2 * 0.09 / 2400) + 0.05);
+}
+
+// 60 products, each with its price; a weight that a twentieth of the rows has differently; a number of its own.
+at::Tensor products(int64_t n, int64_t count, Key key) {
+  at::Tensor rows = at::empty({n, 4}, at::kDouble);
+  double* r = rows.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    const auto row = static_cast<uint64_t>(i);
+    const auto product = key.child("product").below(static_cast<uint64_t>(count), row);
+    r[4 * i] = static_cast<double>(product);
+    r[4 * i + 1] = std::round(100 * std::exp(2 * normal_quantile(key.child("price").uniform(product)))) / 100;
+    r[4 * i + 2] = key.child("other").uniform(row) < 0.05 ? 0.5 : static_cast<double>(product * product);
+    r[4 * i + 3] = normal_quantile(key.child("own").uniform(row));
+  }
+  return rows;
+}
+
+std::vector<TableColumn> product_columns(int64_t count) {
+  std::vector<TableColumn> columns(4);
+  columns[0].kind = ColumnKind::category;
+  for (int64_t c = 0; c < count; ++c) columns[0].categories.push_back("p" + std::to_string(c));
+  return columns;
+}
+
+TEST(DiscretePart, ANumberThatACategoryDeterminesIsOneOfItsValues) {
+  const at::Tensor rows = products(3000, 60, Key(6));
+  std::vector<TableColumn> columns = product_columns(60);
+  const DiscretePart part = DiscretePart::find(rows, columns);
+  ASSERT_EQ(part.list().size(), 2U);
+  EXPECT_EQ(part.list()[1].column, 1);
+  EXPECT_FALSE(part.list()[1].flows);
+  columns[1].asked = true;
+  EXPECT_EQ(DiscretePart::find(rows, columns).list().size(), 1U) << "--kind price=number";
+  const DiscretePart alone = DiscretePart::find(rows.narrow(1, 0, 2).contiguous(), {columns[0], {}});
+  ASSERT_EQ(alone.list().size(), 1U) << "the only number stays with the flow";
+  EXPECT_EQ(alone.list()[0].column, 0);
+}
+
+// The bound is 0.05 for the network.
+TEST(DiscretePartSlow, ANumberThatACategoryDeterminesGoesWithIt) {
+  constexpr int64_t kRows = 3000, kProducts = 60;
+  const at::Tensor rows = products(kRows, kProducts, Key(6));
+  TableTransform transform = TableTransform::fit("scores", rows, product_columns(kProducts), {}, Key(3), true);
+  transform.learn_discrete(rows, Key(3));
+  const at::Tensor drawn = transform.invert(transform.apply(rows, Key(3)).to(at::kDouble), Key(5));
+  const double *r = rows.const_data_ptr<double>(), *d = drawn.const_data_ptr<double>();
+  std::vector<double> price(kProducts);
+  for (int64_t i = 0; i < kRows; ++i) price[static_cast<size_t>(r[4 * i])] = r[4 * i + 1];
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < kRows; ++i) wrong += d[4 * i + 1] != price[static_cast<size_t>(d[4 * i])];
+  EXPECT_LT(wrong, kRows / 20);
 }
 
 // A small table with many numbers, as of a survey: a state of 19 values that goes with one of them, correlation 0.4.

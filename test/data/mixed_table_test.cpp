@@ -150,6 +150,30 @@ TEST(MixedTable, DatesAsTheyWereWritten) {
   EXPECT_EQ(data.columns[6].kind, ColumnKind::number);
 }
 
+// As Python writes times with a zone: in summer the clock is an hour ahead.
+TEST(MixedTable, TimesWithAnOffsetFromUtc) {
+  const DateForm stamp{"Y-M-DTh:m:s"};
+  std::string text = "berlin,delhi,utc,IDpol\n";
+  for (int i = 0; i < 200; ++i) {
+    const double second = 86400 * 18000.0 + 90061.0 * i;
+    const bool summer = i >= 60 && i < 150;
+    text +=
+        fmt::format("{}{},{}+0530,{}+00:00,{}\n", stamp.format(second + (summer ? 7200 : 3600)),
+                    summer ? "+02:00" : "+01:00", DateForm{"Y-M-D h:m"}.format(second), stamp.format(second), 7 * i);
+  }
+  const Dataset data = read_mixed(text);
+  ASSERT_EQ(data.names, (std::vector<std::string>{"berlin", "delhi", "utc"})) << "IDpol is a key";
+  for (const TableColumn& column : data.columns) EXPECT_EQ(column.kind, ColumnKind::date);
+  EXPECT_EQ(data.columns[0].text(value_at(data, 70, 0)), data.columns[2].text(value_at(data, 70, 2)));
+  EXPECT_EQ(value_at(data, 199, 0), 86400 * 18000.0 + 90061.0 * 199);
+  EXPECT_EQ(data.columns[1].date_form, "Y-M-D h:m+0530") << "one offset: the time of its clock";
+  EXPECT_TRUE(says(data, "berlin has times with several offsets from UTC (+01:00, +02:00)"));
+  EXPECT_FALSE(says(data, "delhi"));
+  for (const char* wrong :
+       {"2020-01-01T00:00:00", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00+1", "2020-01-01T00:00:00+15:00"})
+    EXPECT_FALSE(DateForm{"Y-M-DTh:m:sz"}.parse(wrong)) << wrong;
+}
+
 TEST(MixedTable, WholeNumbersThatAreNoDatesStayNumbers) {
   std::string text = "claim,month,y\n";
   for (int i = 0; i < 60; ++i) text += fmt::format("{},{},{}\n", 20200101 + i, 202001 + i, 0.5 * i * i);
@@ -240,6 +264,47 @@ TEST(MixedTable, ConstraintsAreReadAndChecked) {
   EXPECT_EQ(list[2].column, 2);
   for (const char* wrong : {"paid", "paid <= ", "paid <= colour", "paid + total <= incurred + paid", "1 <= 2"})
     EXPECT_THROW(parse_constraints(wrong, names), InputError) << wrong;
+}
+
+// Whole days between two dates, and a limit with more decimals than what it bounds.
+TEST(MixedTable, StrictConstraintsPartTheTwoSides) {
+  const Key key(4);
+  std::string text = "start,end,n,most\n";
+  const DateForm iso{"Y-M-D"};
+  for (uint64_t i = 0; i < 300; ++i) {
+    const double start = 18000 + static_cast<double>(key.child("start").below(400, i));
+    const auto n = static_cast<int64_t>(key.child("n").below(50, i));
+    text += fmt::format("{},{},{},{:.2f}\n", iso.format(start),
+                        iso.format(start + 1 + static_cast<double>(key.child("stay").below(9, i))), n,
+                        static_cast<double>(n) + 0.01 + 2 * key.child("most").uniform(i));
+  }
+  const Dataset data = read_mixed(text);
+  const auto list = parse_constraints("start < end; most > n", data.names);
+  const Key draw = key.child("draw");
+  const TableTransform transform = TableTransform::fit("scores", data.rows, data.columns, list, key, true);
+  at::Tensor z = at::empty({5000, transform.dim()}, at::kDouble);
+  fill_normal(draw, 0, z.numel(), z.mutable_data_ptr<double>());
+  const at::Tensor drawn = transform.invert(z, draw);
+  const double* x = drawn.const_data_ptr<double>();
+  for (int64_t i = 0; i < drawn.size(0); ++i, x += drawn.size(1)) {
+    EXPECT_LT(x[0], x[1]) << i;
+    EXPECT_LT(x[2], x[3]) << i;
+    EXPECT_EQ(x[2], std::round(x[2])) << i;
+  }
+  EXPECT_NO_THROW(
+      TableTransform::fit("scores", data.rows, data.columns, parse_constraints("start <= end", data.names), key, true));
+  at::Tensor touching = data.rows.clone();
+  touching.mutable_data_ptr<double>()[1] = touching.const_data_ptr<double>()[0];
+  std::string message;
+  try {
+    TableTransform::fit("scores", touching, data.columns, list, key, true);
+  } catch (const InputError& e) {
+    message = e.what();
+  }
+  const std::string day = iso.format(touching.const_data_ptr<double>()[0]);
+  EXPECT_EQ(message, fmt::format("[constraint] expected every row to satisfy start < end, got {0} against {0} in row 1 "
+                                 "of the data",
+                                 day));
 }
 
 }  // namespace

@@ -246,6 +246,9 @@ TEST(Csv, WritesSoManyDigits) {
   const at::Tensor values =
       at::tensor({1.0 / 3, 1234567890123.0, -0.0, 1e-20 / 3}, at::TensorOptions().dtype(at::kDouble)).view({2, 2});
   EXPECT_EQ(format_csv(values, {"a", ""}, {7, 7}), "a,\"\"\n0.3333333,1234567890123\n0,3.333333e-21\n");
+  const at::Tensor tenths = at::tensor({0.1, 0.7, 1e6, 0.1 + 0.2}, at::TensorOptions().dtype(at::kDouble)).view({1, 4});
+  EXPECT_EQ(format_csv(tenths, {}, {17, 17, 17, 17}), "0.1,0.7,1000000,0.30000000000000004\n")
+      << "no more than it takes";
   // Many blocks, formatted in parallel, stand in order.
   const at::Tensor many = at::arange(0, 40000, at::TensorOptions().dtype(at::kLong)).view({-1, 2});
   EXPECT_TRUE(at::equal(parse(format_csv(many)).values, many.to(at::kDouble)));
