@@ -20,11 +20,6 @@ constexpr double kLongestSpan = 1e11;   // seconds, which are added to a time
 constexpr const char* kSince = " since ";
 constexpr const char* kAbsolute = " as %Y%m%d.%f";  // the day as a number, 20190610.25: how CDO writes absolute times
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 // 0: not one of them.
 double seconds_of_unit(const std::string& name) {
   const std::string unit = lower_case(name);
@@ -173,6 +168,8 @@ NetcdfTimes read_netcdf_times(const NetcdfVariable& v) {
   }
   return out;
 }
+
+bool is_netcdf_span(const NetcdfVariable& v) { return seconds_of_unit(v.text("units")) > 0; }
 
 std::vector<int64_t> read_netcdf_spans(const NetcdfVariable& v) {
   const double step = seconds_of_unit(v.text("units"));

@@ -194,5 +194,41 @@ TEST(NetcdfLevels, OneOfTwoFurtherDimensionsIsTheVertical) {
   EXPECT_MENTIONS(input_error([&] { fields_of(path, choice); }), "of which --level chooses, got 'month' too");
 }
 
+// A field of 2 x 3 with values 0 to 5 and one attribute of numbers.
+std::vector<double> with_attribute(const std::string& path, nc_type type, const char* name, nc_type own,
+                                   const std::vector<double>& numbers, double packing = 1) {
+  Builder file(path);
+  file.dimension("y", 2), file.dimension("x", 3);
+  const int v = file.variable("v", type, {"y", "x"});
+  ok(nc_put_att_double(file.id(), v, name, own, numbers.size(), numbers.data()));
+  if (packing != 1) ok(nc_put_att_double(file.id(), v, "scale_factor", NC_FLOAT, 1, &packing));
+  file.values();
+  const float values[] = {0, 1, 2, 3, 4, static_cast<float>(type == NC_FLOAT ? 143.1 : 1000)};
+  ok(nc_put_var_float(file.id(), v, values));
+  file.close();
+  return fields_of(path).at(0).values;
+}
+
+// Python writes numbers of attributes as doubles, whatever the type of the values.
+TEST(NetcdfMissing, AttributesAreReadInTheTypeOfTheValues) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(std::isnan(with_attribute(folder / "m.nc", NC_FLOAT, "missing_value", NC_DOUBLE, {143.1}).back()));
+  EXPECT_FALSE(std::isnan(with_attribute(folder / "m.nc", NC_FLOAT, "missing_value", NC_DOUBLE, {1e300}).back()));
+  EXPECT_FALSE(std::isnan(with_attribute(folder / "m.nc", NC_FLOAT, "valid_max", NC_DOUBLE, {143.1}).back()));
+  EXPECT_TRUE(std::isnan(with_attribute(folder / "m.nc", NC_FLOAT, "valid_max", NC_DOUBLE, {143.0}).back()));
+}
+
+// The NetCDF user's guide: a range of whole numbers is one of packed values, with fractions of unpacked ones.
+TEST(NetcdfMissing, ARangeWithFractionsIsOneOfUnpackedValues) {
+  const TemporaryFolder folder;
+  const auto last = [&](nc_type own, const std::vector<double>& range) {
+    return with_attribute(folder / "r.nc", NC_SHORT, "valid_range", own, range, 0.1).back();
+  };
+  EXPECT_NEAR(last(NC_FLOAT, {0, 100}), 100, 1e-4);  // 1000 times 0.1F is more than 100
+  EXPECT_TRUE(std::isnan(last(NC_FLOAT, {0, 99})));
+  EXPECT_TRUE(std::isnan(last(NC_SHORT, {0, 100})));
+  EXPECT_NEAR(last(NC_SHORT, {0, 1000}), 100, 1e-4);
+}
+
 }  // namespace
 }  // namespace htfm
