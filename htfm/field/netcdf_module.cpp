@@ -229,8 +229,10 @@ class NetcdfFields {
     if (known && grid->height > 1) grid->south_first = grid->at(0, 0).latitude < grid->at(grid->height - 1, 0).latitude;
     Xxh64 hash;
     hash.update(&grid->height, sizeof grid->height), hash.update(&grid->width, sizeof grid->width);
-    hash.update(grid->latitude.data(), grid->latitude.size() * sizeof(double)),
-        hash.update(grid->longitude.data(), grid->longitude.size() * sizeof(double));
+    for (const std::vector<double>* side : {&grid->latitude, &grid->longitude}) {
+      const std::vector<float> rounded(side->begin(), side->end());  // one program writes float32, another double
+      hash.update(rounded.data(), rounded.size() * sizeof(float));
+    }
     grid->key = hash.hex();
     return grid;
   }

@@ -15,6 +15,7 @@
 
 #include "htfm/field/calendar.h"
 #include "htfm/field/list_fields.h"
+#include "htfm/field/prepare.h"
 #include "test/field/support.h"
 #include "test/io/support.h"
 
@@ -400,6 +401,44 @@ TEST(NetcdfNames, LevelsAreNumberedAndCoordinatesMayBeAskedFor) {
                   "expected bottom_top = 9, got 0, 1, 2, 3, 4, 5, 6, 7, ... 8 (9 values)");
   EXPECT_EQ(fields_of(path, {.name = "HGT"}).size(), 1U);
   EXPECT_EQ(fields_of(path, {.name = "T", .everything = true}).size(), 9U);
+}
+
+// One hour of v over 2 x 3 points, with places of that type.
+void write_hour(const std::string& path, double hour, const std::string& units, nc_type type,
+                const std::vector<double>& north) {
+  Builder file(path);
+  file.dimension("time", 1), file.dimension("lat", 2), file.dimension("lon", 3);
+  const int time = file.variable("time", NC_DOUBLE, {"time"}), lat = file.variable("lat", type, {"lat"}),
+            lon = file.variable("lon", type, {"lon"}), v = file.variable("v", NC_FLOAT, {"time", "lat", "lon"});
+  file.text(time, "units", "hours since 2020-01-01"), file.text(v, "units", units);
+  file.text(lat, "units", "degrees_north"), file.text(lon, "units", "degrees_east");
+  file.values();
+  const double east[] = {5.1, 5.2, 5.3};
+  const float values[] = {0, 1, 2, 3, 4, 5};
+  ok(nc_put_var_double(file.id(), time, &hour)), ok(nc_put_var_float(file.id(), v, values));
+  ok(nc_put_var_double(file.id(), lat, north.data())), ok(nc_put_var_double(file.id(), lon, east));
+  file.close();
+}
+
+TEST(NetcdfFiles, AllHaveOneGridAndOneUnit) {
+  const TemporaryFolder folder;
+  write_hour(folder / "a.nc", 0, "mm/h", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "narrow.nc", 1, "mm/h", NC_FLOAT, {50.1, 50.2});
+  write_hour(folder / "unit.nc", 1, "m s-1", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "none.nc", 1, "", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "flipped.nc", 1, "mm/h", NC_DOUBLE, {50.2, 50.1});
+  PrepareSpec spec;
+  spec.channels = {{.name = "v"}};
+  const auto with = [&](const char* other) {
+    return prepare_fields({folder / "a.nc", folder / other}, spec, folder / "set");
+  };
+  EXPECT_EQ(with("narrow.nc").train, 2) << "the same places as float32";
+  EXPECT_EQ(with("none.nc").train, 2);
+  EXPECT_MENTIONS(input_error([&] { with("unit.nc"); }), "unit.nc: expected 'v' in 'mm/h', as in ");
+  EXPECT_MENTIONS(input_error([&] { with("unit.nc"); }), "a.nc, got 'm s-1': convert one of them first");
+  EXPECT_MENTIONS(
+      input_error([&] { with("flipped.nc"); }),
+      "(netcdf, 2 x 3, from 50.1, 5.1 to 50.2, 5.3), got another netcdf, 2 x 3, from 50.2, 5.1 to 50.1, 5.3");
 }
 
 }  // namespace
