@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "htfm/base/error.h"
+#include "htfm/field/unit.h"
 #include "htfm/field/windows.h"
 #include "htfm/io/text.h"
 
@@ -133,7 +134,7 @@ FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const F
         throw InputError("[prepare] {}: expected the grid of {} ({}), got {}{}", file, layout.file, shown(*layout.grid),
                          alike ? "another " : "", shown(*m.grid));
       }
-      if (!m.units.empty() && !layout.own_units[c].empty() && m.units != layout.own_units[c])
+      if (!m.units.empty() && !layout.own_units[c].empty() && !is_same_unit(m.units, layout.own_units[c]))
         throw InputError("[prepare] {}: expected '{}' in {}, as in {}, got {}: convert one of them first", file, m.name,
                          in_quotes(layout.own_units[c]), layout.file, in_quotes(m.units));
       if (m.calendar != layout.calendar)

@@ -9,6 +9,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/field/readers_module.h"
+#include "htfm/field/unit.h"
 #include "htfm/io/descriptor.h"
 
 namespace htfm {
@@ -25,16 +26,12 @@ double even_step(const std::vector<double>& places) {
   return step;
 }
 
-// "kg m**-2" and "kg m-2" are one unit; what is not known fits anything.
+// What is not known fits anything.
 bool is_unit_of(codes_handle* h, const std::string& unit) {
   char own[256] = {};
   size_t size = sizeof own;
   if (unit.empty() || codes_get_string(h, "units", own, &size)) return true;
-  const auto bare = [](std::string text) {
-    std::erase_if(text, [](char c) { return c == '*' || c == '^' || c == ' ' || c == '.'; });
-    return text;
-  };
-  return bare(own) == bare(unit) || bare(own) == "~" || bare(own) == "unknown";
+  return is_same_unit(own, unit) || std::string(own) == "~" || std::string(own) == "unknown";
 }
 
 class GribWriter : public FieldWriter {

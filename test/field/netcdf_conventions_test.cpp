@@ -95,6 +95,10 @@ TEST(NetcdfTimes, DatesMayHaveAnHourAloneAndUnitsAnyCase) {
     write_field(folder / "t.nc", units, 1);
     EXPECT_EQ(time_of(folder / "t.nc"), expected) << units;
   }
+  write_field(folder / "t.nc", "months since 2000-02-28", 1.5, "360_day");  // there a month is a span
+  EXPECT_EQ(time_of(folder / "t.nc"), "2000-04-13 00:00");
+  write_field(folder / "t.nc", "months since 2000-02-28", 1, "noleap");
+  EXPECT_MENTIONS(input_error([&] { time_of(folder / "t.nc"); }), "months are not equally long in this calendar");
   write_field(folder / "t.nc", "days since 2000-02-28", 1, "NOLEAP");
   EXPECT_EQ(time_of(folder / "t.nc"), "2000-03-01 00:00");
   write_field(folder / "t.nc", "hours since 2000-01-01 12 o'clock", 1);
@@ -425,6 +429,7 @@ TEST(NetcdfFiles, AllHaveOneGridAndOneUnit) {
   write_hour(folder / "a.nc", 0, "mm/h", NC_DOUBLE, {50.1, 50.2});
   write_hour(folder / "narrow.nc", 1, "mm/h", NC_FLOAT, {50.1, 50.2});
   write_hour(folder / "unit.nc", 1, "m s-1", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "same.nc", 1, "mm/h ", NC_DOUBLE, {50.1, 50.2});
   write_hour(folder / "none.nc", 1, "", NC_DOUBLE, {50.1, 50.2});
   write_hour(folder / "flipped.nc", 1, "mm/h", NC_DOUBLE, {50.2, 50.1});
   PrepareSpec spec;
@@ -433,6 +438,7 @@ TEST(NetcdfFiles, AllHaveOneGridAndOneUnit) {
     return prepare_fields({folder / "a.nc", folder / other}, spec, folder / "set");
   };
   EXPECT_EQ(with("narrow.nc").train, 2) << "the same places as float32";
+  EXPECT_EQ(with("same.nc").train, 2);
   EXPECT_EQ(with("none.nc").train, 2);
   EXPECT_MENTIONS(input_error([&] { with("unit.nc"); }), "unit.nc: expected 'v' in 'mm/h', as in ");
   EXPECT_MENTIONS(input_error([&] { with("unit.nc"); }), "a.nc, got 'm s-1': convert one of them first");
