@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "htfm/base/error.h"
+#include "htfm/field/unit.h"
 #include "htfm/field/windows.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 namespace {
@@ -72,6 +74,14 @@ std::vector<std::vector<int32_t>> find_outside(const FieldMessage& m, const Fiel
   return out;
 }
 
+// Where the corners of a grid lie.
+std::string ends_text(const Grid& g) {
+  if (!g.has_places()) return "";
+  const Place first = g.at(0, 0), last = g.at(g.height - 1, g.width - 1);
+  return fmt::format(", from {:.8g}, {:.8g} to {:.8g}, {:.8g}", first.latitude, first.longitude, last.latitude,
+                     last.longitude);
+}
+
 struct FirstIsEnough {};  // ends a visit
 
 }  // namespace
@@ -87,6 +97,7 @@ FrameLayout look_at_first(const std::string& file, const PrepareSpec& spec) {
         out.units.push_back(c < spec.units.size()                    ? spec.units[c]
                             : m.units == "unknown" || m.units == "~" ? ""
                                                                      : m.units);
+        out.own_units.push_back(m.units);
         out.texts.push_back(m.text);
         if (c > 0) throw FirstIsEnough{};
         out.grid = m.grid, out.calendar = m.calendar;
@@ -117,9 +128,15 @@ FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const F
   FileFrames out;
   for (size_t c = 0; c < spec.channels.size(); ++c)
     visit_fields(file, spec.channels[c], [&](const FieldMessage& m) {
-      if (m.grid->key != layout.grid->key)
-        throw InputError("[prepare] {}: expected the grid of {} ({}), got {}{}", file, layout.file, layout.grid->text(),
-                         m.grid->text() == layout.grid->text() ? "another " : "", m.grid->text());
+      if (m.grid->key != layout.grid->key) {
+        const bool alike = m.grid->text() == layout.grid->text();
+        const auto shown = [&](const Grid& g) { return alike ? g.text() + ends_text(g) : g.text(); };
+        throw InputError("[prepare] {}: expected the grid of {} ({}), got {}{}", file, layout.file, shown(*layout.grid),
+                         alike ? "another " : "", shown(*m.grid));
+      }
+      if (!m.units.empty() && !layout.own_units[c].empty() && !is_same_unit(m.units, layout.own_units[c]))
+        throw InputError("[prepare] {}: expected '{}' in {}, as in {}, got {}: convert one of them first", file, m.name,
+                         in_quotes(layout.own_units[c]), layout.file, in_quotes(m.units));
       if (m.calendar != layout.calendar)
         throw InputError("[prepare] {}: expected the calendar of {} ({}), got {}", file, layout.file,
                          calendar_name(layout.calendar), calendar_name(m.calendar));

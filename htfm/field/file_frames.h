@@ -18,6 +18,7 @@ struct FrameLayout {
   std::string file = {};                                        ///< the first one
   int64_t asked = 0;                                            ///< windows before those outside the coverage went
   std::vector<std::string> names = {}, units = {}, texts = {};  ///< of the channels
+  std::vector<std::string> own_units = {};                      ///< as the first file has them
 };
 
 /// A time, or a member of an ensemble at a time: the windows of each channel one after another, NaN where missing;
@@ -32,7 +33,7 @@ using FileFrames = std::map<std::pair<int64_t, int64_t>, Frame>;  ///< by time a
 
 /// Looks at the first field of each channel of a file. InputError as visit_fields, and where no window fits.
 FrameLayout look_at_first(const std::string& file, const PrepareSpec& spec);
-/// Reads a file. InputError where a field has another grid or calendar, or two are the same.
+/// Reads a file. InputError where a field has another grid, calendar or unit, or two are the same.
 FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const FrameLayout& layout);
 
 }  // namespace htfm

@@ -12,6 +12,8 @@
 
 namespace htfm {
 
+/// Keeps what ecCodes would print, as words of what is done to that file; a damaged message is an InputError.
+void set_up_eccodes(const std::string& path);
 /// What ecCodes says of an error, with its last words.
 std::string grib_reason(int error);
 

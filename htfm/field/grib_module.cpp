@@ -31,7 +31,9 @@ void keep_words(const grib_context*, int, const char* text) { last_words = text;
 // ecCodes ends the process where a damaged message breaks what it takes for granted.
 void refuse(const char* text) { throw InputError("[grib] {}: damaged: {}", current_file, printable(text)); }
 
-void set_up(const std::string& path) {
+}  // namespace
+
+void set_up_eccodes(const std::string& path) {
   current_file = path;
   static std::once_flag once;
   std::call_once(once, [] {
@@ -41,8 +43,6 @@ void set_up(const std::string& path) {
   });
   last_words.clear();
 }
-
-}  // namespace
 
 std::string grib_reason(int error) {
   std::string text = codes_get_error_message(error);
@@ -239,7 +239,7 @@ void visit_grib(const std::string& path, const FieldChoice& choice, const FieldV
   std::vector<std::string> found;
   int64_t used = 0;
   for (int64_t number = 1;; ++number) {
-    set_up(path);
+    set_up_eccodes(path);
     if (shared)
       codes_grib_multi_support_on(codes_context_get_default());
     else

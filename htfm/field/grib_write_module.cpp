@@ -9,6 +9,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/field/readers_module.h"
+#include "htfm/field/unit.h"
 #include "htfm/io/descriptor.h"
 
 namespace htfm {
@@ -23,6 +24,14 @@ double even_step(const std::vector<double>& places) {
   for (size_t k = 1; k < places.size(); ++k)
     if (std::abs(places[k] - places.front() - step * static_cast<double>(k)) > 1e-4) return 0;
   return step;
+}
+
+// What is not known fits anything.
+bool is_unit_of(codes_handle* h, const std::string& unit) {
+  char own[256] = {};
+  size_t size = sizeof own;
+  if (unit.empty() || codes_get_string(h, "units", own, &size)) return true;
+  return is_same_unit(own, unit) || std::string(own) == "~" || std::string(own) == "unknown";
 }
 
 class GribWriter : public FieldWriter {
@@ -55,6 +64,7 @@ class GribWriter : public FieldWriter {
 
   void write(const float* values, int64_t n) override {
     const std::lock_guard lock(eccodes_mutex());
+    set_up_eccodes(path_);
     const auto plane = header_.height * header_.width;
     for (int64_t i = 0; i < n; ++i, ++done_)
       for (size_t c = 0; c < header_.channels.size(); ++c, values += plane) write_message(values, c);
@@ -105,7 +115,8 @@ class GribWriter : public FieldWriter {
       whole("second", m.second);
     }
     size_t size = header_.channels[c].size();
-    if (codes_set_string(h, "shortName", header_.channels[c].c_str(), &size))  // none of ecCodes' names: a local number
+    // A local number where it is none of ecCodes' names, or where that name stands for values in another unit.
+    if (codes_set_string(h, "shortName", header_.channels[c].c_str(), &size) || !is_unit_of(h, header_.units[c]))
       whole("discipline", 0), whole("parameterCategory", 192), whole("parameterNumber", 192 + static_cast<int64_t>(c));
     whole("bitsPerValue", 24);
     const std::vector<double> all(values, values + header_.height * header_.width);

@@ -109,9 +109,9 @@ Window Grid::between(const Place& south_west, const Place& north_east, const std
   for (int64_t j = 0; j < height; ++j)
     for (int64_t i = 0; i < columns; ++i) {
       const Place p = at(j, i);
-      if (p.latitude < south_west.latitude - kNear || p.latitude > north_east.latitude + kNear ||
-          turned(p.longitude - west) > reach)
-        continue;
+      const bool inside = p.latitude >= south_west.latitude - kNear && p.latitude <= north_east.latitude + kNear &&
+                          turned(p.longitude - west) <= reach;
+      if (!inside) continue;  // nor is a point without a place, off the disk that a satellite sees
       row_in[static_cast<size_t>(j)] = column_in[static_cast<size_t>(i)] = 1;
     }
   int64_t top = 0, bottom = height - 1, left = 0, right = columns - 1;

@@ -1,6 +1,7 @@
 #include "htfm/field/netcdf_file_module.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <limits>
@@ -113,6 +114,26 @@ double NetcdfVariable::unsigned_range() const {
   return type_ == NC_BYTE ? 0x1p8 : type_ == NC_SHORT ? 0x1p16 : type_ == NC_INT ? 0x1p32 : 0;
 }
 
+bool NetcdfVariable::is_real(const char* attribute) const {
+  nc_type type = 0;
+  return nc_inq_atttype(group_, id_, attribute, &type) == NC_NOERR && (type == NC_FLOAT || type == NC_DOUBLE);
+}
+
+double NetcdfVariable::as_stored(double value) const {
+  const bool narrow = type_ == NC_FLOAT && std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max());
+  return narrow ? static_cast<double>(static_cast<float>(value)) : value;
+}
+
+std::pair<double, double> NetcdfVariable::valid_range() const {
+  std::vector<double> range = numbers("valid_range");
+  if (range.size() != 2) {
+    const std::vector<double> low = numbers("valid_min"), high = numbers("valid_max");
+    range = {low.empty() ? -std::numeric_limits<double>::infinity() : low[0],
+             high.empty() ? std::numeric_limits<double>::infinity() : high[0]};
+  }
+  return {as_stored(range[0]), as_stored(range[1])};
+}
+
 void NetcdfVariable::read(const std::vector<size_t>& start, const std::vector<size_t>& count, double* out) const {
   size_t n = 1;
   for (const size_t c : count) n *= c;
@@ -121,22 +142,23 @@ void NetcdfVariable::read(const std::vector<size_t>& start, const std::vector<si
   for (const double v : numbers("missing_value")) missing.push_back(v);
   if (const auto v = parse_number<double>(text("missing_value"))) missing.push_back(*v);  // written as text
   if (missing.empty()) missing.push_back(fill());
-  std::vector<double> range = numbers("valid_range");
-  if (range.size() != 2) {
-    const std::vector<double> low = numbers("valid_min"), high = numbers("valid_max");
-    range = {low.empty() ? -std::numeric_limits<double>::infinity() : low[0],
-             high.empty() ? std::numeric_limits<double>::infinity() : high[0]};
-  }
+  auto [lowest, highest] = valid_range();
   const double factor = packing("scale_factor", 1), shift = packing("add_offset", 0);
   const double more = unsigned_range();
   const auto whole = [more](double v) { return v < 0 ? v + more : v; };
-  for (double& v : missing) v = whole(v);
-  if (more > 0)
-    for (double& v : range) v = std::isfinite(v) ? whole(v) : v;
+  for (double& v : missing) v = whole(as_stored(v));
+  // A range with fractions for packed whole numbers is one of unpacked values: the NetCDF user's guide.
+  const bool unpacked = type_ != NC_FLOAT && type_ != NC_DOUBLE && (factor != 1 || shift != 0) &&
+                        (is_real("valid_range") || is_real("valid_min") || is_real("valid_max"));
+  if (more > 0 && !unpacked)
+    for (double* v : {&lowest, &highest}) *v = std::isfinite(*v) ? whole(*v) : *v;
   for (size_t k = 0; k < n; ++k) {
-    const double v = whole(out[k]);
-    const bool bad = std::find(missing.begin(), missing.end(), v) != missing.end() || !(v >= range[0] && v <= range[1]);
-    out[k] = bad ? kNan : v * factor + shift;
+    const double v = whole(out[k]), value = v * factor + shift;
+    // Unpacked values are compared as float32: 1000 x 0.1 is 100.
+    const bool valid = unpacked ? static_cast<float>(value) >= static_cast<float>(lowest) &&
+                                      static_cast<float>(value) <= static_cast<float>(highest)
+                                : v >= lowest && v <= highest;
+    out[k] = !valid || std::find(missing.begin(), missing.end(), v) != missing.end() ? kNan : value;
   }
 }
 
@@ -190,6 +212,11 @@ double NetcdfVariable::fill() const {
     case NC_INT: return NC_FILL_INT;
     default: return kNan;
   }
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
 }
 
 std::vector<NetcdfVariable> netcdf_variables(const NetcdfFile& file) {

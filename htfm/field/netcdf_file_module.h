@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace htfm {
@@ -61,12 +62,17 @@ class NetcdfVariable {
 
  private:
   double fill() const;
+  bool is_real(const char* attribute) const;  ///< numbers with a fraction
+  double as_stored(double value) const;       ///< an attribute's number in the type of the values
+  std::pair<double, double> valid_range() const;
   double packing(const char* attribute, double default_value) const;
   double unsigned_range() const;  ///< what is added to a negative value of _Unsigned numbers; 0: nothing
   const NetcdfFile* file_;
   int group_, id_;
   nc_type type_ = 0;
 };
+
+std::string lower_case(std::string text);
 
 /// The variables of all groups.
 std::vector<NetcdfVariable> netcdf_variables(const NetcdfFile& file);

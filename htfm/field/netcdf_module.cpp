@@ -3,9 +3,11 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <numeric>
 
 #include "htfm/base/error.h"
 #include "htfm/field/netcdf_file_module.h"
+#include "htfm/field/netcdf_place_module.h"
 #include "htfm/field/netcdf_time_module.h"
 #include "htfm/field/readers_module.h"
 #include "htfm/io/hash.h"
@@ -18,18 +20,11 @@ bool one_of(const std::string& text, std::initializer_list<const char*> words) {
   return std::any_of(words.begin(), words.end(), [&](const char* w) { return text == w; });
 }
 
-bool is_latitude(const NetcdfVariable& v) {
-  const std::string units = v.text("units");
-  return v.text("standard_name") == "latitude" || units.starts_with("degrees_north") ||
-         units.starts_with("degree_north") || units == "degreesN" ||
-         (units.empty() && one_of(v.base, {"lat", "latitude", "LAT", "XLAT"}));
+bool is_step_name(const std::string& name) {
+  return one_of(name, {"step", "lead_time", "leadtime", "lead", "prediction_timedelta", "forecast_period"});
 }
-bool is_longitude(const NetcdfVariable& v) {
-  const std::string units = v.text("units");
-  return v.text("standard_name") == "longitude" || units.starts_with("degrees_east") ||
-         units.starts_with("degree_east") || units == "degreesE" ||
-         (units.empty() && one_of(v.base, {"lon", "longitude", "LON", "XLONG"}));
-}
+// A time of the analysis and not of validity.
+bool is_reference_time(const NetcdfVariable& v) { return v.text("standard_name") == "forecast_reference_time"; }
 
 enum class Role { row, column, time, member, step, level };
 
@@ -39,16 +34,18 @@ class NetcdfFields {
       : file_(file), choice_(choice), all_(netcdf_variables(file)) {}
 
   void visit(const FieldVisitor& visitor) const {
+    const std::string wanted = choice_.name.starts_with("/") ? choice_.name.substr(1) : choice_.name;  // as h5py has it
     std::vector<std::string> found;
     std::vector<const NetcdfVariable*> fields;
     for (const NetcdfVariable& v : all_) {
-      if (!is_field(v)) continue;
+      const bool named = v.name == wanted || v.base == wanted;
+      if (!is_field(v) || (!named && is_coordinate(v))) continue;
       found.push_back(v.shape_text());
-      if (choice_.name.empty() || v.name == choice_.name || v.base == choice_.name) fields.push_back(&v);
+      if (wanted.empty() || named) fields.push_back(&v);
     }
     // The variable of that very name goes before those of the same name in groups.
     const auto exact =
-        std::find_if(fields.begin(), fields.end(), [&](const NetcdfVariable* v) { return v->name == choice_.name; });
+        std::find_if(fields.begin(), fields.end(), [&](const NetcdfVariable* v) { return v->name == wanted; });
     if (exact != fields.end()) fields = {*exact};
     if (fields.empty())
       throw InputError("[netcdf] {}: expected the variable {}, got {}", file_.path(),
@@ -65,6 +62,7 @@ class NetcdfFields {
   struct Roles {
     std::vector<Role> of;  // of each dimension
     size_t row = 0, column = 0;
+    size_t list = 0;  // the dimension along which points are a list and not rows and columns, or how many there are
   };
 
   const NetcdfVariable* along(const NetcdfDimension& d, const std::function<bool(const NetcdfVariable&)>& holds) const {
@@ -88,19 +86,23 @@ class NetcdfFields {
     return nullptr;
   }
 
-  // Two dimensions, numbers, and neither places nor bounds nor a coordinate of others.
+  // Two dimensions, numbers, and neither places nor bounds.
   bool is_field(const NetcdfVariable& v) const {
-    if (v.dimensions.size() < 2 || !v.numeric() || is_latitude(v) || is_longitude(v) || is_netcdf_time(v)) return false;
+    if (v.dimensions.size() < 2 || !v.numeric() || is_netcdf_latitude(v) || is_netcdf_longitude(v) || is_netcdf_time(v))
+      return false;
     return std::none_of(all_.begin(), all_.end(), [&](const NetcdfVariable& other) {
-      if (other.text("bounds") == v.base || other.text("climatology") == v.base) return true;
-      const std::string listed = " " + other.text("coordinates") + " ";
-      return listed.find(" " + v.base + " ") != std::string::npos;
+      return other.text("bounds") == v.base || other.text("climatology") == v.base;
     });
+  }
+  // A coordinate of others, such as the height of the ground: a field only for who asks for it by name.
+  bool is_coordinate(const NetcdfVariable& v) const {
+    return std::any_of(all_.begin(), all_.end(),
+                       [&](const NetcdfVariable& other) { return is_listed(v, other.text("coordinates")); });
   }
 
   Roles roles(const NetcdfVariable& field) const {
     const size_t n = field.dimensions.size();
-    Roles out{std::vector<Role>(n, Role::level), n, n};
+    Roles out{.of = std::vector<Role>(n, Role::level), .row = n, .column = n, .list = n};
     for (size_t k = 0; k < n; ++k) {
       const NetcdfDimension& d = field.dimensions[k];
       const NetcdfVariable* own = coordinate(d);
@@ -108,10 +110,10 @@ class NetcdfFields {
       if (clock(d))
         out.of[k] = Role::time;
       else if (standard == "realization" || axis == "E" ||
-               one_of(d.name, {"member", "number", "realization", "ensemble", "ens", "ensemble_member", "sample"}))
+               one_of(d.name, {"member", "members", "mem", "number", "realization", "realisation", "ensemble", "ens",
+                               "ens_member", "ensemble_member", "sample"}))
         out.of[k] = Role::member;
-      else if (standard == "forecast_period" ||
-               one_of(d.name, {"step", "lead_time", "leadtime", "lead", "prediction_timedelta", "forecast_period"}))
+      else if (standard == "forecast_period" || is_step_name(d.name))
         out.of[k] = Role::step;
     }
     // Rows and columns: by latitude and longitude, by the axes' names, by places in two dimensions, or the last two.
@@ -124,23 +126,27 @@ class NetcdfFields {
       if (out.row < n || row == n || column == n || row == column) return;
       out.row = row, out.column = column;
     };
-    settle(find([&](const auto& d) { return along(d, is_latitude) != nullptr; }),
-           find([&](const auto& d) { return along(d, is_longitude) != nullptr; }));
+    settle(find([&](const auto& d) { return along(d, is_netcdf_latitude) != nullptr; }),
+           find([&](const auto& d) { return along(d, is_netcdf_longitude) != nullptr; }));
     const auto axis_of = [&](const NetcdfDimension& d, const char* axis, const char* standard) {
       const NetcdfVariable* own = coordinate(d);
       return own && (own->text("axis") == axis || own->text("standard_name") == standard);
     };
     settle(find([&](const auto& d) {
-             return axis_of(d, "Y", "projection_y_coordinate") || one_of(d.name, {"y", "rlat", "south_north"});
+             return axis_of(d, "Y", "projection_y_coordinate") || is_latitude_name(d.name) ||
+                    one_of(d.name, {"y", "Y", "rlat", "south_north"});
            }),
            find([&](const auto& d) {
-             return axis_of(d, "X", "projection_x_coordinate") || one_of(d.name, {"x", "rlon", "west_east"});
+             return axis_of(d, "X", "projection_x_coordinate") || is_longitude_name(d.name) ||
+                    one_of(d.name, {"x", "X", "rlon", "west_east"});
            }));
     for (const NetcdfVariable& v : all_)
-      if (is_latitude(v) && v.dimensions.size() == 2)
+      if (is_netcdf_latitude(v) && v.dimensions.size() == 2)
         settle(find([&](const auto& d) { return d.id == v.dimensions[0].id; }),
                find([&](const auto& d) { return d.id == v.dimensions[1].id; }));
-    if (out.row == n && n >= 2 && out.of[n - 1] == Role::level && out.of[n - 2] == Role::level) settle(n - 2, n - 1);
+    if (out.row == n) out.list = find([&](const auto& d) { return is_list_of_points(field, d, all_); });
+    if (out.row == n && out.list == n && n >= 2 && out.of[n - 1] == Role::level && out.of[n - 2] == Role::level)
+      settle(n - 2, n - 1);
     if (out.row < n) out.of[out.row] = Role::row, out.of[out.column] = Role::column;
     return out;
   }
@@ -184,13 +190,18 @@ class NetcdfFields {
     const NetcdfDimension &rows = field.dimensions[roles.row], &columns = field.dimensions[roles.column];
     grid->height = static_cast<int64_t>(rows.size), grid->width = static_cast<int64_t>(columns.size);
     grid->kind = "netcdf";
-    const auto places = [&](bool (*kind)(const NetcdfVariable&), const NetcdfDimension& own) -> std::vector<double> {
-      if (const auto* v = along(own, kind)) return v->all();
+    const std::string listed = field.text("coordinates");
+    const auto in_degrees = [](const NetcdfVariable& v, std::vector<double> values) {
+      for (double& x : values) x *= degrees_factor(v);
+      return values;
+    };
+    // Of every point; those that the field itself lists go first, since a staggered grid has several on its dimensions.
+    const auto of_points = [&](bool (*kind)(const NetcdfVariable&), bool own) -> std::vector<double> {
       for (const NetcdfVariable& v : all_) {
-        if (!kind(v) || !v.numeric()) continue;
-        if (!v.has(rows) || !v.has(columns)) continue;
+        if (!kind(v) || !v.numeric() || !v.has(rows) || !v.has(columns) || is_listed(v, listed) != own) continue;
         std::vector<double> values = at_one_time(v, rows, columns);
         if (values.empty()) continue;
+        values = in_degrees(v, std::move(values));
         const auto at = [&](const NetcdfDimension& d) {
           size_t k = 0;
           while (v.dimensions[k].id != d.id) ++k;
@@ -204,15 +215,24 @@ class NetcdfFields {
       }
       return {};
     };
-    grid->latitude = places(is_latitude, rows), grid->longitude = places(is_longitude, columns);
+    const auto places = [&](bool (*kind)(const NetcdfVariable&), const NetcdfDimension& own) -> std::vector<double> {
+      if (std::vector<double> values = of_points(kind, true); !values.empty()) return values;
+      for (const bool is_own : {true, false})
+        if (const auto* v = along(own, [&](const auto& x) { return kind(x) && is_listed(x, listed) == is_own; }))
+          return in_degrees(*v, v->all());
+      return of_points(kind, false);
+    };
+    grid->latitude = places(is_netcdf_latitude, rows), grid->longitude = places(is_netcdf_longitude, columns);
     const auto points = static_cast<size_t>(grid->height * grid->width);
     const bool known = grid->separable() || (grid->latitude.size() == points && grid->longitude.size() == points);
     if (!known) grid->latitude.clear(), grid->longitude.clear();
     if (known && grid->height > 1) grid->south_first = grid->at(0, 0).latitude < grid->at(grid->height - 1, 0).latitude;
     Xxh64 hash;
     hash.update(&grid->height, sizeof grid->height), hash.update(&grid->width, sizeof grid->width);
-    hash.update(grid->latitude.data(), grid->latitude.size() * sizeof(double)),
-        hash.update(grid->longitude.data(), grid->longitude.size() * sizeof(double));
+    for (const std::vector<double>* side : {&grid->latitude, &grid->longitude}) {
+      const std::vector<float> rounded(side->begin(), side->end());  // one program writes float32, another double
+      hash.update(rounded.data(), rounded.size() * sizeof(float));
+    }
     grid->key = hash.hex();
     return grid;
   }
@@ -250,21 +270,42 @@ class NetcdfFields {
           "[netcdf] {}: expected one dimension besides time, rows and columns, of which --level chooses, got '{}' too "
           "in {}: select one of its values first (ncks -d {},0; in Python .isel({}=0))",
           file_.path(), d.name, field.shape_text(), d.name, d.name);
-    if (!own || !own->numeric())
+    const bool counted = !own || !own->numeric();  // WRF's bottom_top: levels without values are numbered from 0
+    if (counted && !choice_.level)
       throw InputError(
           "[netcdf] {}: expected a variable '{}' that says what this dimension of {} is (a time has units like "
-          "'hours since 2019-06-10', a level is chosen by --level), got none",
-          file_.path(), d.name, field.shape_text());
-    const std::vector<double> values = own->all();
+          "'hours since 2019-06-10', a level is chosen by --level), got none; --level 0 chooses the first of {}",
+          file_.path(), d.name, field.shape_text(), d.size);
+    std::vector<double> values(counted ? d.size : 0);
+    std::iota(values.begin(), values.end(), 0.0);
+    if (!counted) values = own->all();
     std::string listed;
     for (size_t k = 0; k < std::min<size_t>(values.size(), 8); ++k)
       listed += fmt::format("{}{}", k ? ", " : "", values[k]);
+    if (values.size() > 8) listed += fmt::format(", ... {} ({} values)", values.back(), values.size());
     if (!choice_.level)
       throw InputError("[netcdf] {}: expected --level for {}, got none ({}: {})", file_.path(), field.shape_text(),
                        d.name, listed);
     for (size_t k = 0; k < values.size(); ++k)
       if (std::abs(values[k] - *choice_.level) <= 1e-6 * std::abs(*choice_.level)) return {k};
     throw InputError("[netcdf] {}: expected {} = {}, got {}", file_.path(), d.name, *choice_.level, listed);
+  }
+
+  // Steps that are no dimension: one of all fields, or one of each time.
+  struct StepsBeside {
+    std::vector<int64_t> spans = {};
+    size_t along = 0;  // the field's dimension of time, or how many it has: of all fields
+  };
+  StepsBeside steps_beside(const NetcdfVariable& field, const Roles& roles) const {
+    const size_t n = field.dimensions.size();
+    for (const NetcdfVariable& v : all_) {
+      if (!v.numeric() || !is_netcdf_span(v)) continue;
+      if (v.text("standard_name") != "forecast_period" && !is_step_name(v.base)) continue;
+      for (size_t k = 0; k < n; ++k)
+        if (roles.of[k] == Role::time && v.along(field.dimensions[k])) return {read_netcdf_spans(v), k};
+      if (v.points() == 1) return {read_netcdf_spans(v), n};
+    }
+    return {.along = n};
   }
 
   void visit(const NetcdfVariable& field, const FieldVisitor& visitor) const;
@@ -310,7 +351,15 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
   const Roles roles = this->roles(field);
   const size_t n = field.dimensions.size();
   std::string problem;
-  if (roles.row == n) {
+  if (roles.list < n) {
+    problem = fmt::format(
+        "points along '{}', without rows and columns: put it on a regular grid first, with cdo "
+        "remapnn for instance",
+        printable(field.dimensions[roles.list].name));
+    if (!choice_.everything)
+      throw InputError("[netcdf] {}: expected a field on a grid, got {} of {}", file_.path(), field.shape_text(),
+                       problem);
+  } else if (roles.row == n) {
     problem = fmt::format("{}, whose rows and columns are not to be found", field.shape_text());
     if (!choice_.everything)
       throw InputError(
@@ -323,7 +372,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
   std::vector<int64_t> spans, members;
   std::vector<std::vector<size_t>> index(n, {0});  // the places along each dimension that are visited
   std::vector<std::vector<double>> levels(n);
-  bool stepped = false;
+  bool stepped = false, of_analysis = false;
   for (size_t k = 0; k < n; ++k) {
     const NetcdfDimension& d = field.dimensions[k];
     const auto every = [&] {
@@ -335,7 +384,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
       case Role::time:
         if (!times.seconds.empty())
           throw InputError("[netcdf] {}: expected one dimension of time, got {}", file_.path(), field.shape_text());
-        times = read_netcdf_times(*clock(d));
+        times = read_netcdf_times(*clock(d)), of_analysis = is_reference_time(*clock(d));
         every();
         break;
       case Role::member:
@@ -365,22 +414,35 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
                            *choice_.step, field.shape_text(), spans.front() / 3600, spans.back() / 3600);
         break;
       case Role::level:
+        if (roles.list < n) break;  // listed once, not for each of its points
         index[k] = level_indices(field, roles, d);
         if (own && own->numeric()) levels[k] = own->all();
         break;
       default: break;
     }
   }
-  if (choice_.step && !stepped)
-    throw InputError("[netcdf] {}: expected a dimension of steps for --step, got {}", file_.path(), field.shape_text());
   if (choice_.member && members.empty())
     throw InputError("[netcdf] {}: expected a dimension of members for --member, got {}", file_.path(),
                      field.shape_text());
-  if (times.seconds.empty())  // a time without a dimension
-    for (const NetcdfVariable& v : all_)
-      if (v.points() == 1 && v.numeric() && is_netcdf_time(v) &&
-          (times.seconds.empty() || v.text("standard_name") == "time"))
-        times = read_netcdf_times(v);
+  if (times.seconds.empty())  // a time without a dimension: that of validity before others, the analysis' last
+    for (int best = -1; const NetcdfVariable& v : all_) {
+      if (v.points() != 1 || !v.numeric() || !is_netcdf_time(v)) continue;
+      const int rank = v.text("standard_name") == "time" ? 2 : is_reference_time(v) ? 0 : 1;
+      if (rank > best) times = read_netcdf_times(v), best = rank, of_analysis = rank == 0;
+    }
+  const StepsBeside beside =
+      stepped || !(choice_.step || of_analysis) ? StepsBeside{.along = n} : steps_beside(field, roles);
+  if (choice_.step && !stepped) {
+    if (beside.spans.empty())
+      throw InputError("[netcdf] {}: expected a dimension of steps for --step, got {}", file_.path(),
+                       field.shape_text());
+    const auto is_other = [&](size_t i) { return beside.spans[i] != *choice_.step * 3600; };
+    if (beside.along < n) std::erase_if(index[beside.along], is_other);
+    if (beside.along < n ? index[beside.along].empty() : is_other(0))
+      throw InputError("[netcdf] {}: expected step {} in {}, got steps from {} to {} hours", file_.path(),
+                       *choice_.step, field.shape_text(), static_cast<double>(beside.spans.front()) / 3600,
+                       static_cast<double>(beside.spans.back()) / 3600);
+  }
   if (field.points() == 0)
     throw InputError("[netcdf] {}: expected fields in {}, got none", file_.path(), field.shape_text());
   // Every combination, the last dimension fastest.
@@ -398,6 +460,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
         case Role::time: message.time = times.seconds[own]; break;
         case Role::member: message.member = members[own]; break;
         case Role::level:
+          if (roles.list < n) break;
           message.level +=
               fmt::format("{}{} {}", message.level.empty() ? "" : ", ", printable(field.dimensions[k].name),
                           levels[k].empty() ? static_cast<double>(own) : levels[k][own]);
@@ -408,6 +471,11 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
     for (size_t k = 0; k < n; ++k)
       if (roles.of[k] == Role::step)
         message.time += spans[start[k]], message.step = fmt::format("{}", static_cast<double>(spans[start[k]]) / 3600);
+    if (!beside.spans.empty()) {
+      const int64_t span = beside.spans[beside.along < n ? start[beside.along] : 0];
+      if (of_analysis) message.time += span;
+      if (beside.along == n) message.step = fmt::format("{}", static_cast<double>(span) / 3600);
+    }
     visitor(message);
     more = false;
     for (size_t k = n; k-- > 0 && !more;) {

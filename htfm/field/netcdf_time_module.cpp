@@ -20,11 +20,6 @@ constexpr double kLongestSpan = 1e11;   // seconds, which are added to a time
 constexpr const char* kSince = " since ";
 constexpr const char* kAbsolute = " as %Y%m%d.%f";  // the day as a number, 20190610.25: how CDO writes absolute times
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 // 0: not one of them.
 double seconds_of_unit(const std::string& name) {
   const std::string unit = lower_case(name);
@@ -146,7 +141,17 @@ NetcdfTimes read_netcdf_times(const NetcdfVariable& v) {
         v.file(), v.name, in_quotes(v.text("calendar")));
   if (units.ends_with(kAbsolute)) return read_absolute_times(v, *calendar);
   const size_t at = lower_case(units).find(kSince);
-  const double step = seconds_of_unit(units.substr(0, at));
+  double step = seconds_of_unit(units.substr(0, at));
+  const std::string unit = lower_case(units.substr(0, at));
+  if (unit == "month" || unit == "months") {
+    if (*calendar != Calendar::days360)
+      throw InputError(
+          "[netcdf] {}: expected a time in seconds, minutes, hours or days for '{}', got {}: months are not equally "
+          "long "
+          "in this calendar (in Python xarray and pandas make days of them)",
+          v.file(), v.name, in_quotes(units));
+    step = 30 * 86400.0;
+  }
   int year = 0, month = 0, day = 0, end = 0;
   std::string rest = units.substr(at + std::strlen(kSince));
   const int read = std::sscanf(rest.c_str(), "%d-%d-%d%n", &year, &month, &day, &end);
@@ -173,6 +178,8 @@ NetcdfTimes read_netcdf_times(const NetcdfVariable& v) {
   }
   return out;
 }
+
+bool is_netcdf_span(const NetcdfVariable& v) { return seconds_of_unit(v.text("units")) > 0; }
 
 std::vector<int64_t> read_netcdf_spans(const NetcdfVariable& v) {
   const double step = seconds_of_unit(v.text("units"));

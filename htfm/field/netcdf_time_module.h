@@ -19,6 +19,8 @@ bool is_netcdf_time(const NetcdfVariable& variable);
 /// Of a variable with such units, or of text (WRF's Times). InputError for units and calendars that are not known, and
 /// for missing times.
 NetcdfTimes read_netcdf_times(const NetcdfVariable& variable);
+/// Whether its units are those of a span of time.
+bool is_netcdf_span(const NetcdfVariable& variable);
 /// Of a span of time ("hours"), in seconds. InputError for units that are not known.
 std::vector<int64_t> read_netcdf_spans(const NetcdfVariable& variable);
 

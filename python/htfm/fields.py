@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
@@ -19,6 +20,10 @@ __all__ = ["FieldSet", "evaluate", "from_xarray", "open", "prepare", "recipes", 
 
 _TIMES = ("time", "valid_time", "t", "sample")
 _CHANNELS = ("channel", "variable", "band")
+_NAMES = {
+    "latitude": ("lat", "lats", "latitude", "latitudes", "nav_lat", "xlat"),
+    "longitude": ("lon", "lons", "longitude", "longitudes", "nav_lon", "xlong"),
+}
 
 
 def _find(dims: Sequence[Any], wanted: str | None, known: Sequence[str], what: str, needed: bool) -> str | None:
@@ -32,6 +37,68 @@ def _find(dims: Sequence[Any], wanted: str | None, known: Sequence[str], what: s
     if needed:
         raise InputError(f"[fields] expected a dimension {' or '.join(known)}, got {', '.join(map(str, dims))}: name it with {what}=")
     return None
+
+
+def _check_same_dims(fields: xarray.Dataset) -> None:
+    """All variables over the dimensions of the one that has the most."""
+    most: Any = max(fields.data_vars.values(), key=lambda v: v.ndim, default=None)
+    for name, v in fields.data_vars.items():
+        if v.ndim == 0 or not set(v.dims) <= set(most.dims):
+            raise InputError(
+                f"[fields] expected variables over {', '.join(map(str, most.dims))}, got '{name}' over "
+                f"{', '.join(map(str, v.dims)) or 'no dimension'}: leave it out with .drop_vars('{name}')"
+            )
+
+
+def _is_place(name: Any, coordinate: xarray.DataArray, what: str) -> bool:
+    """Whether a coordinate holds latitudes, or longitudes, as the reader of NetCDF knows them."""
+    attributes = {key: str(coordinate.attrs.get(key, "")).lower() for key in ("standard_name", "long_name", "units")}
+    standard, units = attributes["standard_name"], attributes["units"]
+    if coordinate.dtype.kind not in "iuf":
+        return False
+    if standard in (what, f"grid_{what}"):
+        return standard == what
+    if re.match("degrees?_?" + ("n" if what == "latitude" else "e"), units):
+        return True
+    named = str(name).lower() in _NAMES[what] or attributes["long_name"] == what
+    return named and units in ("", "degree", "degrees", "deg", "radian", "radians", "rad")
+
+
+def _is_along(fields: xarray.DataArray, dim: Any, what: str) -> bool:
+    if dim in fields.coords and fields[dim].ndim == 1 and _is_place(dim, fields[dim], what):
+        return True
+    return str(dim).lower() in _NAMES[what] or str(dim) in (("y", "Y", "rlat") if what == "latitude" else ("x", "X", "rlon"))
+
+
+def _places(fields: xarray.DataArray, y: Any, x: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Latitudes and longitudes in degrees, of rows and columns or of all points; empty where they are not known."""
+    found = []
+    for what, dim in (("latitude", y), ("longitude", x)):
+        own = [v for name, v in fields.coords.items() if v.dims == (dim,) and _is_place(name, v, what)]
+        own += [v.transpose(y, x) for name, v in fields.coords.items() if set(v.dims) == {y, x} and _is_place(name, v, what)]
+        values = own[0].to_numpy().astype(np.float64) if own else np.empty(0)
+        if own and str(own[0].attrs.get("units", "")).startswith("rad"):
+            values = np.degrees(values)
+        found.append(values)
+    latitude, longitude = found
+    known = latitude.ndim == longitude.ndim and np.isfinite(latitude).all() and np.isfinite(longitude).all()
+    return (latitude, longitude) if known else (np.empty(0), np.empty(0))
+
+
+def _stamps(fields: xarray.DataArray, t: Any) -> tuple[np.ndarray, str]:
+    """Seconds since 1970 and their calendar; times that are no dates are numbered."""
+    times: Any = fields[t].to_numpy() if t in fields.coords else np.arange(fields.sizes[t])
+    if times.dtype.kind == "M":
+        if np.isnat(times).any():
+            raise InputError(f"[{t}] expected times, got a missing one (NaT) at {int(np.argmax(np.isnat(times)))}")
+        return times.astype("datetime64[s]").astype(np.int64), "standard"
+    if times.dtype.kind in "iuf":
+        return np.arange(len(times), dtype=np.int64), "standard"
+    calendar = getattr(times[0], "calendar", None)  # of cftime
+    if not calendar:
+        raise InputError(f"[{t}] expected times of datetime64 or cftime, got '{times[0]}': xarray.decode_cf or pandas.to_datetime makes them")
+    seconds = [_core.seconds_since_1970(d.year, d.month, d.day, d.hour, d.minute, d.second, calendar) for d in times]
+    return np.array(seconds, dtype=np.int64), calendar
 
 
 def from_xarray(
@@ -51,7 +118,8 @@ def from_xarray(
 ) -> FieldSet:
     """A prepared set out of a DataArray (time x [channel x] y x x) or a Dataset (its variables are the channels).
 
-    The last share ``holdout`` of the times is held out. ``transform``: none, log1p or asinh of x / unit, or
+    The last share ``holdout`` of the times is held out, in whatever order they are. Rows are latitudes and columns
+    longitudes where the coordinates say which is which; times are datetime64 or cftime, and others are numbered. ``transform``: none, log1p or asinh of x / unit, or
     scores (normal or logistic: ``scores``) by the distribution of each channel; ``threshold``: values below it are dry;
     ``reach``: hidden values of dry points fall with their distance from the rain, up to this many points (512 with
     scores, otherwise none; doc/weather.md). With ``path`` the set is written to that file, which
@@ -65,6 +133,7 @@ def from_xarray(
     import xarray as xr
 
     if isinstance(fields, xr.Dataset):
+        _check_same_dims(fields)
         units = [str(fields[name].attrs.get("units", "")) for name in fields.data_vars]
         fields = fields.to_array("channel")
         channel = "channel"
@@ -72,11 +141,15 @@ def from_xarray(
         units = [str(fields.attrs.get("units", ""))]
     else:
         raise InputError(f"[fields] expected an xarray DataArray or Dataset, got {type(fields).__name__}")
+    if fields.dtype.kind not in "biufO":
+        raise InputError(f"[fields] expected numbers, got values of type {fields.dtype}")
     t = _find(fields.dims, time, _TIMES, "time", True)
     c = _find(fields.dims, channel, _CHANNELS, "channel", False)
     rest = [d for d in fields.dims if d not in (t, c)]
     if len(rest) != 2:
         raise InputError(f"[fields] expected two dimensions beside time and channel, got {', '.join(map(str, rest)) or 'none'}")
+    if _is_along(fields, rest[0], "longitude") and _is_along(fields, rest[1], "latitude"):
+        rest.reverse()
     ordered = fields.transpose(t, *([c] if c else []), *rest)
     values = np.ascontiguousarray(ordered.to_numpy(), dtype=np.float32)
     if c is None:
@@ -88,29 +161,24 @@ def from_xarray(
     n, channels, height, width = values.shape
     if not 0 <= holdout < 1:
         raise InputError(f"[holdout] expected a share from 0 to below 1, got {holdout}")
+    stamps, calendar = _stamps(ordered, t)
     held = torch.zeros(n, dtype=torch.uint8)
     apart = round(n * holdout)
     if apart:
-        held[n - apart :] = 1
-    if t in ordered.coords and np.issubdtype(ordered[t].dtype, np.datetime64):
-        stamps = ordered[t].to_numpy().astype("datetime64[s]").astype(np.int64)
-    else:
-        stamps = np.arange(n, dtype=np.int64)
+        held[torch.from_numpy(np.argsort(stamps, kind="stable")[n - apart :])] = 1
     corners = np.full((n, 4), np.nan)
-    south_first = False
-    y, x = rest
-    if all(d in ordered.coords and np.issubdtype(ordered[d].dtype, np.number) for d in rest) and str(y).startswith("lat"):
-        rows, cols = ordered[y].to_numpy(), ordered[x].to_numpy()
-        corners[:] = [rows[0], cols[0], rows[-1], cols[-1]]
-        south_first = bool(rows[0] < rows[-1])
+    latitude, longitude = _places(ordered, *rest)
     out = FieldSet()
-    out.fields = torch.from_numpy(values)
+    if latitude.size and longitude.size:
+        corners[:] = [latitude.flat[0], longitude.flat[0], latitude.flat[-1], longitude.flat[-1]]
+        out.south_first = bool(latitude.flat[0] < latitude.flat[-1])
+        out.set_places(torch.from_numpy(latitude.ravel().copy()), torch.from_numpy(longitude.ravel().copy()))
+    out.fields, out.calendar = torch.from_numpy(values), calendar
     out.time, out.held_out = torch.from_numpy(stamps), held
     out.place, out.corners = torch.zeros(n, 2, dtype=torch.int64), torch.from_numpy(corners)
     names = [str(v) for v in ordered[c].to_numpy()] if c and c in ordered.coords else None
     out.channels = names or [str(fields.name or "value")] * channels
     out.units = units if len(units) == channels else [units[0] if units else ""] * channels
-    out.south_first = south_first
     if reach is None:
         reach = 512.0 if transform == "scores" and threshold is not None else 0.0
     settings = _core.FieldTransform(transform, unit, threshold, quantum, depth, reach, scores)
@@ -123,8 +191,8 @@ def from_xarray(
 
 
 def to_xarray(samples: Any, prepared: str | os.PathLike[str] | FieldSet | None = None) -> xarray.DataArray:
-    """Fields n x c x h x w as a DataArray with dimensions sample, channel, y, x; names, units and, on a latitude and
-    longitude grid of one window, coordinates out of the prepared set that they were trained on.
+    """Fields n x c x h x w as a DataArray with dimensions sample, channel, y, x; names, units and, if all
+    fields lie at one place, coordinates out of the prepared set that they were trained on.
 
     >>> import numpy as np
     >>> to_xarray(np.zeros((2, 1, 4, 5))).dims
@@ -142,11 +210,16 @@ def to_xarray(samples: Any, prepared: str | os.PathLike[str] | FieldSet | None =
     out = out.assign_coords(channel=list(set_.channels))
     if len(set(set_.units)) == 1 and set_.units[0]:
         out.attrs["units"] = set_.units[0]
-    corners = set_.corners
-    if corners is not None and bool(torch.isfinite(corners).all()) and bool((corners == corners[0]).all()):
-        first_lat, first_lon, last_lat, last_lon = corners[0].tolist()
-        height, width = values.shape[2:]
-        out = out.assign_coords(y=np.linspace(first_lat, last_lat, height), x=np.linspace(first_lon, last_lon, width))
+    if not set_.one_place():
+        return out
+    height, width = values.shape[2:]
+    latitude, longitude = map(np.asarray, set_.places(0))
+    if latitude.size == height and longitude.size == width:
+        longitude = np.unwrap(longitude, period=360)  # eastwards without a jump, below 360 degrees
+        return out.assign_coords(y=latitude, x=longitude - 360 * (longitude.max() >= 360))
+    if latitude.size == longitude.size == height * width:
+        shaped = {"lat": latitude, "lon": longitude}
+        return out.assign_coords({name: (("y", "x"), v.reshape(height, width)) for name, v in shaped.items()})
     return out
 
 

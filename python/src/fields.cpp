@@ -14,6 +14,12 @@ nb::dict field_dict(const FieldEvaluation& e) {
   return out;
 }
 
+Calendar known_calendar(const std::string& name) {
+  if (const std::optional<Calendar> calendar = calendar_by_name(name)) return *calendar;
+  throw InputError(
+      "[calendar] expected one of the CF conventions (standard, noleap, all_leap, 360_day, julian), got '{}'", name);
+}
+
 }  // namespace
 
 void bind_fields(nb::module_& m) {
@@ -57,6 +63,17 @@ void bind_fields(nb::module_& m) {
       .def_rw("channels", &FieldSet::channels)
       .def_rw("units", &FieldSet::units)
       .def_rw("south_first", &FieldSet::south_first)
+      .def_prop_rw(
+          "calendar", [](const FieldSet& set) { return std::string(calendar_name(set.calendar)); },
+          [](FieldSet& set, const std::string& name) { set.calendar = known_calendar(name); })
+      .def(
+          "set_places",
+          [](FieldSet& set, const at::Tensor& latitude, const at::Tensor& longitude) {
+            set.latitude = latitude, set.longitude = longitude;
+          },
+          "latitude"_a, "longitude"_a)
+      .def("places", &FieldSet::places, "field"_a)
+      .def("one_place", &FieldSet::one_place)
       .def_rw("provenance", &FieldSet::provenance)
       .def_ro("hash", &FieldSet::hash)
       .def("__len__", &FieldSet::size)
@@ -84,6 +101,13 @@ void bind_fields(nb::module_& m) {
          const std::string& where) { return fit_field_transform(transform, fields, held_out, channels, where); },
       "transform"_a, "fields"_a, "held_out"_a, "channels"_a = std::vector<std::string>(), "where"_a = "fields",
       Unlocked());
+  m.def(
+      "seconds_since_1970",
+      [](int64_t year, int64_t month, int64_t day, int64_t hour, int64_t minute, int64_t second,
+         const std::string& calendar) {
+        return seconds_since_1970({year, month, day, hour, minute, second}, known_calendar(calendar));
+      },
+      "year"_a, "month"_a, "day"_a, "hour"_a, "minute"_a, "second"_a, "calendar"_a);
   m.def("write_field_set", &write_field_set, "path"_a, "set"_a, Unlocked());
   m.def("open_field_set", &open_field_set, "path"_a, Unlocked());
   m.def("is_field_set", &is_field_set, "path"_a);

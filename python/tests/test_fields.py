@@ -51,3 +51,60 @@ def test_datasets_and_bad_arrays(rain):
         htfm.fields.from_xarray(rain, transform="square")
     with pytest.raises(ValueError, match="DataArray"):
         htfm.fields.from_xarray(np.zeros((3, 4, 4)))
+
+
+def test_rows_are_latitudes_in_whatever_order(rain):
+    turned = rain.transpose("time", "lon", "lat")
+    prepared = htfm.fields.from_xarray(turned)
+    assert np.array_equal(prepared.fields.numpy()[:, 0], rain.to_numpy())
+    renamed = turned.rename(lon="a", lat="b")
+    renamed.a.attrs["units"], renamed.b.attrs["standard_name"] = "degrees_E", "latitude"
+    assert np.array_equal(htfm.fields.from_xarray(renamed).fields.numpy()[:, 0], rain.to_numpy())
+
+
+def test_coordinates_come_back(rain, tmp_path):
+    uneven = rain.assign_coords(lat=np.array([50.0, 48, 47, 46, 45, 44, 43, 41]), lon=np.arange(330, 410, 10) % 360)
+    htfm.fields.from_xarray(uneven, tmp_path / "uneven.fields")
+    back = htfm.fields.to_xarray(np.zeros((1, 1, 8, 8)), tmp_path / "uneven.fields")
+    assert np.array_equal(back.y, uneven.lat)
+    assert np.array_equal(back.x, np.arange(-30, 50, 10)), "over Greenwich without a jump"
+    places = np.add.outer(np.arange(8.0), np.linspace(0, 0.5, 8))
+    curved = rain.drop_vars(["lat", "lon"]).rename(lat="y", lon="x")
+    curved = curved.assign_coords(lat=(("y", "x"), 40 + places), lon=(("x", "y"), places))
+    back = htfm.fields.to_xarray(np.zeros((1, 1, 8, 8)), htfm.fields.from_xarray(curved))
+    assert np.array_equal(back.lat, 40 + places) and np.array_equal(back.lon, places.T)
+
+
+class Date:
+    """As cftime has them."""
+
+    calendar = "noleap"
+
+    def __init__(self, day: int):
+        self.year, self.month, self.day, self.hour, self.minute, self.second = 2000, 2, day, 6, 0, 0
+
+
+def test_times_of_models_keep_their_calendar(rain, tmp_path):
+    days = np.array([Date(day) for day in (27, 28)], dtype=object)
+    prepared = htfm.fields.from_xarray(rain.isel(time=slice(0, 2)).assign_coords(time=days), tmp_path / "noleap.fields")
+    assert prepared.calendar == "noleap"
+    seconds = (30 * 365 + 31 + 26) * 86400 + 6 * 3600  # in a calendar without leap years
+    assert prepared.time.tolist() == [seconds, seconds + 86400]
+    with pytest.raises(ValueError, match="expected times of datetime64 or cftime, got '2000-01-01'"):
+        htfm.fields.from_xarray(rain.isel(time=[0]).assign_coords(time=["2000-01-01"]))
+    with pytest.raises(ValueError, match="a missing one .NaT. at 1"):
+        gap = np.array(["2000-01-01", "NaT"], dtype="datetime64[ns]")
+        htfm.fields.from_xarray(rain.isel(time=[0, 1]).assign_coords(time=gap))
+
+
+def test_the_last_times_are_held_out_in_any_order(rain):
+    prepared = htfm.fields.from_xarray(rain.isel(time=slice(None, None, -1)))
+    assert prepared.part(True) == list(range(8))
+
+
+def test_variables_that_are_no_fields_are_named(rain):
+    for name, other in (("crs", ((), 0)), ("time_bnds", (("time", "bnds"), np.zeros((40, 2))))):
+        with pytest.raises(ValueError, match=f"got '{name}' over .*drop_vars..{name}"):
+            htfm.fields.from_xarray(xr.Dataset({"rain": rain, name: other}))
+    with pytest.raises(ValueError, match="expected numbers, got values of type complex64"):
+        htfm.fields.from_xarray(rain.astype("c8"))

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <tuple>
 
 #include "htfm/field/field_export.h"
 #include "htfm/field/field_file.h"
@@ -58,6 +59,25 @@ TEST(Export, ASetOverTheSeamComesBack) {
                   "expected a file that ends in .nc");
   EXPECT_THROW(export_fields(set, {0}, folder / "absent/x.nc", {}), std::exception);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "."), std::filesystem::directory_iterator()), 5);
+}
+
+// A name of ecCodes stands for a unit: a temperature in degrees Celsius is not its t, which is in kelvins.
+TEST(Export, NamesOfGribAreKeptWhereTheUnitFits) {
+  const TemporaryFolder folder;
+  prepare_fields({write_globe(folder / "a.nc")}, {.channels = {{.name = "v"}}}, folder / "set");
+  FieldSet set = open_field_set(folder / "set");
+  for (const auto& [name, unit, kept] : {std::tuple{"t", "K", true},
+                                         {"t", "degC", false},
+                                         {"t", "", true},
+                                         {"q", "kg kg-1", true},
+                                         {"my rain", "mm/h", false}}) {
+    set.channels = {name}, set.units = {unit};
+    ::testing::internal::CaptureStderr();
+    export_fields(set, {0}, folder / "x.grib2", {});
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << name << ": the library never prints";
+    visit_fields(folder / "x.grib2", {},
+                 [&](const FieldMessage& m) { EXPECT_EQ(m.name == name, kept) << name << unit; });
+  }
 }
 
 TEST(Export, WindowsAtSeveralPlacesKeepTheirOwn) {

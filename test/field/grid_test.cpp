@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "htfm/base/nan.h"
 #include "htfm/field/prepare.h"
 #include "test/field/support.h"
 #include "test/io/support.h"
@@ -84,6 +85,17 @@ TEST(Globe, WindowsAboutAPlaceGoOverTheSeam) {
     EXPECT_MENTIONS(input_error([&] { grid.around({0, 0}, 3, 38, name); }), "expected a window inside the grid");
     EXPECT_MENTIONS(input_error([&] { grid.around({85, 0}, 8, 8, name); }), "expected a window inside the grid");
   }
+}
+
+// A satellite's picture: points off the disk have no place.
+TEST(Globe, ABoxHoldsNoPointsWithoutAPlace) {
+  Grid grid{.height = 4, .width = 5, .kind = "disk"};
+  for (int j = 0; j < 4; ++j)
+    for (int i = 0; i < 5; ++i) {
+      const bool off = (j == 0 || j == 3) && (i == 0 || i == 4);
+      grid.latitude.push_back(off ? kNan : 40 - j), grid.longitude.push_back(off ? kNan : 10 + i);
+    }
+  EXPECT_EQ(grid.between({37.5, 10.5}, {39.5, 13.5}, "disk"), (Window{1, 1, 2, 3}));
 }
 
 // A grid that ends before it comes round is not cut in silence: the box lies on both of its ends.

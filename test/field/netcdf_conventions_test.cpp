@@ -5,12 +5,17 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numbers>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "htfm/field/calendar.h"
+#include "htfm/field/list_fields.h"
+#include "htfm/field/prepare.h"
 #include "test/field/support.h"
 #include "test/io/support.h"
 
@@ -90,6 +95,10 @@ TEST(NetcdfTimes, DatesMayHaveAnHourAloneAndUnitsAnyCase) {
     write_field(folder / "t.nc", units, 1);
     EXPECT_EQ(time_of(folder / "t.nc"), expected) << units;
   }
+  write_field(folder / "t.nc", "months since 2000-02-28", 1.5, "360_day");  // there a month is a span
+  EXPECT_EQ(time_of(folder / "t.nc"), "2000-04-13 00:00");
+  write_field(folder / "t.nc", "months since 2000-02-28", 1, "noleap");
+  EXPECT_MENTIONS(input_error([&] { time_of(folder / "t.nc"); }), "months are not equally long in this calendar");
   write_field(folder / "t.nc", "days since 2000-02-28", 1, "NOLEAP");
   EXPECT_EQ(time_of(folder / "t.nc"), "2000-03-01 00:00");
   write_field(folder / "t.nc", "hours since 2000-01-01 12 o'clock", 1);
@@ -192,6 +201,250 @@ TEST(NetcdfLevels, OneOfTwoFurtherDimensionsIsTheVertical) {
   FieldChoice choice;
   choice.level = 1;  // a month, too
   EXPECT_MENTIONS(input_error([&] { fields_of(path, choice); }), "of which --level chooses, got 'month' too");
+}
+
+// How a file writes its latitudes and longitudes.
+struct PlaceWay {
+  std::string lat, lon, lat_units = "", lon_units = "", lat_long = "", lon_long = "";
+  double unit = 1;  // degrees
+};
+
+// v(time 1, lon 3, lat 2), whose value is 10 * row + column of latitude and longitude.
+ReadField read_turned(const std::string& path, const PlaceWay& way) {
+  Builder file(path);
+  file.dimension("time", 1), file.dimension(way.lon.c_str(), 3), file.dimension(way.lat.c_str(), 2);
+  const int lat = file.variable(way.lat.c_str(), NC_DOUBLE, {way.lat.c_str()}),
+            lon = file.variable(way.lon.c_str(), NC_DOUBLE, {way.lon.c_str()}),
+            v = file.variable("v", NC_DOUBLE, {"time", way.lon.c_str(), way.lat.c_str()});
+  file.text(lat, "units", way.lat_units), file.text(lon, "units", way.lon_units);
+  file.text(lat, "long_name", way.lat_long), file.text(lon, "long_name", way.lon_long);
+  file.values();
+  const double north[] = {50 / way.unit, 40 / way.unit}, east[] = {5 / way.unit, 6 / way.unit, 7 / way.unit},
+               values[] = {0, 10, 1, 11, 2, 12};
+  ok(nc_put_var_double(file.id(), lat, north)), ok(nc_put_var_double(file.id(), lon, east));
+  ok(nc_put_var_double(file.id(), v, values));
+  file.close();
+  return fields_of(path).at(0);
+}
+
+TEST(NetcdfPlaces, LatitudesAreKnownHoweverTheyAreWritten) {
+  const TemporaryFolder folder;
+  for (const PlaceWay& way :
+       std::vector<PlaceWay>{{.lat = "lat", .lon = "lon", .lat_units = "degrees", .lon_units = "degrees"},
+                             {.lat = "lat", .lon = "lon", .lat_units = "degreeN", .lon_units = "degreeE"},
+                             {.lat = "b", .lon = "a", .lat_units = "degrees_N", .lon_units = "degrees_E"},
+                             {.lat = "b", .lon = "a", .lat_units = "Degrees_North", .lon_units = "Degrees_East"},
+                             {.lat = "Latitude", .lon = "Longitude"},
+                             {.lat = "nav_lat", .lon = "nav_lon", .lat_units = "degree", .lon_units = "degree"},
+                             {.lat = "b", .lon = "a", .lat_long = "Latitude", .lon_long = "longitude"},
+                             {.lat = "lat",
+                             .lon = "lon",
+                             .lat_units = "radians",
+                             .lon_units = "radians",
+                             .unit = 180 / std::numbers::pi}}) {
+    const ReadField f = read_turned(folder / "t.nc", way);
+    EXPECT_EQ(f.values, (std::vector<double>{0, 1, 2, 10, 11, 12})) << way.lat << " " << way.lat_units;
+    ASSERT_TRUE(f.grid.has_places()) << way.lat << " " << way.lat_units;
+    EXPECT_NEAR(f.grid.at(1, 2).latitude, 40, 1e-12) << way.lat_units;
+    EXPECT_NEAR(f.grid.at(1, 2).longitude, 7, 1e-12) << way.lat_units;
+  }
+}
+
+// POP: two latitudes over the same dimensions, of which each field lists its own.
+TEST(NetcdfPlaces, ThoseThatTheFieldListsGoFirst) {
+  const TemporaryFolder folder;
+  Builder file(folder / "pop.nc");
+  file.dimension("nlat", 2), file.dimension("nlon", 3);
+  std::vector<int> places;
+  for (const char* name : {"ULAT", "ULONG", "TLAT", "TLONG"}) {
+    places.push_back(file.variable(name, NC_DOUBLE, {"nlat", "nlon"}));
+    file.text(places.back(), "units", std::string(name).ends_with("LAT") ? "degrees_north" : "degrees_east");
+  }
+  const int sst = file.variable("SST", NC_FLOAT, {"nlat", "nlon"}),
+            u = file.variable("UVEL", NC_FLOAT, {"nlat", "nlon"});
+  file.text(sst, "coordinates", "TLONG TLAT"), file.text(u, "coordinates", "ULONG ULAT");
+  file.values();
+  for (size_t k = 0; k < places.size(); ++k) {
+    const std::vector<double> v(6, 10.0 * static_cast<double>(k + 1));
+    ok(nc_put_var_double(file.id(), places[k], v.data()));
+  }
+  const float values[6] = {};
+  ok(nc_put_var_float(file.id(), sst, values)), ok(nc_put_var_float(file.id(), u, values));
+  file.close();
+  for (const auto& [name, lat, lon] : {std::tuple{"SST", 30.0, 40.0}, {"UVEL", 10.0, 20.0}}) {
+    const Grid grid = fields_of(folder / "pop.nc", {.name = name}).at(0).grid;
+    EXPECT_EQ(grid.at(1, 1).latitude, lat) << name;
+    EXPECT_EQ(grid.at(1, 1).longitude, lon) << name;
+  }
+}
+
+// CAM's cubed sphere: levels and columns are no rows and columns.
+TEST(NetcdfPlaces, AListOfPointsIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "se.nc";
+  for (const bool known : {true, false}) {  // places may be in a file of their own
+    Builder file(path);
+    file.dimension("lev", 2), file.dimension("ncol", 5);
+    const int t = file.variable("T", NC_FLOAT, {"lev", "ncol"});
+    if (known)
+      for (const auto& [name, units] : {std::pair{"lat", "degrees_north"}, {"lon", "degrees_east"}})
+        file.text(file.variable(name, NC_DOUBLE, {"ncol"}), "units", units);
+    file.values();
+    const float values[10] = {};
+    ok(nc_put_var_float(file.id(), t, values));
+    file.close();
+    EXPECT_MENTIONS(input_error([&] { fields_of(path, {.name = "T"}); }),
+                    "se.nc: expected a field on a grid, got T(lev 2, ncol 5) of points along 'ncol', without rows and "
+                    "columns: put it on a regular grid first, with cdo remapnn for instance");
+    const std::vector<ListedFields> list = list_fields(path);
+    ASSERT_EQ(list.size(), 1U) << "not one for each point";
+    EXPECT_MENTIONS(list[0].problem, "points along 'ncol'");
+  }
+}
+
+// A field of 2 x 3 with values 0 to 5 and one attribute of numbers.
+std::vector<double> with_attribute(const std::string& path, nc_type type, const char* name, nc_type own,
+                                   const std::vector<double>& numbers, double packing = 1) {
+  Builder file(path);
+  file.dimension("y", 2), file.dimension("x", 3);
+  const int v = file.variable("v", type, {"y", "x"});
+  ok(nc_put_att_double(file.id(), v, name, own, numbers.size(), numbers.data()));
+  if (packing != 1) ok(nc_put_att_double(file.id(), v, "scale_factor", NC_FLOAT, 1, &packing));
+  file.values();
+  const float values[] = {0, 1, 2, 3, 4, static_cast<float>(type == NC_FLOAT ? 143.1 : 1000)};
+  ok(nc_put_var_float(file.id(), v, values));
+  file.close();
+  return fields_of(path).at(0).values;
+}
+
+// Python writes numbers of attributes as doubles, whatever the type of the values.
+TEST(NetcdfMissing, AttributesAreReadInTheTypeOfTheValues) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(std::isnan(with_attribute(folder / "m.nc", NC_FLOAT, "missing_value", NC_DOUBLE, {143.1}).back()));
+  EXPECT_FALSE(std::isnan(with_attribute(folder / "m.nc", NC_FLOAT, "missing_value", NC_DOUBLE, {1e300}).back()));
+  EXPECT_FALSE(std::isnan(with_attribute(folder / "m.nc", NC_FLOAT, "valid_max", NC_DOUBLE, {143.1}).back()));
+  EXPECT_TRUE(std::isnan(with_attribute(folder / "m.nc", NC_FLOAT, "valid_max", NC_DOUBLE, {143.0}).back()));
+}
+
+// The NetCDF user's guide: a range of whole numbers is one of packed values, with fractions of unpacked ones.
+TEST(NetcdfMissing, ARangeWithFractionsIsOneOfUnpackedValues) {
+  const TemporaryFolder folder;
+  const auto last = [&](nc_type own, const std::vector<double>& range) {
+    return with_attribute(folder / "r.nc", NC_SHORT, "valid_range", own, range, 0.1).back();
+  };
+  EXPECT_NEAR(last(NC_FLOAT, {0, 100}), 100, 1e-4);  // 1000 times 0.1F is more than 100
+  EXPECT_TRUE(std::isnan(last(NC_FLOAT, {0, 99})));
+  EXPECT_TRUE(std::isnan(last(NC_SHORT, {0, 100})));
+  EXPECT_NEAR(last(NC_SHORT, {0, 1000}), 100, 1e-4);
+}
+
+// Analyses at 00 and 06 h, and one step of 12 hours beside them.
+TEST(NetcdfSteps, AStepBesideTheTimeOfTheAnalysisIsAdded) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.nc";
+  for (const bool valid : {false, true}) {
+    Builder file(path);
+    file.dimension("time", 2), file.dimension("y", 2), file.dimension("x", 3);
+    const int time = file.variable("time", NC_DOUBLE, {"time"}), step = file.variable("step", NC_DOUBLE, {}),
+              v = file.variable("v", NC_FLOAT, {"time", "y", "x"});
+    file.text(time, "units", "hours since 2020-01-01");
+    file.text(time, "standard_name", valid ? "time" : "forecast_reference_time"), file.text(step, "units", "hours");
+    file.values();
+    const double times[] = {0, 6}, hours = 12;
+    const float values[12] = {};
+    ok(nc_put_var_double(file.id(), time, times)), ok(nc_put_var_double(file.id(), step, &hours));
+    ok(nc_put_var_float(file.id(), v, values));
+    file.close();
+    const std::vector<ReadField> fields = fields_of(path);
+    ASSERT_EQ(fields.size(), 2U);
+    EXPECT_EQ(fields[1].time, seconds_since_1970({2020, 1, 1, valid ? 6 : 18})) << valid;
+    EXPECT_EQ(fields_of(path, {.step = 12}).size(), 2U);
+    EXPECT_MENTIONS(input_error([&] { fields_of(path, {.step = 6}); }), "expected step 6 in v(time 2, y 2, x 3)");
+  }
+}
+
+// xarray's file of one forecast: times of validity, each with its step.
+TEST(NetcdfSteps, TimesOfOneForecastAreChosenByTheirStep) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "f.nc";
+  Builder file(path);
+  file.dimension("step", 2), file.dimension("y", 2), file.dimension("x", 3);
+  const int step = file.variable("step", NC_DOUBLE, {"step"}), time = file.variable("valid_time", NC_DOUBLE, {"step"}),
+            v = file.variable("v", NC_FLOAT, {"step", "y", "x"});
+  file.text(step, "units", "hours"), file.text(time, "units", "hours since 2020-01-01");
+  file.text(time, "standard_name", "time");
+  file.values();
+  const double hours[] = {6, 12};
+  const float values[12] = {};
+  ok(nc_put_var_double(file.id(), step, hours)), ok(nc_put_var_double(file.id(), time, hours));
+  ok(nc_put_var_float(file.id(), v, values));
+  file.close();
+  EXPECT_EQ(fields_of(path).size(), 2U);
+  const std::vector<ReadField> fields = fields_of(path, {.step = 12});
+  ASSERT_EQ(fields.size(), 1U);
+  EXPECT_EQ(fields[0].time, seconds_since_1970({2020, 1, 1, 12}));
+  EXPECT_MENTIONS(input_error([&] { fields_of(path, {.step = 9}); }), "got steps from 6 to 12 hours");
+}
+
+// Levels without values, a name as h5py writes it, and a coordinate of others asked for by name.
+TEST(NetcdfNames, LevelsAreNumberedAndCoordinatesMayBeAskedFor) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "n.nc";
+  Builder file(path);
+  file.dimension("bottom_top", 9), file.dimension("y", 1), file.dimension("x", 2);
+  const int t = file.variable("T", NC_FLOAT, {"bottom_top", "y", "x"});
+  file.variable("HGT", NC_FLOAT, {"y", "x"}), file.text(t, "coordinates", "HGT");
+  file.values();
+  std::vector<float> values(18);
+  std::iota(values.begin(), values.end(), 0.0F);
+  ok(nc_put_var_float(file.id(), t, values.data()));
+  file.close();
+  EXPECT_EQ(fields_of(path, {.name = "/T", .level = 3}).at(0).values, (std::vector<double>{6, 7}));
+  EXPECT_MENTIONS(input_error([&] { fields_of(path, {.name = "T"}); }), "--level 0 chooses the first of 9");
+  EXPECT_MENTIONS(input_error([&] { fields_of(path, {.name = "T", .level = 9}); }),
+                  "expected bottom_top = 9, got 0, 1, 2, 3, 4, 5, 6, 7, ... 8 (9 values)");
+  EXPECT_EQ(fields_of(path, {.name = "HGT"}).size(), 1U);
+  EXPECT_EQ(fields_of(path, {.name = "T", .everything = true}).size(), 9U);
+}
+
+// One hour of v over 2 x 3 points, with places of that type.
+void write_hour(const std::string& path, double hour, const std::string& units, nc_type type,
+                const std::vector<double>& north) {
+  Builder file(path);
+  file.dimension("time", 1), file.dimension("lat", 2), file.dimension("lon", 3);
+  const int time = file.variable("time", NC_DOUBLE, {"time"}), lat = file.variable("lat", type, {"lat"}),
+            lon = file.variable("lon", type, {"lon"}), v = file.variable("v", NC_FLOAT, {"time", "lat", "lon"});
+  file.text(time, "units", "hours since 2020-01-01"), file.text(v, "units", units);
+  file.text(lat, "units", "degrees_north"), file.text(lon, "units", "degrees_east");
+  file.values();
+  const double east[] = {5.1, 5.2, 5.3};
+  const float values[] = {0, 1, 2, 3, 4, 5};
+  ok(nc_put_var_double(file.id(), time, &hour)), ok(nc_put_var_float(file.id(), v, values));
+  ok(nc_put_var_double(file.id(), lat, north.data())), ok(nc_put_var_double(file.id(), lon, east));
+  file.close();
+}
+
+TEST(NetcdfFiles, AllHaveOneGridAndOneUnit) {
+  const TemporaryFolder folder;
+  write_hour(folder / "a.nc", 0, "mm/h", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "narrow.nc", 1, "mm/h", NC_FLOAT, {50.1, 50.2});
+  write_hour(folder / "unit.nc", 1, "m s-1", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "same.nc", 1, "mm/h ", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "none.nc", 1, "", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "flipped.nc", 1, "mm/h", NC_DOUBLE, {50.2, 50.1});
+  PrepareSpec spec;
+  spec.channels = {{.name = "v"}};
+  const auto with = [&](const char* other) {
+    return prepare_fields({folder / "a.nc", folder / other}, spec, folder / "set");
+  };
+  EXPECT_EQ(with("narrow.nc").train, 2) << "the same places as float32";
+  EXPECT_EQ(with("same.nc").train, 2);
+  EXPECT_EQ(with("none.nc").train, 2);
+  EXPECT_MENTIONS(input_error([&] { with("unit.nc"); }), "unit.nc: expected 'v' in 'mm/h', as in ");
+  EXPECT_MENTIONS(input_error([&] { with("unit.nc"); }), "a.nc, got 'm s-1': convert one of them first");
+  EXPECT_MENTIONS(
+      input_error([&] { with("flipped.nc"); }),
+      "(netcdf, 2 x 3, from 50.1, 5.1 to 50.2, 5.3), got another netcdf, 2 x 3, from 50.2, 5.1 to 50.1, 5.3");
 }
 
 }  // namespace
