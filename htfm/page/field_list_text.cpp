@@ -25,7 +25,8 @@ std::string times_text(int64_t first, int64_t last, Calendar calendar) {
 std::string field_list_text(const std::vector<ListedFields>& all, const std::string& path, bool all_values) {
   int64_t count = 0;
   for (const ListedFields& l : all) count += l.count;
-  std::string out = fmt::format("{}: {} fields of {} kinds\n", path, count, all.size());
+  std::string out = fmt::format("{}: {} field{} of {} kind{}\n", path, count, count == 1 ? "" : "s", all.size(),
+                                all.size() == 1 ? "" : "s");
   const std::span list = std::span(all).first(std::min(all.size(), kMostRows));
   std::vector<std::vector<std::string>> rows{
       {"variable", "level", "step", "fields", "times", all_values ? "range" : "range of the first", "units"}};

@@ -19,6 +19,7 @@ TEST(FieldListText, NamesEveryKindWhereTheyAreFew) {
   EXPECT_NE(text.find("a.nc: 1000 fields of 500 kinds\n"), text.npos);
   EXPECT_NE(text.find("v499"), text.npos);
   EXPECT_EQ(text.find("more kinds"), text.npos);
+  EXPECT_TRUE(field_list_text(kinds(1), "a.nc", false).starts_with("a.nc: 2 fields of 1 kind\n"));
 }
 
 TEST(FieldListText, SaysHowManyKindsItLeavesOut) {
