@@ -1,6 +1,8 @@
 #include "htfm/fit/spectrum_fit.h"
 
+#include <ATen/ops/abs.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/sgn.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +27,10 @@ constexpr int64_t kFields = 10'000;  // that gains are found by, at the most: th
 
 using Spectra = std::vector<std::vector<double>>;
 
-// Mean power of fields n x c x h x w that are read part by part; those that are not finite do not count.
+// The power of values is that of a few storms, which differ from set to set; that of their roots is steadier.
+at::Tensor rooted(const at::Tensor& fields) { return fields.abs().sqrt_().mul_(fields.sgn()); }
+
+// Mean power of the roots of fields n x c x h x w that are read part by part; those that are not finite do not count.
 template <class Read>
 Spectra mean_spectra(int64_t n, int64_t channels, int64_t rings, const Read& read) {
   const int64_t parts = (n + kTogether - 1) / kTogether;
@@ -35,7 +40,7 @@ Spectra mean_spectra(int64_t n, int64_t channels, int64_t rings, const Read& rea
   parallel_for(parts, [&](int64_t part) {
     const int64_t begin = part * kTogether, count = std::min(n - begin, kTogether);
     const at::Tensor fields = read(begin, count), finite = fields.isfinite().flatten(1).all(1).nonzero().view({-1});
-    const at::Tensor kept = fields.index_select(0, finite);
+    const at::Tensor kept = rooted(fields.index_select(0, finite));
     counts[static_cast<size_t>(part)] = kept.size(0);
     for (int64_t c = 0; c < channels && kept.size(0) > 0; ++c) {
       const at::Tensor own = radial_spectrum(kept.select(1, c)).sum(0);

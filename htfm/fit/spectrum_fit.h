@@ -17,8 +17,8 @@ struct SpectrumFit {
   double before = 0, after = 0;
 };
 
-/// Power of the fields that a prepared set has to train on, in the data's units: at wave numbers 1, 2, ... of each
-/// channel (radial_spectrum).
+/// Mean power of the roots of the values, with their sign, of the fields that a prepared set has to train on: at wave
+/// numbers 1, 2, ... of each channel (radial_spectrum). The power of the values themselves is that of a few storms.
 std::vector<std::vector<double>> training_spectra(const std::string& set);
 
 /// Finds gains of the scores (FieldTransform::gains), and laws that go with them, for which rows like these, n x

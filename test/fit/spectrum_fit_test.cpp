@@ -44,14 +44,15 @@ FieldTransform fitted(const at::Tensor& x) {
 // What a poor model makes of such fields: small waves too weak, large ones too strong.
 at::Tensor smoothed(const FieldTransform& t, const at::Tensor& x) {
   at::Tensor rows = t.apply(x, Key(1)).to(at::kDouble);
-  const SpectrumGain poor(kSide, kSide, {1, 4, 16}, {1.3, 1, 0.6});
+  const SpectrumGain poor(kSide, kSide, {1, 4, 16}, {1.6, 1, 0.5});
   for (int64_t i = 0; i < rows.size(0); ++i)
     poor.apply({rows.mutable_data_ptr<double>() + i * rows.size(1), static_cast<size_t>(rows.size(1))});
   return rows;
 }
 
+// Of the roots of the values, as training_spectra has it.
 std::vector<double> power(const at::Tensor& fields) {
-  const at::Tensor mean = radial_spectrum(fields.select(1, 0)).mean(0);
+  const at::Tensor mean = radial_spectrum(fields.select(1, 0).sqrt()).mean(0);
   return {mean.const_data_ptr<double>(), mean.const_data_ptr<double>() + mean.numel()};
 }
 
