@@ -23,7 +23,7 @@ else()
   message(STATUS "GRIB2 and NetCDF: ON")
   file(GLOB fields_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/htfm/field/*_module.cpp)
   # It needs nothing of the program: what it uses of the core has no state, and is compiled into it again.
-  foreach(source IN ITEMS io/descriptor io/file io/hash io/text field/calendar field/field_message field/grid)
+  foreach(source IN ITEMS io/descriptor io/file io/hash io/text io/unit field/calendar field/field_message field/grid)
     list(APPEND fields_sources ${CMAKE_SOURCE_DIR}/htfm/${source}.cpp)
   endforeach()
   add_library(htfm_fields SHARED ${fields_sources})

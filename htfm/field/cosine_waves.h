@@ -9,6 +9,8 @@ namespace htfm {
 
 class CosineWaves {
  public:
+  static constexpr int64_t kLongestSide = 1024;  ///< the work grows with the cube of it
+
   /// InputError for sides that are too short or too long.
   CosineWaves(int64_t height, int64_t width);
 

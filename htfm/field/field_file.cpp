@@ -39,6 +39,14 @@ std::string start_of_field_file(const std::string& path) {
   return start;
 }
 
+bool holds_grib(const std::string& start) {
+  constexpr size_t kEdition = 7;  // where a message says its edition
+  if (start.starts_with("GRIB")) return true;
+  for (size_t at = start.find("GRIB"); at != std::string::npos; at = start.find("GRIB", at + 1))
+    if (at + kEdition < start.size() && (start[at + kEdition] == 1 || start[at + kEdition] == 2)) return true;
+  return false;
+}
+
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
   std::error_code none;
   for (const char* sign : {"/zarr.json", "/.zgroup", "/.zmetadata", "/.zarray"})
@@ -51,8 +59,7 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
   if (start.empty()) throw InputError("[fields] {}: expected GRIB or NetCDF, got an empty file", path);
   if (start.starts_with("CDF") || start.starts_with("\x89HDF"))
     return visit_in_process(field_library(path), FieldFormat::netcdf, path, choice, visitor);
-  if (start.find("GRIB") != std::string::npos)
-    return visit_in_process(field_library(path), FieldFormat::grib, path, choice, visitor);
+  if (holds_grib(start)) return visit_in_process(field_library(path), FieldFormat::grib, path, choice, visitor);
   if (start.starts_with("\x1f\x8b"))
     throw InputError("[fields] {}: expected GRIB or NetCDF, got a gzip file: unpack it first (gunzip)", path);
   throw InputError("[fields] {}: expected GRIB or NetCDF, got a file that begins with {}", path,

@@ -16,6 +16,9 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
 /// The bytes that say what kind of file it is: its first 64 KiB.
 std::string start_of_field_file(const std::string& path);
 
+/// Whether a GRIB message begins in these bytes: the word at their very start, or with an edition behind it.
+bool holds_grib(const std::string& start);
+
 /// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb,
 /// .grib1, .nc, .nc4).
 std::vector<std::string> list_field_files(const std::vector<std::string>& files_and_folders);

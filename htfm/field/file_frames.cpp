@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "htfm/base/error.h"
-#include "htfm/field/unit.h"
 #include "htfm/field/windows.h"
 #include "htfm/io/text.h"
+#include "htfm/io/unit.h"
 
 namespace htfm {
 namespace {
@@ -94,9 +94,7 @@ FrameLayout look_at_first(const std::string& file, const PrepareSpec& spec) {
         out.names.push_back(c < spec.names.size() ? spec.names[c]
                             : m.name == "unknown" ? spec.channels[c].text()
                                                   : m.name);
-        out.units.push_back(c < spec.units.size()                    ? spec.units[c]
-                            : m.units == "unknown" || m.units == "~" ? ""
-                                                                     : m.units);
+        out.units.push_back(c < spec.units.size() ? spec.units[c] : is_no_unit(m.units) ? "" : m.units);
         out.own_units.push_back(m.units);
         out.texts.push_back(m.text);
         if (c > 0) throw FirstIsEnough{};
@@ -134,7 +132,7 @@ FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const F
         throw InputError("[prepare] {}: expected the grid of {} ({}), got {}{}", file, layout.file, shown(*layout.grid),
                          alike ? "another " : "", shown(*m.grid));
       }
-      if (!m.units.empty() && !layout.own_units[c].empty() && !is_same_unit(m.units, layout.own_units[c]))
+      if (!is_no_unit(m.units) && !is_no_unit(layout.own_units[c]) && !is_same_unit(m.units, layout.own_units[c]))
         throw InputError("[prepare] {}: expected '{}' in {}, as in {}, got {}: convert one of them first", file, m.name,
                          in_quotes(layout.own_units[c]), layout.file, in_quotes(m.units));
       if (m.calendar != layout.calendar)

@@ -9,8 +9,8 @@
 
 #include "htfm/base/error.h"
 #include "htfm/field/readers_module.h"
-#include "htfm/field/unit.h"
 #include "htfm/io/descriptor.h"
+#include "htfm/io/unit.h"
 
 namespace htfm {
 namespace {
@@ -31,7 +31,7 @@ bool is_unit_of(codes_handle* h, const std::string& unit) {
   char own[256] = {};
   size_t size = sizeof own;
   if (unit.empty() || codes_get_string(h, "units", own, &size)) return true;
-  return is_same_unit(own, unit) || std::string(own) == "~" || std::string(own) == "unknown";
+  return is_same_unit(own, unit) || is_no_unit(own);
 }
 
 class GribWriter : public FieldWriter {

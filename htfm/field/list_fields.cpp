@@ -44,7 +44,7 @@ bool is_field_file(const std::string& path) {
     return std::filesystem::exists(path + "/zarr.json", none) || std::filesystem::exists(path + "/.zgroup", none);
   if (is_field_set(path)) return true;
   const std::string start = start_of_field_file(path);
-  return start.starts_with("CDF") || start.starts_with("\x89HDF") || start.find("GRIB") != std::string::npos;
+  return start.starts_with("CDF") || start.starts_with("\x89HDF") || holds_grib(start);
 }
 
 void check_known_file(const std::string& path) {

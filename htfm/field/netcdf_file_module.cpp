@@ -172,7 +172,10 @@ double NetcdfVariable::packing(const char* attribute, double default_value) cons
 }
 
 std::vector<std::string> NetcdfVariable::words() const {
-  if (dimensions.size() != 2 || points() > kMostNumbers) return {};
+  if (dimensions.size() != 2) return {};
+  if (points() > kMostNumbers)
+    throw InputError("[netcdf] {}: expected at most {} characters in '{}', got {}", file_->path(), kMostNumbers, name,
+                     points());
   std::string all(points(), '\0');
   file_->check(nc_get_var_text(group_, id_, all.data()), name);
   std::vector<std::string> out;

@@ -256,6 +256,13 @@ class NetcdfFields {
     return count < 2 ? nullptr : up ? up : first;
   }
 
+  // Whether there is a dimension to choose along.
+  static bool has_levels(const NetcdfVariable& field, const Roles& roles) {
+    for (size_t k = 0; k < field.dimensions.size(); ++k)
+      if (roles.of[k] == Role::level && field.dimensions[k].size > 1) return true;
+    return false;
+  }
+
   // The places along a dimension that is neither time nor place, of which one is chosen.
   std::vector<size_t> level_indices(const NetcdfVariable& field, const Roles& roles, const NetcdfDimension& d) const {
     if (choice_.everything) {
@@ -263,7 +270,7 @@ class NetcdfFields {
       for (size_t k = 0; k < d.size; ++k) every[k] = k;
       return every;
     }
-    if (d.size == 1 && !choice_.level) return {0};
+    if (d.size == 1 && (!choice_.level || has_levels(field, roles))) return {0};
     const NetcdfVariable* own = coordinate(d);
     if (const NetcdfDimension* height = vertical(field, roles); d.size > 1 && height && height->id != d.id)
       throw InputError(

@@ -45,7 +45,7 @@ bool is_netcdf_latitude(const NetcdfVariable& v) { return is_place(v, "latitude"
 bool is_netcdf_longitude(const NetcdfVariable& v) { return is_place(v, "longitude", 'e', is_longitude_name); }
 
 double degrees_factor(const NetcdfVariable& v) {
-  return v.text("units").starts_with("rad") ? 180 / std::numbers::pi : 1;
+  return lower_case(v.text("units")).starts_with("rad") ? 180 / std::numbers::pi : 1;
 }
 
 bool is_listed(const NetcdfVariable& v, const std::string& coordinates) {

@@ -37,7 +37,10 @@ bool SpectrumGain::stays(std::span<const double> field) {
 }
 
 void SpectrumGain::apply(std::span<double> field) const {
-  if (!there() || stays(field)) return;
+  if (!there()) return;
+  if (field.size() != transform_->points())
+    throw InputError("[spectrum] expected fields of {} x {}, got {} values", height_, width_, field.size());
+  if (stays(field)) return;
   transform_->forward(field);
   for (size_t k = 0; k < field.size(); ++k) field[k] *= of_entries_[k];
   transform_->backward(field);

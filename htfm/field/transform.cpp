@@ -178,7 +178,7 @@ at::Tensor FieldTransform::apply(const at::Tensor& fields, Key key, int64_t firs
 
 at::Tensor FieldTransform::with_gains(const at::Tensor& rows) const {
   if (gains.empty()) return rows.contiguous();
-  const int64_t count = channels(), n = rows.size(0), plane = rows.size(1) / count;
+  const int64_t count = channels(), n = rows.size(0), plane = n > 0 ? rows.numel() / n / count : 0;
   at::Tensor out = rows.to(at::kDouble, false, true).contiguous();
   double* x = out.mutable_data_ptr<double>();
   parallel_ranges(n * count, 8, [&](int64_t begin, int64_t end) {

@@ -7,6 +7,7 @@
 #include "htfm/field/field_set.h"
 #include "htfm/fit/spectrum_fit.h"
 #include "htfm/model/checkpoint.h"
+#include "htfm/sample/training_set.h"
 #include "htfm/train/training_state.h"
 
 namespace htfm {
@@ -37,13 +38,19 @@ FieldCalibration calibrate_fields(Model& model, const SampleOptions& asked, bool
   if (!model.field() || !model.field()->scored())
     throw InputError("[calibrate] expected a run of fields prepared with --transform scores, got one of {}",
                      model.data_origin());
-  const std::string& set = model.config().data.path;
-  if (spectrum && !is_field_set(set))
-    throw InputError("[--spectrum] expected the prepared set that the run was trained on, got none at {}", set);
+  const int64_t height = model.image()->height, width = model.image()->width;
+  std::vector<std::vector<double>> spectra;
+  if (spectrum) {
+    check_spectrum_sides(height, width);
+    const std::optional<FieldSet> set = open_training_set(model);
+    if (!set)
+      throw InputError("[--spectrum] {}: expected the prepared set that the run was trained on, got {}",
+                       model.config().data.path, is_field_set(model.config().data.path) ? "another one" : "none");
+    spectra = training_spectra(*set);
+  }
   SampleOptions options = asked;
   options.as_drawn = true;
   const SampleResult drawn = sample(model, options);
-  const int64_t height = model.image()->height, width = model.image()->width;
   const auto wet = [&] {
     if (!model.field()->threshold) return kNan;
     return model.field()
@@ -61,7 +68,7 @@ FieldCalibration calibrate_fields(Model& model, const SampleOptions& asked, bool
                        .seconds = drawn.seconds};
   FieldTransform field = *model.field();
   if (spectrum) {
-    const SpectrumFit fit = fit_spectrum(field, drawn.samples, height, width, training_spectra(set));
+    const SpectrumFit fit = fit_spectrum(field, drawn.samples, height, width, spectra);
     out.spectrum_before = fit.before, out.spectrum_after = fit.after;
   } else {
     field.gains.clear();

@@ -10,7 +10,6 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/field/cosine_waves.h"
-#include "htfm/field/field_set.h"
 #include "htfm/metric/field_summary.h"
 
 namespace htfm {
@@ -158,8 +157,7 @@ class DrawnChannel {
 
 }  // namespace
 
-std::vector<std::vector<double>> training_spectra(const std::string& path) {
-  const FieldSet set = open_field_set(path);
+std::vector<std::vector<double>> training_spectra(const FieldSet& set) {
   const std::vector<int64_t> part = set.part(false);
   const int64_t rings = std::min(set.fields.size(2), set.fields.size(3)) / 2;
   return mean_spectra(static_cast<int64_t>(part.size()), set.fields.size(1), rings, [&](int64_t begin, int64_t count) {
@@ -167,11 +165,21 @@ std::vector<std::vector<double>> training_spectra(const std::string& path) {
   });
 }
 
+void check_spectrum_sides(int64_t height, int64_t width) {
+  if (std::min(height, width) < 4 || std::max(height, width) > CosineWaves::kLongestSide)
+    throw InputError("[spectrum] expected fields of 4 to {} points a side, got {} x {}", CosineWaves::kLongestSide,
+                     height, width);
+}
+
 SpectrumFit fit_spectrum(FieldTransform& transform, const at::Tensor& drawn, int64_t height, int64_t width,
                          const Spectra& wanted) {
   const int64_t channels = transform.channels(), rings = std::min(height, width) / 2, plane = height * width;
   if (!transform.scored()) throw InputError("[spectrum] expected fields that are scores, got {}", transform.kind);
-  if (rings < 2) throw InputError("[spectrum] expected fields of at least 4 x 4, got {} x {}", height, width);
+  check_spectrum_sides(height, width);
+  if (std::ssize(wanted) != channels ||
+      std::ranges::any_of(wanted, [&](const auto& own) { return std::ssize(own) != rings; }))
+    throw InputError("[spectrum] expected the power at {} wave numbers of {} channels, got that of {}", rings, channels,
+                     wanted.size());
   const at::Tensor rows = drawn.narrow(0, 0, std::min(kFields, drawn.size(0)));
   const std::vector<double> knots = knots_to(rings);
   struct Fitted {

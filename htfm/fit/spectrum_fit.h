@@ -1,12 +1,12 @@
-// The power of a model's fields at every wave number, set right by its own samples: a network that was trained too
-// short, or is too small, makes fields too smooth in some sizes and too rough in others.
+// How the power of a model's fields is shared among wave numbers, set right by its own samples: a network that was
+// trained too short, or is too small, makes fields too smooth in some sizes and too rough in others.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <string>
 #include <vector>
 
+#include "htfm/field/field_set.h"
 #include "htfm/field/transform.h"
 
 namespace htfm {
@@ -19,7 +19,10 @@ struct SpectrumFit {
 
 /// Mean power of the roots of the values, with their sign, of the fields that a prepared set has to train on: at wave
 /// numbers 1, 2, ... of each channel (radial_spectrum). The power of the values themselves is that of a few storms.
-std::vector<std::vector<double>> training_spectra(const std::string& set);
+std::vector<std::vector<double>> training_spectra(const FieldSet& set);
+
+/// InputError for fields that are too small or too large for it.
+void check_spectrum_sides(int64_t height, int64_t width);
 
 /// Finds gains of the scores (FieldTransform::gains), and laws that go with them, for which rows like these, n x
 /// (c height width) as a model draws them, become fields with spectra of such a shape. The power of the scores at all

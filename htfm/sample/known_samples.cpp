@@ -27,12 +27,14 @@ bool all_zero(const double* values, int64_t n) {
   return true;
 }
 
-// A field without rain, as the model's rows have it or in the data's units.
+// A field without rain, as the model's rows have it or in the data's units. Where dry values are drawn it is the lowest
+// of them throughout: noise there would count as waves.
 at::Tensor dry_row(const Model& model, bool as_drawn) {
   const ImageShape& shape = *model.image();
   const at::Tensor field = at::zeros({1, shape.channels, shape.height, shape.width}, at::kFloat);
-  const at::Tensor row = as_drawn ? model.field()->apply(field, Key(0)) : field;
-  return row.reshape({-1}).to(at::kDouble);
+  if (!as_drawn) return field.reshape({-1}).to(at::kDouble);
+  const at::Tensor planes = model.field()->apply(field, Key(0)).to(at::kDouble).view({shape.channels, -1});
+  return planes.amin(1, true).expand_as(planes).reshape({-1});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "htfm/base/error.h"
 #include "htfm/field/field_export.h"
 #include "htfm/sample/sample_file.h"
+#include "htfm/sample/training_set.h"
 #include "htfm/version.h"
 
 namespace htfm {
@@ -12,12 +13,7 @@ namespace {
 FieldFileHeader sample_header(const Model& model, int64_t count, const std::function<void(const std::string&)>& note) {
   const ImageShape shape = *model.image();
   const std::string& path = model.config().data.path;
-  if (is_field_set(path)) {
-    const FieldSet set = open_field_set(path);
-    if (set.fields.size(1) == shape.channels && set.fields.size(2) == shape.height &&
-        set.fields.size(3) == shape.width && set.transform.mean == model.field()->mean)
-      return header_of_samples(set, count);
-  }
+  if (const std::optional<FieldSet> set = open_training_set(model)) return header_of_samples(*set, count);
   if (note)
     note(fmt::format("{}: the prepared set of the run was not found: the samples have no names, units or coordinates",
                      path));

@@ -105,7 +105,7 @@ def _pandas_numbers(column: Any) -> Any | None:
         return column.dt.total_seconds()
     if pd.api.types.is_object_dtype(column.dtype):
         numbers = all(isinstance(v, (numbers_abc.Real, decimal.Decimal)) for v in column.dropna())
-        return column.astype(np.float64) if numbers else None
+        return column.where(column.notna(), np.nan).astype(np.float64) if numbers else None
     known = pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
     return column if known and not pd.api.types.is_complex_dtype(column.dtype) else None
 
@@ -290,7 +290,10 @@ def _pandas_column(values: np.ndarray, dtype: str) -> Any:
     import pandas as pd
 
     if dtype.startswith("timedelta64"):
-        return pd.to_timedelta(pd.Series(values), unit="s").astype(dtype)
+        try:
+            return pd.to_timedelta(pd.Series(values), unit="s").astype(dtype)
+        except (OverflowError, pd.errors.OutOfBoundsTimedelta):  # seconds
+            return pd.Series(values)
     if dtype == "object":
         return pd.Series(values)
     empty = np.isnan(values)
@@ -309,8 +312,11 @@ def _stamps_in_zone(stamps: Any, dtype: str) -> Any:
     zone = dtype.partition(", ")[2].rstrip("]")
     if not dtype.startswith("datetime64") or not zone:
         return stamps
-    # An hour that a clock shows twice is summer's, one that it leaves out the next.
-    return stamps.dt.tz_localize(zone, ambiguous=np.ones(len(stamps), dtype=bool), nonexistent="shift_forward")
+    try:
+        # An hour that a clock shows twice is summer's, one that it leaves out the next.
+        return stamps.dt.tz_localize(zone, ambiguous=np.ones(len(stamps), dtype=bool), nonexistent="shift_forward")
+    except (KeyError, ValueError, TypeError):  # a zone that its name does not give back, tzfile('...')
+        return stamps
 
 
 def _named(values: np.ndarray, column: _core.TableColumn, dtype: str) -> Any:

@@ -77,7 +77,7 @@ def _places(fields: xarray.DataArray, y: Any, x: Any) -> tuple[np.ndarray, np.nd
         own = [v for name, v in fields.coords.items() if v.dims == (dim,) and _is_place(name, v, what)]
         own += [v.transpose(y, x) for name, v in fields.coords.items() if set(v.dims) == {y, x} and _is_place(name, v, what)]
         values = own[0].to_numpy().astype(np.float64) if own else np.empty(0)
-        if own and str(own[0].attrs.get("units", "")).startswith("rad"):
+        if own and str(own[0].attrs.get("units", "")).lower().startswith("rad"):
             values = np.degrees(values)
         found.append(values)
     latitude, longitude = found
@@ -92,7 +92,7 @@ def _stamps(fields: xarray.DataArray, t: Any) -> tuple[np.ndarray, str]:
         if np.isnat(times).any():
             raise InputError(f"[{t}] expected times, got a missing one (NaT) at {int(np.argmax(np.isnat(times)))}")
         return times.astype("datetime64[s]").astype(np.int64), "standard"
-    if times.dtype.kind in "iuf":
+    if times.dtype.kind in "iufm" or isinstance(times[0], tuple):  # also leads, and pairs of a time and a member
         return np.arange(len(times), dtype=np.int64), "standard"
     calendar = getattr(times[0], "calendar", None)  # of cftime
     if not calendar:
@@ -119,8 +119,9 @@ def from_xarray(
     """A prepared set out of a DataArray (time x [channel x] y x x) or a Dataset (its variables are the channels).
 
     The last share ``holdout`` of the times is held out, in whatever order they are. Rows are latitudes and columns
-    longitudes where the coordinates say which is which; times are datetime64 or cftime, and others are numbered. ``transform``: none, log1p or asinh of x / unit, or
-    scores (normal or logistic: ``scores``) by the distribution of each channel; ``threshold``: values below it are dry;
+    longitudes where the coordinates say which is which; times are datetime64 or cftime, and numbers, leads and stacked
+    pairs are numbered. ``transform``: none, log1p or asinh of x / unit, or scores (normal or logistic: ``scores``) by
+    the distribution of each channel; ``threshold``: values below it are dry;
     ``reach``: hidden values of dry points fall with their distance from the rain, up to this many points (512 with
     scores, otherwise none; doc/weather.md). With ``path`` the set is written to that file, which
     ``htfm.train({"data": {"path": path}, ...})`` takes. A missing value is an InputError that says where.

@@ -254,6 +254,8 @@ void bind_model(nb::module_& m) {
       [](Model& model, const SampleOptions& options, bool spectrum) {
         if (!needs_calibration(model))
           throw InputError("[calibrate] expected a model of scores, got one of {}", model.data_origin());
+        if (spectrum && !model.field())
+          throw InputError("[spectrum] expected a model of fields, got one of {}", model.data_origin());
         if (model.field())
           calibrate_fields(model, options, spectrum);
         else

@@ -155,6 +155,17 @@ def test_every_dtype_of_pandas_comes_back():
     assert np.isin(drawn["price"] % 0.25, 0).all()
 
 
+def test_values_that_a_dtype_cannot_hold_come_back_as_numbers():
+    from htfm import _frames
+
+    far = _frames._pandas_column(np.array([1e3, 1e11]), "timedelta64[ns]")
+    assert far.dtype == np.float64 and far[1] == 1e11
+    stamps = pd.Series(pd.date_range("2022-01-01", periods=3))
+    assert _frames._stamps_in_zone(stamps, "datetime64[ns, tzfile('/usr/share/zoneinfo/America/New_York')]").equals(stamps)
+    gaps = pd.Series([1, 2.5, pd.NA], dtype=object)
+    assert np.array_equal(_frames._pandas_numbers(gaps), [1, 2.5, np.nan], equal_nan=True)
+
+
 def test_a_column_of_several_kinds_is_named_by_them(table):
     mixed = pd.DataFrame({"x": table[:, 0], "odd": [1.5 if k % 2 else "abc" for k in range(len(table))]})
     with pytest.raises(ValueError, match=r"column 'odd': expected numbers.*got float and str"):

@@ -173,7 +173,10 @@ TEST_F(Fields, TheSpectrumIsSetRightBySamples) {
   EXPECT_EQ(place_.run("train --resume -o run --set train.epochs=3").code, 0);
   std::filesystem::rename(place_ / "rain.fields", place_ / "other.fields");
   expect_refusal("calibrate run -n 400 --spectrum",
-                 "[--spectrum] expected the prepared set that the run was trained on, got none at rain.fields");
+                 "[--spectrum] rain.fields: expected the prepared set that the run was trained on, got none");
+  ASSERT_EQ(place_.run("prepare . --recipe mrms --size 4 --tiles 8 -o rain.fields --transform scores").code, 0);
+  expect_refusal("calibrate run -n 400 --spectrum",
+                 "[--spectrum] rain.fields: expected the prepared set that the run was trained on, got another one");
 }
 
 // A model that is given means is set right by samples given those means that it will be given, here few ones with rain:

@@ -116,6 +116,14 @@ TEST(Grib, AGridSectionBeyondItsMessageIsRefused) {
   EXPECT_MENTIONS(input_error([&] { list_fields(path); }), "expected a grid section inside the message of 144 bytes");
 }
 
+TEST(Grib, TheWordAloneMakesNoMessage) {
+  EXPECT_TRUE(holds_grib("GRIB"));
+  EXPECT_TRUE(holds_grib(std::string("header of an archive\nGRIB\0\0\0\2rest", 33)));
+  EXPECT_TRUE(holds_grib(std::string("of GRIB files: GRIB\0\0\0\1rest", 27)));
+  EXPECT_FALSE(holds_grib("xxxxxxx{\"path\":\"/data/GRIB/rain.fields\"}"));
+  EXPECT_FALSE(holds_grib("notes on GRIB"));
+}
+
 TEST(GribChoice, MembersAndStepsAreToldApart) {
   const TemporaryFolder folder;
   const std::string path = folder / "ensemble.grib2";

@@ -239,7 +239,7 @@ TEST(NetcdfPlaces, LatitudesAreKnownHoweverTheyAreWritten) {
                              {.lat = "b", .lon = "a", .lat_long = "Latitude", .lon_long = "longitude"},
                              {.lat = "lat",
                              .lon = "lon",
-                             .lat_units = "radians",
+                             .lat_units = "Radians",
                              .lon_units = "radians",
                              .unit = 180 / std::numbers::pi}}) {
     const ReadField f = read_turned(folder / "t.nc", way);
@@ -407,6 +407,22 @@ TEST(NetcdfNames, LevelsAreNumberedAndCoordinatesMayBeAskedFor) {
   EXPECT_EQ(fields_of(path, {.name = "T", .everything = true}).size(), 9U);
 }
 
+// The one level that a variable has beside several others is not asked for.
+TEST(NetcdfNames, LevelsOfOneDimensionAreChosenBesideOneOfLengthOne) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "n.nc";
+  Builder file(path);
+  file.dimension("height", 1), file.dimension("plev", 3), file.dimension("y", 1), file.dimension("x", 2);
+  const int height = file.variable("height", NC_FLOAT, {"height"}), plev = file.variable("plev", NC_FLOAT, {"plev"});
+  const int u = file.variable("u", NC_FLOAT, {"height", "plev", "y", "x"});
+  file.values();
+  const float metres = 10, levels[] = {850, 500, 200}, values[] = {0, 1, 2, 3, 4, 5};
+  ok(nc_put_var_float(file.id(), height, &metres)), ok(nc_put_var_float(file.id(), plev, levels));
+  ok(nc_put_var_float(file.id(), u, values));
+  file.close();
+  EXPECT_EQ(fields_of(path, {.name = "u", .level = 500}).at(0).values, (std::vector<double>{2, 3}));
+}
+
 // One hour of v over 2 x 3 points, with places of that type.
 void write_hour(const std::string& path, double hour, const std::string& units, nc_type type,
                 const std::vector<double>& north) {
@@ -430,6 +446,7 @@ TEST(NetcdfFiles, AllHaveOneGridAndOneUnit) {
   write_hour(folder / "narrow.nc", 1, "mm/h", NC_FLOAT, {50.1, 50.2});
   write_hour(folder / "unit.nc", 1, "m s-1", NC_DOUBLE, {50.1, 50.2});
   write_hour(folder / "same.nc", 1, "mm/h ", NC_DOUBLE, {50.1, 50.2});
+  write_hour(folder / "hour.nc", 1, "mm hr-1", NC_DOUBLE, {50.1, 50.2});
   write_hour(folder / "none.nc", 1, "", NC_DOUBLE, {50.1, 50.2});
   write_hour(folder / "flipped.nc", 1, "mm/h", NC_DOUBLE, {50.2, 50.1});
   PrepareSpec spec;
@@ -439,6 +456,7 @@ TEST(NetcdfFiles, AllHaveOneGridAndOneUnit) {
   };
   EXPECT_EQ(with("narrow.nc").train, 2) << "the same places as float32";
   EXPECT_EQ(with("same.nc").train, 2);
+  EXPECT_EQ(with("hour.nc").train, 2);
   EXPECT_EQ(with("none.nc").train, 2);
   EXPECT_MENTIONS(input_error([&] { with("unit.nc"); }), "unit.nc: expected 'v' in 'mm/h', as in ");
   EXPECT_MENTIONS(input_error([&] { with("unit.nc"); }), "a.nc, got 'm s-1': convert one of them first");

@@ -92,6 +92,7 @@ TEST(SpectrumFit, GivesSamplesThePowerAndTheValuesOfTheData) {
     // Fields count, since the points of one depend on each other.
     EXPECT_NEAR(share(fields_of(fresh), level), p, 4 * std::sqrt(2 * p * (1 - p) / kFields)) << level;
   }
+  EXPECT_TRUE(t.invert(fresh.view({-1, 1, kSide, kSide})).reshape(fresh.sizes()).equal(t.invert(fresh)));
   const FieldTransform kept = nlohmann::json::parse(nlohmann::json(t).dump()).get<FieldTransform>();
   EXPECT_TRUE(kept.invert(fresh).equal(t.invert(fresh)));
 }
@@ -122,6 +123,12 @@ TEST(SpectrumFit, PlainChannelsStayAsTheyAre) {
 TEST(SpectrumFit, RefusesFieldsThatAreNoScores) {
   FieldTransform t{.mean = {0}, .deviation = {1}};
   EXPECT_THROW(fit_spectrum(t, at::zeros({10, 64}, at::kDouble), 8, 8, {{1, 1, 1, 1}}), InputError);
+  EXPECT_THROW(check_spectrum_sides(3, 8), InputError);
+  EXPECT_THROW(check_spectrum_sides(8, 2000), InputError);
+  const at::Tensor x = rain(Key(41), 50);
+  FieldTransform scored = fitted(x);
+  const at::Tensor rows = scored.apply(x, Key(1)).to(at::kDouble);
+  EXPECT_THROW(fit_spectrum(scored, rows, kSide, kSide, {{1, 1, 1}}), InputError);  // of another set
 }
 
 }  // namespace

@@ -70,6 +70,13 @@ TEST_F(KnownFields, HaveNoRainAndCostNothing) {
   const at::Tensor rows = sample(*model, options).samples, back = model->field()->invert(rows);
   EXPECT_EQ(back[1].abs().max().item<double>(), 0);
   EXPECT_NEAR(rows[1].min().item<double>(), (-1 - model->field()->mean[0]) / model->field()->deviation[0], 0.02);
+  // So they are where dry values are drawn, without noise that would count as waves.
+  FieldTransform noisy = *model->field();
+  noisy.reach = noisy.depth = 0;
+  model->set_field(noisy);
+  const at::Tensor flat = sample(*model, options).samples;
+  EXPECT_EQ((flat[1] - flat[1].min()).abs().max().item<double>(), 0);
+  EXPECT_EQ(noisy.invert(flat)[1].abs().max().item<double>(), 0);
   // Nothing but dry fields: nothing is drawn.
   options.as_drawn = false, options.condition.rows.zero_();
   const SampleResult none = sample(*model, options);
