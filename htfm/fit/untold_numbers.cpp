@@ -14,7 +14,7 @@ namespace htfm {
 
 namespace {
 
-constexpr int64_t kFewestRows = 1000;  // of which dependence can be told
+constexpr int64_t kFewestRowsToTell = 1000;  // of which dependence can be told
 constexpr int64_t kMostColumns = 12;
 constexpr double kTests = 3;      // in one of test_independence
 constexpr double kChance = 0.05;  // that a number without a say is taken for one that has, over all tests of it
@@ -45,7 +45,7 @@ std::vector<std::vector<int64_t>> parts_of(const ConditionTable& given) {
     for (const size_t part : {size_t{0}, static_cast<size_t>(group[i]) + 1})
       out[part].push_back(static_cast<int64_t>(i));
   std::erase_if(out, [&](const std::vector<int64_t>& part) {
-    return static_cast<int64_t>(part.size()) < kFewestRows || (&part != &out[0] && part.size() == group.size());
+    return static_cast<int64_t>(part.size()) < kFewestRowsToTell || (&part != &out[0] && part.size() == group.size());
   });
   return out;
 }
@@ -58,7 +58,7 @@ at::Tensor rows_of(const at::Tensor& rows, std::vector<int64_t>& part) {
 
 std::vector<std::string> untold_numbers(const at::Tensor& scores, const ConditionTable& given, Key key) {
   std::vector<std::string> out;
-  if (scores.size(0) < kFewestRows || scores.size(1) > kMostColumns) return out;
+  if (scores.size(0) < kFewestRowsToTell || scores.size(1) > kMostColumns) return out;
   std::vector<size_t> numbers;
   for (size_t c = 0; c < given.columns.size(); ++c)
     if (!given.columns[c].is_category() && given.columns[c].name.find(',') == std::string::npos) numbers.push_back(c);
