@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -25,11 +24,6 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kMostCategories = 20000;  // more are texts that say nothing to a model
 constexpr size_t kFewNumbers = 20;         // so many different numbers beside texts are codes
 constexpr size_t kDatesAsNumbers = 20;     // so many different whole numbers that are all dates are meant as dates
-
-std::string in_small_letters(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 bool is_code_text(const std::string& text) {
   return text.size() > 1 && text[0] == '0' && text.find_first_not_of("0123456789") == std::string::npos;
@@ -138,7 +132,7 @@ class ColumnLook {
 
   // A name that row keys carry: id, CASENUM, policy_no.
   bool names_identifier() const {
-    const std::string low = in_small_letters(plain_name());
+    const std::string low = lower_case(plain_name());
     for (const char* end : {"id", "num", "number", "no", "nr", "key", "code", "uuid", "ref", "index", "rownames"})
       if (low == end || low.ends_with(std::string("_") + end) || low.ends_with(std::string(".") + end) ||
           low.ends_with(std::string(" ") + end))

@@ -4,7 +4,6 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 
@@ -43,8 +42,7 @@ bool is_index(const Table& table) {
   const int64_t n = table.values.size(0), columns = table.values.size(1);
   if (columns < 2 || n < 3) return false;
   if (!table.names.empty()) {
-    std::string name = table.names[0];
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string name = lower_case(table.names[0]);
     bool known = name.starts_with("unnamed") || name.starts_with("__index_level");
     for (const char* word : {"", "rownames", "row", "index", "id", "idx", "#"}) known = known || name == word;
     if (!known) return false;

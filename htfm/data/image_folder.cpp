@@ -2,13 +2,13 @@
 
 #include <ATen/ops/empty.h>
 
-#include <cctype>
 #include <cstring>
 #include <filesystem>
 
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/png.h"
+#include "htfm/io/text.h"
 
 namespace htfm {
 
@@ -21,11 +21,7 @@ struct Listing {
   int64_t others = 0;
 };
 
-bool is_png(const fs::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == ".png";
-}
+bool is_png(const fs::path& path) { return lower_case(path.extension().string()) == ".png"; }
 
 // Hidden entries do not count.
 Listing list(const std::string& folder) {

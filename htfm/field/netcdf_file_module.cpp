@@ -1,7 +1,6 @@
 #include "htfm/field/netcdf_file_module.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <limits>
@@ -215,11 +214,6 @@ double NetcdfVariable::fill() const {
     case NC_INT: return NC_FILL_INT;
     default: return kNan;
   }
-}
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 std::vector<NetcdfVariable> netcdf_variables(const NetcdfFile& file) {

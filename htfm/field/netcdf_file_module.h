@@ -72,8 +72,6 @@ class NetcdfVariable {
   nc_type type_ = 0;
 };
 
-std::string lower_case(std::string text);
-
 /// The variables of all groups.
 std::vector<NetcdfVariable> netcdf_variables(const NetcdfFile& file);
 

@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <numbers>
 
+#include "htfm/io/text.h"
+
 namespace htfm {
 namespace {
 

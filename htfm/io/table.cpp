@@ -4,7 +4,6 @@
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/nan_to_num.h>
 
-#include <cctype>
 #include <cmath>
 
 #include "htfm/base/error.h"
@@ -31,8 +30,7 @@ Table read_packed_csv(const std::string& path, const ColumnChoice& choice, const
 
 // ".csv", or of a packed file ".csv.gz", in small letters; empty where there is none.
 std::string extension_of(const std::string& path) {
-  std::string name = path.substr(path.rfind('/') + 1);  // 0 where there is no slash
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = lower_case(path.substr(path.rfind('/') + 1));  // 0 where there is no slash
   const bool packed = name.ends_with(".gz");
   const size_t dot = (packed ? name.substr(0, name.size() - 3) : name).rfind('.');
   return dot == std::string::npos ? (packed ? ".gz" : "") : name.substr(dot);

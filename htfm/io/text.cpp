@@ -102,6 +102,12 @@ std::string printable(std::string_view text) {
 
 std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
 
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
 std::string json_reason(std::string_view text) {
   const size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
   return printable(end == std::string_view::npos ? text : text.substr(end + 2));

@@ -18,6 +18,8 @@ std::string shown_text(std::string_view text);
 std::string printable(std::string_view text);
 /// The same between single quotes.
 std::string in_quotes(std::string_view text);
+/// The text with the letters A to Z as small ones.
+std::string lower_case(std::string text);
 /// What the library that reads JSON says, without the name of its exception before it.
 std::string json_reason(std::string_view text);
 

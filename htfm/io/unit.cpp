@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "htfm/io/text.h"
+
 namespace htfm {
 
 namespace {
@@ -59,9 +61,7 @@ std::string sign_of(const std::string& name) {
       {"watt", "W"},
       {"watts", "W"},
   };
-  std::string small = name;
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const auto found = signs.find(small);
+  const auto found = signs.find(lower_case(name));
   return found == signs.end() ? name : found->second;
 }
 
