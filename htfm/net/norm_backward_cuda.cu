@@ -113,6 +113,7 @@ void launch_backward(Kernel kernel, const NormBackwardArgs& a, const Tiling& t, 
 }  // namespace
 
 void norm_backward(const NormBackwardArgs& a, cudaStream_t stream) {
+  if (takes_turns(a.type, a.pixels, a.channels)) return turns_backward(a, stream);
   if (streams(a.type, a.pixels, a.channels)) return stream_backward(a, stream);
   const Tiling t = tile_alone(a.pixels, a.channels, a.groups);
   if (a.type == Type::float32) return launch_backward(backward_kernel<float, 0, kNormThreads>, a, t, stream);

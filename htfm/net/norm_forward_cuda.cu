@@ -208,6 +208,7 @@ void launch_forward(const NormForwardArgs& a, const Tiling& t, cudaStream_t stre
 }  // namespace
 
 void norm_forward(const NormForwardArgs& a, cudaStream_t stream) {
+  if (takes_turns(a.type, a.pixels, a.channels)) return turns_forward(a, stream);
   if (streams(a.type, a.pixels, a.channels)) return stream_forward(a, stream);
   const Tiling t = tile_alone(a.pixels, a.channels, a.groups);
   if (a.type == Type::float32) return launch_forward<float, 0>(a, t, stream);

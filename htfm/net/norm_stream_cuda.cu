@@ -3,41 +3,19 @@
 // fit into the registers of a block.
 #include <algorithm>
 
-#include "htfm/net/norm_block_cuda.h"
+#include "htfm/net/norm_part_cuda.h"
 #include "htfm/net/norm_stream_cuda.h"
 
 namespace htfm::cuda {
 namespace {
 
-constexpr int kThreads = 256;  // a block at the most
+constexpr int kThreads = kPartThreads;
 constexpr int kBlocks = 2048;  // of a grid, about
 
-// What a block looks after: some pixels of a sample, all channels, eight of them a thread.
-struct Part {
-  __device__ Part(int pixels, int channels)
-      : vectors(channels / 8),
-        channel(static_cast<int>(threadIdx.x) % vectors * 8),
-        rows(static_cast<int>(blockDim.x) / vectors) {
-    const int each = (pixels + static_cast<int>(gridDim.x) - 1) / static_cast<int>(gridDim.x);
-    const int first = static_cast<int>(blockIdx.x) * each;
-    begin = first + static_cast<int>(threadIdx.x) / vectors, end = min(pixels, first + each);
-  }
-  // use(p, load(p)) for the thread's pixels, AtOnce of them on their way at a time.
-  template <int AtOnce, class Load, class Use>
-  __device__ __forceinline__ void each_pixel(const Load& load, const Use& use) const {
-    for (int p = begin; p < end; p += AtOnce * rows) {
-      decltype(load(0)) value[AtOnce];
-#pragma unroll
-      for (int u = 0; u < AtOnce; ++u)
-        if (p + u * rows < end) value[u] = load(p + u * rows);
-#pragma unroll
-      for (int u = 0; u < AtOnce; ++u)
-        if (p + u * rows < end) use(p + u * rows, value[u]);
-    }
-  }
-  int64_t n = blockIdx.y;
-  int vectors, channel, rows, begin, end;
-};
+__device__ Part own_part(int pixels, int channels) {
+  return Part(pixels, channels, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x),
+              static_cast<int>(gridDim.x));
+}
 
 // The sums of this block, where `add_partials` looks for them.
 __device__ float* own_partial(float* partial, int values) {
@@ -45,71 +23,9 @@ __device__ float* own_partial(float* partial, int values) {
 }
 
 template <class T>
-struct Pair {
-  Vector<T> first, second;
-};
-
-// Eight channels of a norm's input: a sum that is still to be added up, or what is stored.
-template <class T>
-struct Input {
-  __device__ Input(const NormForwardArgs& a, const Part& part, bool stored) : scale(a.scale) {
-    fresh = a.y != nullptr && part.channel < a.fresh && !stored;
-    rounded = a.residual.data != nullptr || a.x.data != nullptr;
-    x = a.x.data ? static_cast<T*>(a.x.data) + part.n * a.x.sample + part.channel : nullptr;
-    from = fresh ? static_cast<const T*>(a.y) + part.n * a.pixels * static_cast<int64_t>(a.fresh) + part.channel : x;
-    pixel = fresh ? a.fresh : a.x.pixel, x_pixel = a.x.pixel, residual_pixel = a.residual.pixel;
-    if (fresh && a.residual.data)
-      residual = static_cast<const T*>(a.residual.data) + part.n * a.residual.sample + part.channel;
-    if (fresh && rounded)
-      for (int k = 0; k < 2; ++k)
-        if (a.bias[k]) add_floats(a.bias[k] + part.channel, bias);
-  }
-  __device__ __forceinline__ Pair<T> load(int p) const {
-    Pair<T> out;
-    out.first = load_vector(from + p * pixel);
-    if (residual) out.second = load_vector(residual + p * residual_pixel);
-    return out;
-  }
-  // As it is stored, so without the bias where nothing is stored.
-  __device__ __forceinline__ Vector<T> value(const Pair<T>& raw) const {
-    if (!fresh || !rounded) return raw.first;
-    float sum[8];
-    unpack(raw.first, sum);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) sum[j] += bias[j];
-    if (residual) {
-      float more[8];
-      unpack(raw.second, more);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) sum[j] += more[j];
-    }
-#pragma unroll
-    for (int j = 0; j < 8; ++j) sum[j] *= scale;
-    return pack<T>(sum);
-  }
-  float bias[8] = {}, scale;
-  bool fresh, rounded;
-  const T *from, *residual = nullptr;
-  T* x;
-  int64_t pixel, x_pixel, residual_pixel;
-};
-
-template <class T>
 __global__ void __launch_bounds__(kThreads, 2) moments_kernel(NormForwardArgs a, float* partial) {
   extern __shared__ __align__(16) float shared[];
-  const Part part(a.pixels, a.channels);
-  const Input<T> in(a, part, false);
-  float sums[2][8] = {};
-  part.each_pixel<4>([&](int p) { return in.load(p); },
-                     [&](int p, const Pair<T>& raw) {
-                       const Vector<T> v = in.value(raw);
-                       if (in.fresh && in.x) store_vector(in.x + p * in.x_pixel, v);
-                       float value[8];
-                       unpack(v, value);
-#pragma unroll
-                       for (int j = 0; j < 8; ++j) sums[0][j] += value[j], sums[1][j] += value[j] * value[j];
-                     });
-  block_sums<2>(sums, part.vectors, a.channels, shared + 2 * a.channels, shared);
+  part_moments<T>(a, own_part(a.pixels, a.channels), shared + 2 * a.channels, shared);
   float* own = own_partial(partial, 2 * a.channels);
   for (int i = static_cast<int>(threadIdx.x); i < 2 * a.channels; i += static_cast<int>(blockDim.x)) own[i] = shared[i];
 }
@@ -118,7 +34,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads, 2) apply_kernel(NormForwardArgs a, const float* partial, int parts) {
   extern __shared__ __align__(16) float shared[];
   float *total = shared, *coefficient = shared + 2 * a.channels;
-  const Part part(a.pixels, a.channels);
+  const Part part = own_part(a.pixels, a.channels);
   const Input<T> in(a, part, a.x.data != nullptr);
   add_partials(partial, parts, 2 * a.channels, total);
   forward_coefficients(a, part.n, 0, a.channels, in.rounded, true, blockIdx.x == 0, total, coefficient);
@@ -157,7 +73,7 @@ struct BackwardInput {
 template <class T>
 __global__ void __launch_bounds__(kThreads, 2) backward_sums_kernel(NormBackwardArgs a, float* partial) {
   extern __shared__ __align__(16) float shared[];
-  const Part part(a.pixels, a.channels);
+  const Part part = own_part(a.pixels, a.channels);
   const BackwardInput<T> in(a, part);
   float* coefficient = shared + 2 * a.channels;
   activation_coefficients(a, part.n, 0, a.channels, coefficient);
@@ -193,7 +109,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     backward_apply_kernel(NormBackwardArgs a, const float* partial, int parts, float* input_partial) {
   extern __shared__ __align__(16) float shared[];
   float *total = shared, *coefficient = shared + 2 * a.channels;
-  const Part part(a.pixels, a.channels);
+  const Part part = own_part(a.pixels, a.channels);
   const BackwardInput<T> in(a, part);
   float A[8], B[8], C[8], D[8], input[1][8] = {};
   activation_coefficients(a, part.n, 0, a.channels, coefficient);
@@ -284,7 +200,10 @@ bool streams(Type type, int pixels, int channels) {
 }
 
 int64_t norm_workspace(Type type, int samples, int pixels, int channels) {
-  return streams(type, pixels, channels) ? int64_t{3} * stream_parts(samples, pixels) * samples * channels : 0;
+  int64_t floats =
+      streams(type, pixels, channels) ? int64_t{3} * stream_parts(samples, pixels) * samples * channels : 0;
+  if (takes_turns(type, pixels, channels)) floats = std::max(floats, turns_workspace(samples, pixels, channels));
+  return floats;
 }
 
 int stream_moments(const NormForwardArgs& a, cudaStream_t stream) {

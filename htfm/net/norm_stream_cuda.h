@@ -14,4 +14,10 @@ int stream_moments(const NormForwardArgs& args, cudaStream_t stream);
 void stream_forward(const NormForwardArgs& args, cudaStream_t stream);
 void stream_backward(const NormBackwardArgs& args, cudaStream_t stream);
 
+/// Whether such images are done in one kernel whose blocks take turns.
+bool takes_turns(Type type, int pixels, int channels);
+int64_t turns_workspace(int samples, int pixels, int channels);
+void turns_forward(const NormForwardArgs& args, cudaStream_t stream);
+void turns_backward(const NormBackwardArgs& args, cudaStream_t stream);
+
 }  // namespace htfm::cuda
