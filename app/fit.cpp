@@ -93,10 +93,8 @@ void add_fit(CLI::App& app) {
   c->add_option("--holdout", o.holdout, "Share of the rows that is held out to judge the model")
       ->check(between(0.0, 0.9))
       ->capture_default_str();
-  c->add_option(
-       "--minutes", o.minutes,
-       "Time limit; if all steps and rows would take longer, fewer are used, and a message says so. Columns of "
-       "categories take their time all the same (doc/reliability.md)")
+  c->add_option("--minutes", o.minutes,
+                "Time limit; if all steps and rows would take longer, fewer are used, and a message says so")
       ->check(positive());
   c->add_option(
       "--condition", command->condition,

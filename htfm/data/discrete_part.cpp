@@ -170,7 +170,8 @@ at::Tensor DiscretePart::flowing(const at::Tensor& rows) const {
 bool DiscretePart::learned() const { return laws_->learned(); }
 bool DiscretePart::told_as_seen() const { return learned() && !laws_->knots.defined(); }
 
-void DiscretePart::learn(const at::Tensor& rows, const at::Tensor& seen, Key key, const std::vector<bool>& smooth) {
+void DiscretePart::learn(const at::Tensor& rows, const at::Tensor& seen, Key key, const std::vector<bool>& smooth,
+                         int64_t most_steps) {
   if (empty()) return;
   const at::Tensor states = states_of(rows.to(at::kDouble).contiguous()), numbers = as_input(seen);
   Laws laws;
@@ -188,7 +189,7 @@ void DiscretePart::learn(const at::Tensor& rows, const at::Tensor& seen, Key key
     StateInputs inputs{numbers};
     inputs.states.assign(columns.begin(), columns.begin() + h);
     laws.nets[static_cast<size_t>(h)].train(inputs, columns[static_cast<size_t>(h)],
-                                            key.child("state").child(static_cast<uint64_t>(h)));
+                                            key.child("state").child(static_cast<uint64_t>(h)), most_steps);
   });
   *laws_ = std::move(laws);
 }

@@ -61,8 +61,10 @@ class HTFM_PUBLIC DiscretePart {
   bool has_holes() const;
 
   /// Learns the laws of the states from rows and from what is told of them (n x d, float32); of the numbers that
-  /// `smooth` names a smooth function alone counts. Until then states are drawn by their shares alone.
-  void learn(const at::Tensor& rows, const at::Tensor& seen, Key key, const std::vector<bool>& smooth = {});
+  /// `smooth` names a smooth function alone counts. Until then states are drawn by their shares alone. `most_steps`: of
+  /// each law's network, 0 for as many as its size allows.
+  void learn(const at::Tensor& rows, const at::Tensor& seen, Key key, const std::vector<bool>& smooth = {},
+             int64_t most_steps = 0);
   bool learned() const;
   /// Whether the laws were learned before numbers had knots (StateNet): they were told them as a flow sees them.
   bool told_as_seen() const;

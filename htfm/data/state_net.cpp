@@ -217,7 +217,7 @@ double StateNet::loss(const at::Tensor& flat, const StateInputs& inputs, const a
   return sum / static_cast<double>(std::max<int64_t>(1, target.size(0)));
 }
 
-void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key key) {
+void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key key, int64_t most_steps) {
   const OwnThread one;
   const int64_t n = target.size(0);
   std::vector<int64_t> order(static_cast<size_t>(n));
@@ -247,7 +247,8 @@ void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key ke
   // A polygon costs about as much as four inputs, and moving a weight as much as 30 operations.
   const double a_step = 6.0 * static_cast<double>(batch * width_ * (width_in + (pieces() > 0 ? 4 * numbers_ : 0))) +
                         30.0 * static_cast<double>(pieces() * width_);
-  const int64_t steps = std::clamp(static_cast<int64_t>(kOperations / a_step), kFewestSteps, kMostSteps);
+  const int64_t by_size = std::clamp(static_cast<int64_t>(kOperations / a_step), kFewestSteps, kMostSteps),
+                steps = most_steps > 0 ? std::min(by_size, most_steps) : by_size;
   const auto trained = static_cast<int64_t>(rest.size());
   const int64_t every = std::clamp<int64_t>(trained / kRowsPerValidation, 10, kManyRows / kRowsPerValidation),
                 patience = std::max(kPatience * every, kPatientSteps);

@@ -31,8 +31,8 @@ class StateNet {
   StateNet(int64_t numbers, std::vector<int64_t> counts, int64_t states, const at::Tensor& knots = {});
 
   /// Fits it to states 0, 1, ... (n int64) by their likelihood; the weights are those that serve rows best which are
-  /// not trained on. A function of the key alone, by one thread.
-  void train(const StateInputs& inputs, const at::Tensor& target, Key key);
+  /// not trained on. A function of the key alone, by one thread. `most_steps`: 0 for as many as its size allows.
+  void train(const StateInputs& inputs, const at::Tensor& target, Key key, int64_t most_steps = 0);
   /// n x states: logarithms of shares, up to a constant a row.
   at::Tensor logits(const StateInputs& inputs) const;
 

@@ -244,7 +244,7 @@ at::Tensor TableTransform::unwhitened(const at::Tensor& rows) const {
   return root_.defined() ? at::addmm(centre_, rows, root_.t()) : rows.contiguous();
 }
 
-void TableTransform::learn_discrete(const at::Tensor& rows, Key key, const ConditionRows& given) {
+void TableTransform::learn_discrete(const at::Tensor& rows, Key key, const ConditionRows& given, int64_t most_steps) {
   if (discrete_.empty() || discrete_.learned()) return;
   told_ = given.told.defined() ? given.told.size(1) : 0;
   // The part of a date is drawn given the date as a smooth function has it: it moves the date. Where rows are few, so
@@ -258,7 +258,7 @@ void TableTransform::learn_discrete(const at::Tensor& rows, Key key, const Condi
     }));
   discrete_.learn(relations_.empty() ? rows : relations_.apply(rows),
                   told_to_states(apply(rows, key, given).to(at::kDouble), given).to(at::kFloat), key.child("discrete"),
-                  smooth);
+                  smooth, most_steps);
 }
 
 void TableTransform::refuse_too_large(const double* x, const float* y, int64_t first, int64_t last, int64_t k) const {

@@ -58,7 +58,7 @@ class TableTransform {
 
   /// What is not a flow's, and how it is drawn once it was learned from the rows that this was fitted to.
   const DiscretePart& discrete() const { return discrete_; }
-  void learn_discrete(const at::Tensor& rows, Key key, const ConditionRows& given = {});
+  void learn_discrete(const at::Tensor& rows, Key key, const ConditionRows& given = {}, int64_t most_steps = 0);
   /// What a flow sees of rows before they are turned: n x dim, whole.
   at::Tensor columns_only(const at::Tensor& rows, Key key, const ConditionRows& given = {}) const;
 

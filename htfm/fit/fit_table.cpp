@@ -114,9 +114,14 @@ void settle_lengths(TablePlan& plan, const TableFitOptions& o) {
     if (!shortened.empty()) note(o, fmt::format("{}: {}", name, shortened));
   };
   const bool resume = o.resume && !o.folder.empty(), begun = resume && RunFolder(judged_folder(o)).exists();
-  // The networks of discrete columns are trained whole, and take their part of it.
-  const double share = plan.transform.discrete().empty() ? kModelShare : kModelShare / 2;
-  if (!begun) settle(plan.model, o.refit ? share : 2 * share, "model");
+  // The networks of discrete columns take half of it.
+  const bool states = !plan.transform.discrete().empty();
+  const double share = (states ? kModelShare / 2 : kModelShare) * (o.refit ? 1 : 2);
+  if (!begun && states && o.minutes > 0) {
+    const std::string shortened = fit_states_to_time(plan.model, plan.train, share * 60 * o.minutes);
+    if (!shortened.empty()) note(o, fmt::format("discrete columns: {}", shortened));
+  }
+  if (!begun) settle(plan.model, share, "model");
   if (!begun && o.compare) settle(plan.gaussian, kGaussianShare, "comparison");
   if (resume) take_up(judged_folder(o), plan.model), take_up(folder_of(o, "gaussian"), plan.gaussian);
   if (!o.processes.communicator) return;

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "htfm/base/error.h"
+#include "htfm/base/seconds.h"
 #include "htfm/fit/plan_table.h"
+#include "htfm/model/model.h"
 #include "htfm/train/trainer.h"
 
 namespace htfm {
@@ -45,6 +47,15 @@ double training_rate(RunConfig config, const Dataset& data) {
   return static_cast<double>(third) / std::chrono::duration<double>(times[1] - times[0]).count();
 }
 
+// Seconds that the networks of the discrete columns take for so many steps each.
+double seconds_of_states(RunConfig config, const Dataset& data, int64_t steps) {
+  config.train.state_steps = steps;
+  Model model(config, data);
+  const auto started = std::chrono::steady_clock::now();
+  model.learn_discrete(data);
+  return seconds_since(started);
+}
+
 }  // namespace
 
 int64_t rows_in_time(const RunConfig& base, const Dataset& table, const std::vector<std::string>& settings,
@@ -70,6 +81,17 @@ std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds) 
   // An average over the last tenth, not from the start; in four digits, as people write it.
   config.train.ema = std::min(config.train.ema, std::max(0.0, std::round(1e4 * (1 - 10 / left)) / 1e4));
   return fmt::format("{:.0f} of {:.0f} steps fit into the time limit", left, steps);
+}
+
+std::string fit_states_to_time(RunConfig& config, const Dataset& data, double seconds) {
+  constexpr int64_t kFew = 4, kMore = 24, kAll = 3000, kFewest = 20;
+  const Dataset tried = tried_rows(data);
+  const double few = seconds_of_states(config, tried, kFew), more = seconds_of_states(config, tried, kMore);
+  const double a_step = std::max(1e-6, (more - few) / (kMore - kFew));
+  const auto possible = static_cast<int64_t>((seconds - few) / a_step);
+  if (possible >= kAll) return {};
+  config.train.state_steps = std::max(kFewest, possible);
+  return fmt::format("at most {} steps of each network, to end in time", config.train.state_steps);
 }
 
 }  // namespace htfm

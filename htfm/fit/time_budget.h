@@ -18,4 +18,7 @@ int64_t rows_in_time(const RunConfig& base, const Dataset& table, const std::vec
 /// a sentence where it was shortened, else nothing.
 std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds);
 
+/// The same of the networks of a table's discrete columns, which are trained before it: fewer steps of each.
+std::string fit_states_to_time(RunConfig& config, const Dataset& data, double seconds);
+
 }  // namespace htfm

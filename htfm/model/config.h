@@ -59,6 +59,7 @@ struct TrainConfig {
   double lr_decay = 1;  ///< factor of StepLR
   int64_t lr_decay_steps = 1000;
   int64_t cooldown = 0;             ///< last steps, over which the rate falls to 0 along a line
+  int64_t state_steps = 0;          ///< the most of a network of states (StateNet); 0: by its size
   int64_t max_bad_steps = 50;       ///< non-finite steps in a row before training stops
   int64_t checkpoint_steps = 1000;  ///< and at the end
   int64_t keep = 2;                 ///< newest checkpoints kept

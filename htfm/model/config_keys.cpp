@@ -267,6 +267,8 @@ void ConfigBindings::add_all(RunConfig& c) {
   add("train.lr_decay_steps", c.train.lr_decay_steps, 1, many, "StepLR: steps between factors");
   add("train.cooldown", c.train.cooldown, 0, many,
       "number of last steps, over which the learning rate falls linearly to 0; 0: none");
+  add("train.state_steps", c.train.state_steps, 0, many,
+      "tables: the most steps of each network that draws a discrete column; 0: 300 to 3,000, depending on its size");
   add("train.max_bad_steps", c.train.max_bad_steps, 1, many,
       "consecutive steps that may be skipped because loss or gradient is not finite");
   add("train.checkpoint_steps", c.train.checkpoint_steps, 1, many, "steps between checkpoints");

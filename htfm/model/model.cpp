@@ -143,7 +143,7 @@ Model Model::load(const std::string& path) { return load_model(Checkpoint::read(
 void Model::learn_discrete(const Dataset& all) {
   const Dataset data = with_conditions(all, config_.condition);
   transform_.learn_discrete(data.rows, Key(static_cast<uint64_t>(config_.seed)).child("spread"),
-                            rows_given(data.conditions.values));
+                            rows_given(data.conditions.values), config_.train.state_steps);
 }
 
 void Model::calibrate(const at::Tensor& drawn, const at::Tensor& conditions) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -66,6 +67,31 @@ TEST(MixedFit, SamplesAreWrittenAsTheFileWas) {
   write_csv(folder / "whole.csv", sample(fit.model, options).samples, loaded.column_names(),
             loaded.transform().digits(), cell_text(loaded.columns()));
   EXPECT_EQ(test::slurp(folder / "drawn.csv"), test::slurp(folder / "whole.csv"));
+}
+
+// Half a second is too little for the networks of the discrete columns: they take fewer steps, and say so.
+TEST(MixedFit, DiscreteColumnsKeepToTheTime) {
+  const test::TemporaryFolder folder;
+  test::spill(folder / "table.csv", mixed_csv(400));
+  const auto fit = [&](double minutes, std::vector<std::string>& notes) {
+    TableFitOptions o;
+    o.settings = {"train.epochs=1"};
+    o.samples = 100, o.judged = 1000, o.compare = o.refit = false, o.minutes = minutes;
+    o.file.path = folder / "table.csv", o.file.kinds = "auto", o.file.missing = "keep";
+    o.note = [&](const std::string& sentence) { notes.push_back(sentence); };
+    return fit_table(o).model.config().train.state_steps;
+  };
+  const auto says = [](const std::vector<std::string>& notes) {
+    return std::any_of(notes.begin(), notes.end(),
+                       [](const std::string& n) { return n.starts_with("discrete columns: at most "); });
+  };
+  std::vector<std::string> hasty, leisurely;
+  const int64_t few = fit(0.5 / 60, hasty);
+  EXPECT_GE(few, 20);
+  EXPECT_LT(few, 3000);
+  EXPECT_TRUE(says(hasty));
+  EXPECT_EQ(fit(1e6, leisurely), 0);
+  EXPECT_FALSE(says(leisurely));
 }
 
 TEST(MixedFit, ATableOfPlainNumbersIsFittedAsBefore) {
