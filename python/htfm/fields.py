@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ __all__ = ["FieldSet", "evaluate", "from_xarray", "open", "prepare", "recipes", 
 
 _TIMES = ("time", "valid_time", "t", "sample")
 _CHANNELS = ("channel", "variable", "band")
+_MEMBERS = ("member", "number", "realization", "ensemble", "ensemble_member", "ens")
 _NAMES = {
     "latitude": ("lat", "lats", "latitude", "latitudes", "nav_lat", "xlat"),
     "longitude": ("lon", "lons", "longitude", "longitudes", "nav_lon", "xlong"),
@@ -85,9 +86,52 @@ def _places(fields: xarray.DataArray, y: Any, x: Any) -> tuple[np.ndarray, np.nd
     return (latitude, longitude) if known else (np.empty(0), np.empty(0))
 
 
+class _Dims(NamedTuple):
+    """What the dimensions of an array of fields stand for."""
+
+    time: Any
+    member: Any
+    channel: Any
+    y: Any
+    x: Any
+    single: list[Any]  # a step, a level: of length one, they say only where the fields are
+
+
+def _dims(fields: xarray.DataArray, time: str | None, channel: str | None, member: str | None) -> _Dims:
+    m = _find(fields.dims, member, _MEMBERS, "member", False)
+    t = _find(fields.dims, time, _TIMES, "time", m is None)
+    c = _find(fields.dims, channel, _CHANNELS, "channel", False)
+    rest = [d for d in fields.dims if d not in (t, m, c)]
+    places = [d for d in rest if _is_along(fields, d, "latitude") or _is_along(fields, d, "longitude")]
+    single = [d for d in rest if fields.sizes[d] == 1 and d not in places][: max(0, len(rest) - 2)]
+    rest = [d for d in rest if d not in single]
+    if len(rest) != 2:
+        further = next((d for d in rest if d not in places), None)
+        hint = f": choose one of it, as with .isel({further}=0), or name it with channel=" if len(rest) > 2 and further else ""
+        names = ", ".join(map(str, rest)) or "none"
+        raise InputError(f"[fields] expected two dimensions beside time, member and channel, got {names}{hint}")
+    if _is_along(fields, rest[0], "longitude") and _is_along(fields, rest[1], "latitude"):
+        rest.reverse()
+    return _Dims(t, m, c, rest[0], rest[1], single)
+
+
+def _check_finite(values: np.ndarray, t: Any, m: Any, members: int) -> None:
+    for k, own in enumerate(values):  # one after the other: a mask of all of them takes a quarter of their memory
+        if np.isfinite(own).all():
+            continue
+        where = np.argwhere(~np.isfinite(own))[0]
+        at = ", ".join(f"{name} {number}" for name, number in ((t, k // members), (m, k % members)) if name is not None)
+        raise InputError(f"[fields] expected finite values, got {own[tuple(where)]} at {at}, row {where[1]}, column {where[2]}")
+
+
 def _stamps(fields: xarray.DataArray, t: Any) -> tuple[np.ndarray, str]:
-    """Seconds since 1970 and their calendar; times that are no dates are numbered."""
-    times: Any = fields[t].to_numpy() if t in fields.coords else np.arange(fields.sizes[t])
+    """Seconds since 1970 and their calendar, by the time of validity where there is one; times that are no dates are
+    numbered. Without a dimension of times: the one time of all fields, or 0."""
+    if t is None:
+        names = [name for name in ("valid_time", *_TIMES) if name in fields.coords and fields[name].ndim == 0]
+        return _stamps(fields.expand_dims(names[0]), names[0]) if names else (np.zeros(1, dtype=np.int64), "standard")
+    source = "valid_time" if "valid_time" in fields.coords and fields["valid_time"].dims == (t,) else t
+    times: Any = fields[source].to_numpy() if source in fields.coords else np.arange(fields.sizes[t])
     if times.dtype.kind == "M":
         if np.isnat(times).any():
             raise InputError(f"[{t}] expected times, got a missing one (NaT) at {int(np.argmax(np.isnat(times)))}")
@@ -107,6 +151,7 @@ def from_xarray(
     *,
     time: str | None = None,
     channel: str | None = None,
+    member: str | None = None,
     holdout: float = 0.2,
     transform: str = "none",
     unit: float = 1.0,
@@ -116,9 +161,11 @@ def from_xarray(
     reach: float | None = None,
     scores: str = "normal",
 ) -> FieldSet:
-    """A prepared set out of a DataArray (time x [channel x] y x x) or a Dataset (its variables are the channels).
+    """A prepared set out of a DataArray (time x [member x] [channel x] y x x) or a Dataset (its variables are the
+    channels).
 
-    The last share ``holdout`` of the times is held out, in whatever order they are. Rows are latitudes and columns
+    Each member of an ensemble is a field of its own; all members of a time are in the same part. The last share
+    ``holdout`` of the times is held out, in whatever order they are. Rows are latitudes and columns
     longitudes where the coordinates say which is which; times are datetime64 or cftime, and numbers, leads and stacked
     pairs are numbered. ``transform``: none, log1p or asinh of x / unit, or scores (normal or logistic: ``scores``) by
     the distribution of each channel; ``threshold``: values below it are dry;
@@ -144,38 +191,35 @@ def from_xarray(
         raise InputError(f"[fields] expected an xarray DataArray or Dataset, got {type(fields).__name__}")
     if fields.dtype.kind not in "biufO":
         raise InputError(f"[fields] expected numbers, got values of type {fields.dtype}")
-    t = _find(fields.dims, time, _TIMES, "time", True)
-    c = _find(fields.dims, channel, _CHANNELS, "channel", False)
-    rest = [d for d in fields.dims if d not in (t, c)]
-    if len(rest) != 2:
-        raise InputError(f"[fields] expected two dimensions beside time and channel, got {', '.join(map(str, rest)) or 'none'}")
-    if _is_along(fields, rest[0], "longitude") and _is_along(fields, rest[1], "latitude"):
-        rest.reverse()
-    ordered = fields.transpose(t, *([c] if c else []), *rest)
+    dims = _dims(fields, time, channel, member)
+    t, m, c = dims.time, dims.member, dims.channel
+    ordered = fields.squeeze(dims.single).transpose(*(d for d in (t, m, c) if d is not None), dims.y, dims.x)
     values = np.ascontiguousarray(ordered.to_numpy(), dtype=np.float32)
-    if c is None:
-        values = values[:, None]
-    for k, own in enumerate(values):  # one after the other: a mask of all of them takes a quarter of their memory
-        if not np.isfinite(own).all():
-            where = np.argwhere(~np.isfinite(own))[0]
-            raise InputError(f"[fields] expected finite values, got {own[tuple(where)]} at {t} {k}, row {where[1]}, column {where[2]}")
-    n, channels, height, width = values.shape
+    members = 1 if m is None else ordered.sizes[m]
+    values = values.reshape((-1, 1 if c is None else ordered.sizes[c], *values.shape[-2:]))
+    _check_finite(values, t, m, members)
+    n, channels = values.shape[:2]
     if not 0 <= holdout < 1:
         raise InputError(f"[holdout] expected a share from 0 to below 1, got {holdout}")
     stamps, calendar = _stamps(ordered, t)
     held = torch.zeros(n, dtype=torch.uint8)
-    apart = round(n * holdout)
+    apart = round(len(stamps) * holdout)
     if apart:
-        held[torch.from_numpy(np.argsort(stamps, kind="stable")[n - apart :])] = 1
+        last = np.argsort(stamps, kind="stable")[len(stamps) - apart :]
+        held.view(-1, members)[torch.from_numpy(last)] = 1
     corners = np.full((n, 4), np.nan)
-    latitude, longitude = _places(ordered, *rest)
+    latitude, longitude = _places(ordered, dims.y, dims.x)
     out = FieldSet()
     if latitude.size and longitude.size:
         corners[:] = [latitude.flat[0], longitude.flat[0], latitude.flat[-1], longitude.flat[-1]]
         out.south_first = bool(latitude.flat[0] < latitude.flat[-1])
         out.set_places(torch.from_numpy(latitude.ravel().copy()), torch.from_numpy(longitude.ravel().copy()))
     out.fields, out.calendar = torch.from_numpy(values), calendar
-    out.time, out.held_out = torch.from_numpy(stamps), held
+    out.time, out.held_out = torch.from_numpy(np.repeat(stamps, members)), held
+    if m is not None:
+        numbers = ordered[m].to_numpy() if m in ordered.coords else np.arange(members)
+        numbers = numbers if numbers.dtype.kind in "iu" else np.arange(members)  # names are numbered
+        out.member = torch.from_numpy(np.tile(numbers.astype(np.int64), n // members))
     out.place, out.corners = torch.zeros(n, 2, dtype=torch.int64), torch.from_numpy(corners)
     names = [str(v) for v in ordered[c].to_numpy()] if c and c in ordered.coords else None
     out.channels = names or [str(fields.name or "value")] * channels

@@ -57,6 +57,12 @@ void bind_fields(nb::module_& m) {
       .def_rw("fields", &FieldSet::fields)
       .def_rw("time", &FieldSet::time)
       .def_rw("held_out", &FieldSet::held_out)
+      .def_prop_rw(
+          "member",
+          [](const FieldSet& set) -> std::optional<at::Tensor> {
+            return set.member.defined() ? std::optional(set.member) : std::nullopt;
+          },
+          [](FieldSet& set, const at::Tensor& member) { set.member = member; })
       .def_rw("place", &FieldSet::place)
       .def_rw("corners", &FieldSet::corners)
       .def_rw("transform", &FieldSet::transform)

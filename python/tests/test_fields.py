@@ -75,6 +75,39 @@ def test_coordinates_come_back(rain, tmp_path):
     assert np.array_equal(back.lat, 40 + places) and np.array_equal(back.lon, places.T)
 
 
+def test_members_of_an_ensemble_are_fields_of_their_own(rain, tmp_path):
+    weights = xr.DataArray([1.0, 2, 3], dims="number", coords={"number": [0, 5, 7]})
+    both = (rain * weights).expand_dims(step=[np.timedelta64(6, "h")]).transpose("number", "step", "lat", "lon", "time")
+    prepared = htfm.fields.from_xarray(both, tmp_path / "ensemble.fields")
+    assert len(prepared) == 120 and prepared.member.tolist() == [0, 5, 7] * 40
+    assert np.array_equal(prepared.fields.numpy()[1::3, 0], 2 * rain.to_numpy())
+    assert prepared.part(True) == list(range(96, 120)), "the last 8 times, whole"
+    assert prepared.time.tolist()[:4] == [0, 0, 0, 3600]
+    again = htfm.fields.open(tmp_path / "ensemble.fields")
+    assert again.member.tolist() == prepared.member.tolist()
+    assert htfm.fields.from_xarray(rain).member is None
+    alone = htfm.fields.from_xarray(both.isel(time=3), holdout=0)
+    assert alone.time.tolist() == [3 * 3600] * 3, "its time stands beside it"
+    later = both.isel(number=[1]).squeeze("step").assign_coords(valid_time=("time", rain.time.values + np.timedelta64(6, "h")))
+    assert htfm.fields.from_xarray(later).time.tolist()[:2] == [6 * 3600, 7 * 3600], "dated by validity"
+    named = htfm.fields.from_xarray(both.assign_coords(number=["a", "b", "c"]).rename(number="run"), member="run")
+    assert named.member.tolist() == [0, 1, 2] * 40
+    holes = both.transpose("time", "number", "step", "lat", "lon").copy()
+    holes[4, 1, 0, 2, 3] = np.nan
+    with pytest.raises(ValueError, match="at time 4, number 1, row 2, column 3"):
+        htfm.fields.from_xarray(holes)
+
+
+def test_one_level_or_step_must_be_chosen(rain):
+    levels = rain.expand_dims(level=[500, 850])
+    with pytest.raises(ValueError, match=r"got level, lat, lon: choose one of it, .* \.isel\(level=0\), or name it with channel="):
+        htfm.fields.from_xarray(levels)
+    assert htfm.fields.from_xarray(levels, channel="level").channels == ["500", "850"]
+    assert np.array_equal(htfm.fields.from_xarray(levels.isel(level=[1])).fields.numpy()[:, 0], rain.to_numpy())
+    with pytest.raises(ValueError, match="got lat:?"):
+        htfm.fields.from_xarray(rain.isel(lon=0))
+
+
 class Date:
     """As cftime has them."""
 
