@@ -8,6 +8,15 @@
 
 namespace htfm {
 
+std::vector<std::string> ConditionSpec::ways() const {
+  std::vector<std::string> out;
+  if (!columns.empty()) out.push_back("condition.columns = " + columns);
+  if (!file.empty()) out.push_back("condition.file = " + file);
+  if (label) out.emplace_back("condition.label = true");
+  if (!field.empty()) out.push_back("condition.field = " + field);
+  return out;
+}
+
 bool ConditionColumn::numbered() const {
   return is_category() && std::all_of(categories.begin(), categories.end(),
                                       [](const std::string& own) { return parse_finite(own).has_value(); });

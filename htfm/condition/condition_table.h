@@ -17,11 +17,14 @@ struct ConditionSpec {
   std::string numbers = {};     ///< those that are numbers though they are few whole ones
   std::string untold = {};      ///< numbers that the network is not told: centre and scale alone go with them
   bool label = false;           ///< the classes of images
+  std::string file = {};        ///< a table with a row for each row of the data, whose columns are given
   std::string field = {};       ///< a coarse grid, "16x16", on which rows are given by their means; or a set of fields
   double drop = 0;              ///< share of the rows of a training step that are not told their condition
   double focus = 0;             ///< rows that are given large fields are drawn more often (focus_weights); 0: all alike
 
-  bool there() const { return label || !columns.empty() || !field.empty(); }
+  bool there() const { return label || !columns.empty() || !file.empty() || !field.empty(); }
+  /// What is given, as "condition.columns = line"; at most one makes sense.
+  std::vector<std::string> ways() const;
 };
 
 /// One thing that is given: a category, or a number.

@@ -21,8 +21,8 @@ namespace {
 void check_there(const ConditionEncoder& encoder) {
   if (!encoder.there())
     throw InputError(
-        "[--given] expected a run that was trained with conditions (condition.columns, condition.label, "
-        "condition.field), got one without");
+        "[--given] expected a run that was trained with conditions (condition.columns, condition.file, "
+        "condition.label, condition.field), got one without");
 }
 
 }  // namespace

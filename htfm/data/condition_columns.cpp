@@ -2,16 +2,18 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "htfm/base/error.h"
 #include "htfm/base/split.h"
 #include "htfm/data/condition_field.h"
+#include "htfm/field/field_set.h"
 #include "htfm/io/csv.h"
+#include "htfm/io/hash.h"
 
 namespace htfm {
 
@@ -69,26 +71,83 @@ void take_classes(Dataset& data) {
   data.conditions = {{std::move(column)}, labels};
 }
 
+// What columns of numbers, codes of categories and days hold; codes take the place of numbers that name categories.
+std::vector<ConditionColumn> take_columns(at::Tensor& values, const std::vector<std::string>& names,
+                                          const std::vector<TableColumn>& kinds,
+                                          const std::function<bool(int64_t)>& is_category,
+                                          const std::function<bool(int64_t)>& is_number) {
+  std::vector<ConditionColumn> out;
+  double* x = values.mutable_data_ptr<double>();
+  const int64_t n = values.size(0), width = values.size(1);
+  for (int64_t k = 0; k < width; ++k) {
+    const std::string& name = names[static_cast<size_t>(k)];
+    const TableColumn kind = kinds.empty() ? TableColumn() : kinds[static_cast<size_t>(k)];
+    if (kind.is_category() && !is_number(k)) {
+      out.push_back({name, kind.categories});
+      continue;
+    }
+    const bool number = is_number(k) || kind.asked || kind.kind == ColumnKind::date;
+    out.push_back(take_column(x + k, n, width, name, is_category(k), number));
+  }
+  return out;
+}
+
+// The rows of a table that go with those of the data: all, or those of the same part of a prepared set.
+at::Tensor rows_beside(const Dataset& data, const Dataset& table, const std::string& file) {
+  const int64_t rows = table.rows.size(0);
+  if (data.fields.empty()) {
+    if (rows == data.rows.size(0)) return table.rows.clone();
+    throw InputError("[condition.file] {}: expected {} rows, one for each row of {}, got {}", file, data.rows.size(0),
+                     data.origin, rows);
+  }
+  const FieldSet set = open_field_set(data.fields);
+  if (rows != set.size())
+    throw InputError("[condition.file] {}: expected {} rows, one for each field of {} (held-out ones too), got {}",
+                     file, set.size(), data.fields, rows);
+  std::vector<int64_t> part = set.part(data.held_out);
+  return table.rows.index_select(0, at::from_blob(part.data(), {static_cast<int64_t>(part.size())}, at::kLong))
+      .contiguous();
+}
+
 }  // namespace
+
+Dataset with_condition_file(Dataset data, const ConditionSpec& spec) {
+  if (spec.file.empty() || data.conditions.there()) return data;
+  const Dataset table = file_dataset({.path = spec.file, .kinds = "auto"});
+  for (const std::string& note : table.notes) data.notes.push_back(fmt::format("{}: {}", spec.file, note));
+  std::vector<std::string> names;
+  for (int64_t k = 0; k < table.rows.size(1); ++k) names.push_back(column_name(table, k));
+  const std::vector<int64_t> categories = named_columns(table, spec.categories),
+                             numbers = named_columns(table, spec.numbers);
+  ConditionTable& given = data.conditions;
+  given.values = rows_beside(data, table, spec.file);
+  given.columns = take_columns(
+      given.values, names, table.columns, [&](int64_t k) { return holds(categories, k); },
+      [&](int64_t k) { return holds(numbers, k); });
+  // Data with other conditions are other data.
+  Xxh64 hash;
+  hash.update(data.hash.data(), data.hash.size());
+  hash.update(given.values.const_data_ptr(), given.values.nbytes());
+  for (const ConditionColumn& c : given.columns)
+    for (const std::string& category : c.categories) hash.update(category.data(), category.size());
+  data.hash = hash.hex();
+  return data;
+}
 
 Dataset with_conditions(Dataset data, const ConditionSpec& spec) {
   if (!spec.there() || data.conditions.there()) return data;
-  std::vector<const char*> ways;
-  if (!spec.columns.empty()) ways.push_back("condition.columns");
-  if (spec.label) ways.push_back("condition.label");
-  if (!spec.field.empty()) ways.push_back("condition.field");
-  if (ways.size() > 1)
-    throw InputError("[condition] expected one of condition.columns, condition.label and condition.field, got {}",
-                     fmt::join(ways, " and "));
+  if (!spec.file.empty()) return with_condition_file(std::move(data), spec);
   if (!spec.field.empty()) {
     data.conditions = given_fields(data, spec.field);
     return data;
   }
   if (spec.label) return take_classes(data), data;
   if (data.image)
-    throw InputError("[condition.columns] {}: expected a table, got images (condition.label takes their classes)",
-                     data.origin);
-  const int64_t n = data.rows.size(0), width = data.rows.size(1);
+    throw InputError(
+        "[condition.columns] {}: expected a table, got images (condition.label takes their classes, condition.file "
+        "other things that are given)",
+        data.origin);
+  const int64_t width = data.rows.size(1);
   std::vector<int64_t> given = named_columns(data, spec.columns), kept;
   const std::vector<int64_t> categories = named_columns(data, spec.categories),
                              numbers = named_columns(data, spec.numbers);
@@ -107,19 +166,17 @@ Dataset with_conditions(Dataset data, const ConditionSpec& spec) {
         .contiguous();
   };
   const std::vector<TableColumn> kinds = data.columns;
-  data.conditions.values = select(given);
-  double* x = data.conditions.values.mutable_data_ptr<double>();
-  const auto stride = static_cast<int64_t>(given.size());
-  for (int64_t k = 0; k < stride; ++k) {
-    const TableColumn kind = kinds.empty() ? TableColumn() : kinds[static_cast<size_t>(given[k])];
-    if (kind.is_category() && !holds(numbers, given[k])) {
-      data.conditions.columns.push_back({column_name(data, given[k]), kind.categories});
-      continue;
-    }
-    const bool number = holds(numbers, given[k]) || kind.asked || kind.kind == ColumnKind::date;
-    data.conditions.columns.push_back(
-        take_column(x + k, n, stride, column_name(data, given[k]), holds(categories, given[k]), number));
+  std::vector<TableColumn> given_kinds;
+  std::vector<std::string> given_names;
+  for (const int64_t k : given) {
+    if (!kinds.empty()) given_kinds.push_back(kinds[static_cast<size_t>(k)]);
+    given_names.push_back(column_name(data, k));
   }
+  data.conditions.values = select(given);
+  data.conditions.columns = take_columns(
+      data.conditions.values, given_names, given_kinds,
+      [&](int64_t k) { return holds(categories, given[static_cast<size_t>(k)]); },
+      [&](int64_t k) { return holds(numbers, given[static_cast<size_t>(k)]); });
   data.rows = select(kept);
   data.columns.clear();
   for (const int64_t k : kept)

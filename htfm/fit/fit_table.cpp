@@ -12,6 +12,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/seconds.h"
+#include "htfm/data/condition_columns.h"
 #include "htfm/fit/calibrated_sample.h"
 #include "htfm/fit/time_budget.h"
 #include "htfm/io/csv.h"
@@ -268,8 +269,9 @@ void write_samples(const TableFit& fit) {
   write_csv(fit.samples_file, written_rows(fit.model, drawn), names, digits, cell_text(written_columns(fit.model)));
 }
 
-TableFit fit_rows(const Dataset& whole, const TableFitOptions& o, std::chrono::steady_clock::time_point started) {
+TableFit fit_rows(const Dataset& read, const TableFitOptions& o, std::chrono::steady_clock::time_point started) {
   RunConfig base = base_config(o);
+  const Dataset whole = with_condition_file(read, with_settings(base, o.settings).condition);
   settle_rows(base, whole, o, seconds_since(started));
   const Dataset table = chosen_rows(with_settings(base, o.settings), whole);
   announce(o, table.rows, "Looking at the tails of");

@@ -1,5 +1,7 @@
 #include "htfm/model/config_check.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "htfm/base/registry.h"
@@ -82,9 +84,7 @@ void check_config(RunConfig& c) {
       throw InputError("[data.independent] expected data.whiten = false, which mixes the columns, got true");
     if (c.condition.there())
       throw InputError("[data.independent] expected no condition, which belongs to rows as they are, got {}",
-                       !c.condition.columns.empty() ? fmt::format("condition.columns = {}", c.condition.columns)
-                       : c.condition.label          ? "condition.label = true"
-                                                    : fmt::format("condition.field = {}", c.condition.field));
+                       c.condition.ways().front());
   }
   one_of("net.path_map", c.net.path_map, {"two-layer", "linear"});
   one_of("net.modulation", c.net.modulation, {"scale-shift", "shift"});
@@ -98,6 +98,10 @@ void check_config(RunConfig& c) {
     throw InputError(
         "[path.learn] expected train.validation = 0, since losses under different curves cannot be compared, got {}",
         c.train.validation);
+  if (const std::vector<std::string> ways = c.condition.ways(); ways.size() > 1)
+    throw InputError(
+        "[condition] expected one of condition.columns, condition.file, condition.label and condition.field, got {}",
+        fmt::join(ways, " and "));
   if (c.condition.focus > 0 && c.condition.field.empty())
     throw InputError(
         "[condition.focus] expected condition.field, whose fields determine how often a row is drawn, got none");

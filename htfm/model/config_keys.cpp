@@ -82,6 +82,9 @@ void ConfigBindings::add_all(RunConfig& c) {
       "Pareto distribution), clusters (by clusters of one family, if such a distribution fits all rows)");
   add("condition.columns", c.condition.columns,
       "columns of a table that are given instead of modelled, comma-separated names or numbers from 1");
+  add("condition.file", c.condition.file,
+      "a table with a row for each row of the data (of a prepared set: for each of all its fields), whose columns are "
+      "given");
   add("condition.categories", c.condition.categories,
       "given columns of numbers to treat as categories; other columns of numbers are categories if they have few "
       "values, all whole numbers");

@@ -18,7 +18,8 @@ Dataset chosen_rows(const RunConfig& c, const Dataset& data) {
 }
 
 std::pair<Dataset, Dataset> split_dataset(const RunConfig& c, const Dataset& data) {
-  return split_rows(with_conditions(chosen_rows(c, data), c.condition), c.data.holdout,
+  const Dataset chosen = chosen_rows(c, with_condition_file(data, c.condition));
+  return split_rows(with_conditions(chosen, c.condition), c.data.holdout,
                     Key(static_cast<uint64_t>(c.seed)).child("holdout"));
 }
 
@@ -30,7 +31,8 @@ std::pair<Dataset, Dataset> load_split(const RunConfig& c) {
       throw InputError("[data.holdout] expected 0 for prepared fields, which have their own part held out, got {}",
                        d.holdout);
     if (d.rows > 0) throw InputError("[data.rows] expected 0 for prepared fields, got {}", d.rows);
-    return {field_dataset(d.path, false), {}};  // those held out are scored as they stream
+    return {with_condition_file(field_dataset(d.path, false), c.condition),
+            {}};  // those held out are scored as they stream
   }
   return split_dataset(c, file_dataset(file_spec(d)));
 }

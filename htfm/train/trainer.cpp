@@ -14,6 +14,7 @@
 #include "htfm/base/error.h"
 #include "htfm/base/seconds.h"
 #include "htfm/condition/focus.h"
+#include "htfm/data/condition_columns.h"
 #include "htfm/io/file.h"
 #include "htfm/io/json_lines.h"
 #include "htfm/io/tensorboard.h"
@@ -232,7 +233,8 @@ bool stop_asked(const TrainOptions& options, int64_t step) {
 }
 
 // The training itself. The folder, where there is one, is this process's.
-Training run(const RunConfig& config, const Dataset& data, const TrainOptions& options) {
+Training run(const RunConfig& config, const Dataset& read, const TrainOptions& options) {
+  const Dataset data = with_condition_file(read, config.condition);
   const RunFolder folder(options.folder);
   Communicator* processes = options.processes.communicator;
   if (processes) check_processes(*processes, config, data, options);
