@@ -36,8 +36,8 @@ void TableFile::add_with_kinds(CLI::App& command) {
           [this](const std::vector<std::string>& asked) {
             for (const std::string& one : asked) kinds += "," + one;
           },
-          "Kind of a column instead of the recognised one: column=number, category, ordered:low|mid|high, date:D.M.Y "
-          "or identifier; may be repeated")
+          "Kind of a column instead of the recognised one: column=number, category, ordered:low|mid|high, "
+          "ordered:@FILE (a category a line), date:D.M.Y or identifier; may be repeated")
       ->allow_extra_args(false);
   command
       .add_option_function<std::vector<std::string>>(

@@ -30,9 +30,10 @@ constexpr int64_t kCalibrationFields = 2000;  ///< drawn to set the laws of scor
 /// Where values are scores: sets their laws right by samples of the model, other ones than `options` would draw.
 void set_laws_right(Model& model, SampleOptions options, int64_t fields = kCalibrationFields);
 
-/// Prints the scores of cells (field_figures) with their intervals, the held-out part's own last, and gives them as a
-/// table of a page.
-report::Table weather_table(const std::vector<Json>& results, const std::string& caption);
+/// Prints the scores of cells (field_figures) with their intervals, then the held-out part's own and those that the
+/// paper prints, and gives them as a table of a page.
+report::Table weather_table(const std::vector<Json>& results, const std::string& caption,
+                            const std::vector<Json>& paper = {});
 
 /// How often values of the held-out part, and of each cell, are at least x.
 report::Figure weather_exceedance(const std::vector<Json>& results);

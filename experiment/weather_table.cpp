@@ -1,6 +1,8 @@
 // Scores of models of fields beside each other.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "experiment/weather_experiment.h"
 #include "htfm/report/figures.h"
 
@@ -31,6 +33,7 @@ std::string shown_value(const Json& r, const std::string& key, bool real) {
   if (real && !has_real) return "";
   if (real) own = own.substr(0, own.size() - 4) + "real";
   if (!r.contains(own) || !r[own].is_number()) return "";
+  if (!std::isfinite(r[own].get<double>())) return "–";  // too few values to tell
   std::string value = fmt::format("{:.3g}", r[own].get<double>());
   if (r.contains(own + "_low") && r[own + "_low"].is_number())
     value += fmt::format(" ({:.3g} to {:.3g})", r[own + "_low"].get<double>(), r[own + "_high"].get<double>());
@@ -39,7 +42,8 @@ std::string shown_value(const Json& r, const std::string& key, bool real) {
 
 }  // namespace
 
-report::Table weather_table(const std::vector<Json>& results, const std::string& caption) {
+report::Table weather_table(const std::vector<Json>& results, const std::string& caption,
+                            const std::vector<Json>& paper) {
   report::Table table;
   table.caption = caption;
   table.columns = {{"model"}};
@@ -61,6 +65,7 @@ report::Table weather_table(const std::vector<Json>& results, const std::string&
   };
   for (const Json& r : results) add_row(r, r["cell"].get<std::string>(), false);
   add_row(results.front(), "held out", true);
+  for (const Json& r : paper) add_row(r, r["cell"].get<std::string>(), false);
   return table;
 }
 

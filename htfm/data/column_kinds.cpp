@@ -14,6 +14,7 @@
 #include "htfm/base/split.h"
 #include "htfm/data/dates.h"
 #include "htfm/data/number_text.h"
+#include "htfm/io/file.h"
 #include "htfm/io/text.h"
 
 namespace htfm {
@@ -31,10 +32,26 @@ bool is_code_text(const std::string& text) {
 
 std::string number_name(double x) { return fmt::format("{}", x); }
 
-// What a user says of a column: a kind, and what stands after its colon.
+// What a user says of a column: a kind, and what stands after its colon; of ordered categories their order.
 struct AskedKind {
   std::string kind, detail;
+  std::vector<std::string> order = {};
 };
+
+// The categories that a file lists, one a line.
+std::vector<std::string> order_in_file(const std::string& path) {
+  std::vector<std::string> out;
+  std::set<std::string> seen;
+  for (const std::string& line : split(read_file(path), '\n')) {
+    const std::string category(trimmed(line, " \t\r"));
+    if (category.empty()) continue;
+    if (!seen.insert(category).second)
+      throw InputError("[--kind] {}: expected each category once, got {} twice", path, in_quotes(category));
+    out.push_back(category);
+  }
+  if (out.empty()) throw InputError("[--kind] {}: expected categories, one a line, got none", path);
+  return out;
+}
 
 // One column, looked at.
 class ColumnLook {
@@ -354,7 +371,7 @@ class ColumnLook {
     if (different_.size() + texts_.size() > kMostCategories)
       throw InputError("[--kind] {}: {}: expected at most {} categories, got {}", rules_.path, name(), kMostCategories,
                        different_.size() + texts_.size());
-    as_category(out, asked.detail.empty() ? std::vector<std::string>() : split(asked.detail, '|'));
+    as_category(out, asked.order);
     out.ordered = asked.kind == "ordered";
     return true;
   }
@@ -381,8 +398,11 @@ std::map<int64_t, AskedKind> asked_kinds(const KindRules& rules, const Table& ta
                        asked.kind == "date" || asked.kind == "identifier";
     if (!known)
       throw InputError(
-          "[--kind] expected column=number, category, ordered[:low|mid|high], date[:D.M.Y] or identifier; got {}",
+          "[--kind] expected column=number, category, ordered[:low|mid|high or :@FILE], date[:D.M.Y] or identifier; "
+          "got {}",
           in_quotes(entry));
+    if (asked.kind == "ordered" || asked.kind == "category")
+      asked.order = asked.detail.starts_with('@') ? order_in_file(asked.detail.substr(1)) : split(asked.detail, '|');
     const ColumnChoice one{.columns = {entry.substr(0, equals)}, .drop = {}};
     out[choose_columns(one, table.names, table.values.size(1), rules.path).front()] = asked;
   }

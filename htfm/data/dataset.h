@@ -53,7 +53,8 @@ struct FileSpec {
   std::string subset = "all";           ///< of images: all or long-tail
   double imbalance = 0.01;              ///< of the long tail
   /// What columns may hold. numbers: nothing else; auto: what is recognised; or auto and what overrules it, as in
-  /// "auto,zip=category,day=date:D.M.Y,grade=ordered:low|mid|high,n=number,key=identifier".
+  /// "auto,zip=category,day=date:D.M.Y,grade=ordered:low|mid|high,n=number,key=identifier"; "grade=ordered:@FILE" for a
+  /// file with a category a line.
   std::string kinds = "numbers";
   std::string decimal = "auto";  ///< the mark of decimals in texts: auto, point or comma
   std::string constraints = {};  ///< parse_constraints

@@ -53,7 +53,9 @@ void ConfigBindings::add_all(RunConfig& c) {
   add("data.missing", c.data.missing, "rows of the file with missing values: refuse, drop or keep (modelled)");
   add("data.kinds", c.data.kinds,
       "what columns of the file may hold: numbers, or auto (numbers, categories, dates); after commas, kinds of single "
-      "columns, which override it: zip=category, day=date:D.M.Y, grade=ordered:low|mid|high, n=number, key=identifier");
+      "columns, which override it: zip=category, day=date:D.M.Y, grade=ordered:low|mid|high (or ordered:@FILE, a "
+      "category a line), n=number, "
+      "key=identifier");
   add("data.decimal", c.data.decimal, "decimal mark in texts of the file: auto, point or comma");
   add("data.constraints", c.data.constraints,
       "relations that every row satisfies, separated by semicolons: paid <= incurred; total = net + tax");

@@ -218,6 +218,19 @@ TEST(MixedTable, TheUserOverrules) {
   EXPECT_NE(mixed_refusal(text, {.kinds = "auto,grade=ordered:low|mid"})
                 .find("row 2, grade: expected one of low, mid, got 'high'"),
             std::string::npos);
+  const test::TemporaryFolder folder;
+  const std::string order = folder / "grades.txt", kinds = "auto,grade=ordered:@" + order;
+  test::spill(order, "low, or none\r\n\n  low\r\nhigh\n");  // as `ordered:` alone cannot name it
+  const Dataset listed = read_mixed(text, {.kinds = kinds});
+  EXPECT_EQ(listed.columns[1].categories, (std::vector<std::string>{"low, or none", "low", "high"}));
+  EXPECT_TRUE(listed.columns[1].ordered);
+  EXPECT_EQ(value_at(listed, 0, 1), 2);
+  test::spill(order, "low\nhigh\nlow\n");
+  EXPECT_NE(mixed_refusal(text, {.kinds = kinds}).find("expected each category once, got 'low' twice"),
+            std::string::npos);
+  test::spill(order, "\n");
+  EXPECT_NE(mixed_refusal(text, {.kinds = kinds}).find("expected categories, one a line, got none"), std::string::npos);
+  EXPECT_NE(mixed_refusal(text, {.kinds = kinds + "x"}).find("grades.txtx"), std::string::npos);
   EXPECT_NE(mixed_refusal(text, {.kinds = "auto,colour=category"}).find("expected a column"), std::string::npos);
   EXPECT_NE(mixed_refusal(text, {.kinds = "auto,n=colour"}).find("expected column=number, category"),
             std::string::npos);
