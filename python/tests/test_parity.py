@@ -116,6 +116,7 @@ PYTHON = {
 REASONS = {
     "read_prepare_values": "`htfm prepare --config`; in Python a dict holds settings",
     "run_demo": "`htfm demo`",
+    "with_condition_file": "done by train, by splits and by with_conditions, for `condition.file`",
     "scores_text": "`htfm compare`; Model.scores has them as values",
     "write_field_run_page": "`htfm report`; in Python Model.sample, then fields.evaluate",
     "takes_long": "whether the program says that it reads",
