@@ -52,7 +52,7 @@ struct SampleChoice {
   RareRequest rare;
   bool is_rare() const { return !rare.beyond.empty() || !rare.where.empty(); }
   std::string run, output, area, weights = "ema";
-  std::string solver, time_grid, given;
+  std::string solver, time_grid, precision, given;
   int64_t n = 0, nfe = 0, each = 0;
   bool resume = false;
   double time_power = 0, time_centre = NAN, time_spread = 0, rtol = 0, atol = 0, eta = -1, eta_from = -1, guidance = -1;
@@ -184,6 +184,10 @@ void add_sample(CLI::App& app) {
   c->add_option("--nfe", o->nfe, "Network evaluations per sample, at most")->check(positive());
   c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; by default the run's own")
       ->check(one_of({"angle", "clock", "uniform"}));
+  c->add_option("--precision", o->precision,
+                "Of evaluations on a device: fp8 (image networks, compute capability 9), bf16, tf32 or float32; by "
+                "default the run's own")
+      ->check(one_of({"fp8", "bf16", "tf32", "float32"}));
   c->add_option("--time-power", o->time_power, "Power of the time grid w = 1 - (1-u)^power, for u uniform on [0,1]")
       ->check(between(0.1, 16.0));
   c->add_option("--time-centre", o->time_centre,
@@ -226,6 +230,7 @@ void add_sample(CLI::App& app) {
     else if (options.solver == "dopri5")
       options.solve.nfe = std::max<int64_t>(options.solve.nfe, 2000);
     if (!o->time_grid.empty()) options.time_grid = time_grid_by_name(o->time_grid);
+    if (!o->precision.empty()) options.precision = o->precision;
     if (o->time_power > 0) options.solve.time_power = o->time_power;
     if (!std::isnan(o->time_centre)) options.solve.time_centre = o->time_centre;
     if (o->time_spread > 0) options.solve.time_spread = o->time_spread;

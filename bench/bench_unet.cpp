@@ -51,7 +51,7 @@ double sampler_milliseconds(const UNetBench& o, const std::vector<std::string>& 
   model.method().pairs(Key(2), {data.rows, index, 0}, model.standardiser);  // statistics of what the network is told
   SampleOptions options = sample_options(config);
   options.n = options.device_rows = o.sample_batch, options.device = at::Device(at::kCUDA, 0),
-  options.precision = config.train.precision;
+  options.precision = config.sample_precision();
   constexpr int64_t few = 20, many = 100;
   const auto seconds = [&](int64_t nfe) {
     options.solve.nfe = nfe;
@@ -123,7 +123,7 @@ Json run(UNetBench o) {
     if (o.profile == "step")
       trainer.profile();
     else
-      time_evaluation(*network, state, config.train.precision, o.sample_batch, 1, true);
+      time_evaluation(*network, state, config.sample_precision(), o.sample_batch, 1, true);
     return {};
   }
   const auto started = Stopwatch::now();
@@ -135,14 +135,16 @@ Json run(UNetBench o) {
       "{}: {} parameters; training, batch {}, {}: {:.2f} ms a step over {} steps, peak {:.2f} GiB, mean loss {:.4f}",
       image_device().name(), network->layout().count(), o.batch, config.train.precision, ms, o.steps, memory,
       counters.loss_sum / static_cast<double>(std::max<int64_t>(1, counters.loss_count))));
-  const double evaluation = time_evaluation(*network, state, config.train.precision, o.sample_batch, 100);
-  say(fmt::format("sampling, batch {}: {:.2f} ms an evaluation", o.sample_batch, evaluation));
+  const double evaluation = time_evaluation(*network, state, config.sample_precision(), o.sample_batch, 100);
+  say(fmt::format("sampling, batch {}, {}: {:.2f} ms an evaluation", o.sample_batch, config.sample_precision(),
+                  evaluation));
   return {{"device", image_device().name()},
           {"train_ms", ms},
           {"train_batch", o.batch},
           {"peak_gib", memory},
           {"evaluation_ms", evaluation},
           {"sample_batch", o.sample_batch},
+          {"sample_precision", config.sample_precision()},
           {"precision", config.train.precision}};
 }
 

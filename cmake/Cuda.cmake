@@ -29,7 +29,10 @@ if(HTFM_WITH_CUDA)
   file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/htfm/*/*.cu ${CMAKE_SOURCE_DIR}/htfm/*/*_cuda.cpp)
   # The base of the image operations has no state: the library carries its own copy.
   add_library(htfm_cuda SHARED ${cuda_sources} ${CMAKE_SOURCE_DIR}/htfm/net/image_ops.cpp)
+  # cuDNN as LibTorch has it, whose library brings cuDNN's functions with it.
+  get_filename_component(torch_packages ${HTFM_TORCH_DIR} DIRECTORY)
   target_include_directories(htfm_cuda PRIVATE ${CMAKE_SOURCE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(htfm_cuda SYSTEM BEFORE PRIVATE ${torch_packages}/nvidia/cudnn/include)
   set_target_properties(htfm_cuda PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)
   # libtorch_cuda is named for its registrations, not its symbols: with it, tensors on the device can be made.
   target_link_libraries(htfm_cuda PRIVATE CUDA::cudart -Wl,--no-as-needed ${HTFM_TORCH_DIR}/lib/libtorch_cuda.so ${HTFM_TORCH_DIR}/lib/libc10_cuda.so

@@ -17,9 +17,10 @@ namespace htfm {
 /// How a device computes.
 struct DevicePrecision {
   at::ScalarType type = at::kBFloat16;
-  bool tf32 = false;  ///< float32 products with 10 bits of mantissa
+  bool tf32 = false;       ///< float32 products with 10 bits of mantissa
+  bool eight_bit = false;  ///< evaluations: convolutions after norms in eight bits
 };
-/// bf16, tf32 or float32.
+/// fp8 (for evaluations alone), bf16, tf32 or float32.
 DevicePrecision precision_by_name(const std::string& name);
 
 /// Work on one stream that is recorded once and then replayed at once.
@@ -67,7 +68,8 @@ struct GradientPlace {
 class ImageDevice {
  public:
   virtual ~ImageDevice() = default;
-  virtual std::unique_ptr<ImageOps> image_ops(at::ScalarType type) const = 0;
+  /// `eight_bit`: with convolutions in eight bits where nothing is kept; InputError where the device has none.
+  virtual std::unique_ptr<ImageOps> image_ops(at::ScalarType type, bool eight_bit = false) const = 0;
   virtual std::unique_ptr<DeviceQueue> queue() const = 0;
   /// Pairs of data rows (all: n x dim on the device; channels x height x width each) and noise; `noise` rows x dim or
   /// undefined.

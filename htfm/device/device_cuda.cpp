@@ -13,12 +13,13 @@
 
 #include "htfm/base/api.h"
 #include "htfm/base/check_cuda.h"
+#include "htfm/base/error.h"
 #include "htfm/device/device.h"
 #include "htfm/device/step_kernels_cuda.h"
 
 namespace htfm {
 
-std::unique_ptr<ImageOps> make_cuda_image_ops(at::ScalarType type);
+std::unique_ptr<ImageOps> make_cuda_image_ops(at::ScalarType type, bool eight_bit);
 
 namespace {
 
@@ -88,7 +89,12 @@ class CudaQueue final : public DeviceQueue {
 
 class CudaImageDevice final : public ImageDevice {
  public:
-  std::unique_ptr<ImageOps> image_ops(at::ScalarType type) const override { return make_cuda_image_ops(type); }
+  std::unique_ptr<ImageOps> image_ops(at::ScalarType type, bool eight_bit) const override {
+    if (eight_bit && at::cuda::getCurrentDeviceProperties()->major < 9)
+      throw InputError("[sample.precision] expected bf16, tf32 or float32 on {}: fp8 needs compute capability 9",
+                       name());
+    return make_cuda_image_ops(type, eight_bit);
+  }
   std::unique_ptr<DeviceQueue> queue() const override { return std::make_unique<CudaQueue>(); }
 
   PairTensors pairs(const ImageOps& ops, const at::Tensor& all, at::IntArrayRef image, const StepTensors& step,

@@ -73,6 +73,7 @@ struct TrainConfig {
 struct SampleConfig {
   std::string solver = "auto";  ///< fitted; ab2 for images, fields and where nothing is preconditioned
   int64_t nfe = 20;
+  std::string precision = "auto";  ///< on a device: fp8, or as in training
   std::string time_grid = "auto";  ///< angle; clock for images and fields (htfm/sample/sampler.h)
   double time_power = 1;           ///< grid 1 - (1-u)^power
   double time_centre = 0;          ///< of the grid's logit, after the power
@@ -111,6 +112,10 @@ struct RunConfig {
   SampleConfig sample;
 
   FlowMatchingSpec flow() const;
+  /// That of evaluations on a device: fp8, bf16, tf32 or float32.
+  const std::string& sample_precision() const {
+    return sample.precision == "auto" ? train.precision : sample.precision;
+  }
   /// What `auto` stands for: image networks that learn a preconditioned flow without a coupling are told the clock's
   /// time and train at normal times; all else has the path's time and uniform ones.
   bool uses_clock_time() const;

@@ -56,6 +56,7 @@ void check_config(RunConfig& c) {
     throw InputError("[train.times] expected uniform for method = {}, got {}", c.method, c.train.times);
   one_of("train.optimiser", c.train.optimiser, {"adamw", "muon"});
   one_of("train.precision", c.train.precision, {"bf16", "tf32", "float32"});
+  one_of("sample.precision", c.sample.precision, {"auto", "fp8", "bf16", "tf32", "float32"});
   one_of("sample.time_grid", c.sample.time_grid, {"auto", "angle", "clock", "uniform"});
   one_of("data.normalise", c.data.normalise, {"none", "zscore", "robust", "log", "table", "scores"});
   one_of("data.scores", c.data.scores, {"normal", "logistic"});

@@ -291,6 +291,10 @@ void ConfigBindings::add_all(RunConfig& c) {
       "fitted (grid and weights are fitted to the model before sampling), stochastic (a part of the noise is drawn "
       "anew in every step), dopri5");
   add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations per sample, at most");
+  add("sample.precision", c.sample.precision,
+      "of evaluations on a device: auto (train.precision), fp8 (image networks: convolutions after norms in eight "
+      "bits; "
+      "it needs compute capability 9), bf16, tf32 or float32");
   add("sample.time_grid", c.sample.time_grid,
       "where steps are placed: angle (in the flow's angle: the same problem for every clock), clock (at times by "
       "clock: the same ratios of noise to signal), uniform, or auto (angle; clock for images and fields)");

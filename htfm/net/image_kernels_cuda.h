@@ -27,6 +27,7 @@ struct NormForwardArgs {
   int64_t modulation_row = 0;
   bool silu = true;
   void* out = nullptr;
+  float eight_bit = 0;                        ///< where it is not 0, out is float8 of the values times this
   float *mean = nullptr, *inverse = nullptr;  ///< may be null
   float* workspace = nullptr;                 ///< norm_workspace floats
 };

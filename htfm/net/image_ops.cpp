@@ -9,7 +9,9 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <array>
@@ -26,6 +28,11 @@ at::Tensor like_image(const at::Tensor& product, const at::Tensor& x) {
 }
 
 at::Tensor planes(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
+constexpr double kLargestEightBit = 448;
+at::Tensor to_eight_bits(const at::Tensor& x) {
+  return x.clamp(-kLargestEightBit, kLargestEightBit).to(at::kFloat8_e4m3fn);
+}
+
 at::Tensor pixels_last(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).contiguous(); }
 
 int64_t padding(const at::Tensor& weight) { return (weight.size(1) - 1) / 2; }
@@ -96,6 +103,19 @@ at::Tensor ImageOps::norm_conv(const PendingSum& sum, const at::Tensor& x, const
   const at::Tensor a = norm(sum, x, layer, statistics);
   if (kept) *kept = a;
   return conv(a, weight, 1);
+}
+
+EightBitWeight in_eight_bits(const at::Tensor& weight) {
+  const at::Tensor w = weight.to(at::kFloat), largest = w.abs().amax({1, 2, 3}, true);
+  const at::Tensor scale = at::where(largest > 0, largest / kLargestEightBit, at::ones_like(largest));
+  return {to_eight_bits(w / scale), (scale / kEightBitScale).view({-1})};
+}
+
+at::Tensor ImageOps::eight_bit_norm_conv(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                                         const EightBitWeight& weight) const {
+  const at::Tensor a = to_eight_bits(norm(sum, x, layer, nullptr).to(at::kFloat) * kEightBitScale);
+  const at::Tensor y = conv(a.to(type()), weight.values.to(type()), 1);
+  return (y.to(at::kFloat) * weight.factor).to(type());
 }
 
 std::array<at::Tensor, 3> ImageOps::split_heads(const at::Tensor& qkv, int64_t heads) {

@@ -59,6 +59,16 @@ struct InputGradients {
   at::Tensor first, second;  ///< parts of the input's gradient, dense; the second undefined where there is no split
 };
 
+/// What activations are multiplied by before they are rounded to float8 (e4m3), whose three bits of mantissa hold from
+/// 2^-6 to 448; larger values become the largest.
+constexpr float kEightBitScale = 8;
+/// The weights of a 3x3 convolution in eight bits: float8 values, out x 3 x 3 x in, and what makes products of them
+/// with such activations the convolution again, a factor of each output channel.
+struct EightBitWeight {
+  at::Tensor values, factor;
+};
+EightBitWeight in_eight_bits(const at::Tensor& weight);
+
 struct ConvGradients {
   at::Tensor input, weight;  ///< dense; the input's may be left out; the weights' maybe in float32
 };
@@ -103,6 +113,14 @@ class ImageOps {
   /// Such a norm, then a 3x3 convolution with stride 1 of its output, which is `kept` where that is asked for.
   virtual at::Tensor norm_conv(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
                                const at::Tensor& weight, NormStatistics* statistics, at::Tensor* kept) const;
+  /// Whether such a convolution between so many channels of h x w images has eight bits where nothing is kept for a
+  /// backward pass.
+  virtual bool in_eight_bits(int64_t /*height*/, int64_t /*width*/, int64_t /*in*/, int64_t /*out*/) const {
+    return false;
+  }
+  /// The norm's output and the weights in eight bits, products added up in float32.
+  virtual at::Tensor eight_bit_norm_conv(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                                         const EightBitWeight& weight) const;
   /// Gradients of the input; sums over pixels go to `columns` of `sums` (n x width, float32).
   virtual InputGradients norm_backward(const NormBackward& in, const NormLayer& layer,
                                        const at::Tensor& sums) const = 0;
@@ -154,7 +172,7 @@ class ImageOps {
   mutable std::once_flag taps_made_, filter_taps_made_;
 };
 
-/// Float32 on the CPU: the reference.
-std::unique_ptr<ImageOps> make_cpu_image_ops();
+/// Float32 on the CPU: the reference. `eight_bit`: convolutions after norms are rounded as a device rounds them.
+std::unique_ptr<ImageOps> make_cpu_image_ops(bool eight_bit = false);
 
 }  // namespace htfm

@@ -84,9 +84,11 @@ struct NormSample {
 
 class CpuImageOps final : public ImageOps {
  public:
+  explicit CpuImageOps(bool eight_bit) : eight_bit_(eight_bit) {}
   at::Device device() const override { return at::kCPU; }
   at::ScalarType type() const override { return at::kFloat; }
   int64_t channel_multiple() const override { return 1; }
+  bool in_eight_bits(int64_t, int64_t, int64_t, int64_t) const override { return eight_bit_; }
 
   at::Tensor norm(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
                   NormStatistics* statistics) const override {
@@ -291,10 +293,12 @@ class CpuImageOps final : public ImageOps {
     });
     return out;
   }
+
+  bool eight_bit_;
 };
 
 }  // namespace
 
-std::unique_ptr<ImageOps> make_cpu_image_ops() { return std::make_unique<CpuImageOps>(); }
+std::unique_ptr<ImageOps> make_cpu_image_ops(bool eight_bit) { return std::make_unique<CpuImageOps>(eight_bit); }
 
 }  // namespace htfm

@@ -11,6 +11,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 
 #include "htfm/net/dropout.h"
+#include "htfm/net/eight_bit_conv_cuda.h"
 #include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/image_ops.h"
 #include "htfm/net/norm_stream_cuda.h"
@@ -30,7 +31,8 @@ const void* values(const at::Tensor& x) { return x.defined() ? x.const_data_ptr(
 
 class CudaImageOps final : public ImageOps {
  public:
-  explicit CudaImageOps(at::ScalarType type) : type_(type) {}
+  CudaImageOps(at::ScalarType type, bool eight_bit)
+      : type_(type), eight_bit_(eight_bit ? std::make_unique<EightBitConvs>() : nullptr) {}
   at::Device device() const override { return at::Device(at::kCUDA, c10::cuda::current_device()); }
   at::ScalarType type() const override { return type_; }
   int64_t channel_multiple() const override { return 8; }
@@ -57,6 +59,23 @@ class CudaImageOps final : public ImageOps {
     cuda::NarrowConvArgs c = conv_arguments(shape, weight, out);
     if (kept) *kept = empty(shape.sizes()), c.kept = kept->mutable_data_ptr();
     cuda::narrow_norm_conv(norm, c, stream());
+    return out;
+  }
+
+  // cuDNN takes 16 channels at a time; between few channels a convolution waits for memory, and ours reads less.
+  bool in_eight_bits(int64_t height, int64_t width, int64_t in, int64_t out) const override {
+    return eight_bit_ && in % 16 == 0 && out % 16 == 0 && !is_narrow(height, width, in, out);
+  }
+  at::Tensor eight_bit_norm_conv(const PendingSum& sum, const at::Tensor& x, const NormLayer& layer,
+                                 const EightBitWeight& weight) const override {
+    const at::Tensor& shape = x.defined() ? x : sum.y;
+    const at::Tensor a = at::empty(shape.sizes(), at::TensorOptions().dtype(at::kFloat8_e4m3fn).device(device()));
+    at::Tensor partial;
+    cuda::NormForwardArgs norm = norm_arguments(sum, x, layer, nullptr, partial);
+    norm.out = a.mutable_data_ptr(), norm.eight_bit = kEightBitScale;
+    cuda::norm_forward(norm, stream());
+    const at::Tensor out = empty({shape.size(0), shape.size(1), shape.size(2), weight.values.size(0)});
+    (*eight_bit_)(a, weight.values, weight.factor, out);
     return out;
   }
 
@@ -190,8 +209,12 @@ class CudaImageOps final : public ImageOps {
   }
 
   bool is_narrow(const at::Tensor& x, int64_t out, const at::Tensor& weight) const {
-    return weight.size(1) == 3 && cuda::streams(kernel_type(), size(x, 1) * size(x, 2), size(x, 3)) &&
-           cuda::is_narrow_conv(kernel_type(), size(x, 1), size(x, 2), size(x, 3), static_cast<int>(out));
+    return weight.size(1) == 3 && is_narrow(x.size(1), x.size(2), x.size(3), out);
+  }
+  bool is_narrow(int64_t height, int64_t width, int64_t in, int64_t out) const {
+    const int h = static_cast<int>(height), w = static_cast<int>(width), channels = static_cast<int>(in);
+    return cuda::streams(kernel_type(), h * w, channels) &&
+           cuda::is_narrow_conv(kernel_type(), h, w, channels, static_cast<int>(out));
   }
 
   static cuda::NarrowConvArgs conv_arguments(const at::Tensor& shape, const at::Tensor& weight, at::Tensor& out) {
@@ -258,10 +281,13 @@ class CudaImageOps final : public ImageOps {
   }
 
   at::ScalarType type_;
+  std::unique_ptr<EightBitConvs> eight_bit_;  // where convolutions have eight bits
 };
 
 }  // namespace
 
-std::unique_ptr<ImageOps> make_cuda_image_ops(at::ScalarType type) { return std::make_unique<CudaImageOps>(type); }
+std::unique_ptr<ImageOps> make_cuda_image_ops(at::ScalarType type, bool eight_bit) {
+  return std::make_unique<CudaImageOps>(type, eight_bit);
+}
 
 }  // namespace htfm

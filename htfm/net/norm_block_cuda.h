@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 
 #include "htfm/net/image_kernels_cuda.h"
 #include "htfm/net/vector_cuda.h"
@@ -34,6 +35,22 @@ template <>
 __device__ __forceinline__ float silu<__nv_bfloat16>(float z) {
   const float h = 0.5f * z;
   return h * tanh_of(h) + h;
+}
+
+// Writes eight results of a norm, from element `at` of its output on.
+template <class T>
+__device__ __forceinline__ void store_result(const NormForwardArgs& a, int64_t at, float (&value)[8]) {
+  if (a.eight_bit == 0) return store_vector(static_cast<T*>(a.out) + at, pack<T>(value));
+  unsigned words[2];
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    const auto pair = [&](int j) -> unsigned {
+      return __nv_cvt_float2_to_fp8x2(make_float2(value[j] * a.eight_bit, value[j + 1] * a.eight_bit), __NV_SATFINITE,
+                                      __NV_E4M3);
+    };
+    words[k] = pair(4 * k) | pair(4 * k + 2) << 16;
+  }
+  *reinterpret_cast<uint2*>(static_cast<uint8_t*>(a.out) + at) = make_uint2(words[0], words[1]);
 }
 
 // d times the derivative of silu at z.

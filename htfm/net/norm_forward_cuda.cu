@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(kNormThreads, 2)
     float slope[8], offset[8];
     load_floats(coefficient + v * 8, slope);
     load_floats(coefficient + chunk + v * 8, offset);
-    T* out = static_cast<T*>(a.out) + at.n * a.pixels * static_cast<int64_t>(a.channels) + at.channel;
+    const int64_t out = at.n * a.pixels * static_cast<int64_t>(a.channels) + at.channel;
     each([&](int p, const Vector<T>& raw) {
       float value[8];
       unpack(raw, value);
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kNormThreads, 2)
         const float z = value[j] * slope[j] + offset[j];
         value[j] = a.silu ? silu<T>(z) : z;
       }
-      store_vector(out + static_cast<int64_t>(p) * a.channels, pack<T>(value));
+      store_result<T>(a, out + static_cast<int64_t>(p) * a.channels, value);
     });
   }
 }

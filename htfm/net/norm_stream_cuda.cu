@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads, 2) apply_kernel(NormForwardArgs a, c
   float slope[8], offset[8];
   load_floats(coefficient + part.channel, slope);
   load_floats(coefficient + a.channels + part.channel, offset);
-  T* out = static_cast<T*>(a.out) + part.n * a.pixels * static_cast<int64_t>(a.channels) + part.channel;
+  const int64_t out = part.n * a.pixels * static_cast<int64_t>(a.channels) + part.channel;
   part.each_pixel<4>([&](int p) { return in.load(p); },
                      [&](int p, const Pair<T>& raw) {
                        float value[8];
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads, 2) apply_kernel(NormForwardArgs a, c
                          const float z = value[j] * slope[j] + offset[j];
                          value[j] = a.silu ? silu<T>(z) : z;
                        }
-                       store_vector(out + static_cast<int64_t>(p) * a.channels, pack<T>(value));
+                       store_result<T>(a, out + static_cast<int64_t>(p) * a.channels, value);
                      });
 }
 

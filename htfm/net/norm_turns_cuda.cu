@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kPartThreads, 3)
     const float* known = memory.coefficient + static_cast<int64_t>(n) * 2 * values + part.channel;
     load_shared_floats(known, slope);
     load_shared_floats(known + a.channels, offset);
-    B16* out = static_cast<B16*>(a.out) + part.n * a.pixels * static_cast<int64_t>(a.channels) + part.channel;
+    const int64_t out = part.n * a.pixels * static_cast<int64_t>(a.channels) + part.channel;
     ahead.each_pixel(part, addresses, [&](int p, const auto& at) {
       Pair<B16> raw{at(0), {}};
       if (in.residual) raw.second = at(1);
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(kPartThreads, 3)
         const float z = value[j] * slope[j] + offset[j];
         value[j] = a.silu ? silu<B16>(z) : z;
       }
-      store_vector(out + static_cast<int64_t>(p) * a.channels, pack<B16>(value));
+      store_result<B16>(a, out + static_cast<int64_t>(p) * a.channels, value);
     });
   };
   take_turns(turns, memory.counters.next, sum, apply);

@@ -38,6 +38,20 @@ at::Tensor UNetPass::weight(const ConvLayer& c) const {
   return in == c.in && out == c.out ? w : at::constant_pad_nd(w, {0, in - c.in, 0, 0, 0, 0, 0, out - c.out});
 }
 
+const EightBitWeight& UNetPass::eight_bit_weight(const ConvLayer& c) {
+  EightBitWeight& w = eight_bit_[c.weight];
+  if (!w.values.defined()) w = in_eight_bits(parameter(c.weight, {c.out, c.kernel, c.kernel, c.in}));
+  return w;
+}
+
+at::Tensor UNetPass::norm_conv(const PendingSum& in, const at::Tensor& x, const NormLayer& norm, const ConvLayer& c,
+                               NormStatistics* statistics, at::Tensor* kept) {
+  const at::Tensor& image = x.defined() ? x : in.y;
+  if (!keep_ && ops_.in_eight_bits(image.size(1), image.size(2), c.in, c.out))
+    return ops_.eight_bit_norm_conv(in, x, norm, eight_bit_weight(c));
+  return ops_.norm_conv(in, x, norm, weight(c), statistics, kept);
+}
+
 at::Tensor UNetPass::spread_weight(const ConvLayer& c) {
   at::Tensor& w = spread_[c.weight];
   if (!w.defined()) w = ops_.spread(weight(c));
@@ -91,8 +105,7 @@ PendingSum UNetPass::block(const ResidualLayer& layer, const PendingSum& in, con
   at::Tensor y1, residual = x;
   NormStatistics *statistics1 = keep_ ? &tape.statistics1 : nullptr, *statistics2 = keep_ ? &tape.statistics2 : nullptr;
   if (layer.resample == Resample::none) {
-    y1 = ops_.norm_conv(in, x, norm_layer(layer.norm1, true), weight(layer.conv1), statistics1,
-                        keep_ ? &tape.a1 : nullptr);
+    y1 = norm_conv(in, x, norm_layer(layer.norm1, true), layer.conv1, statistics1, keep_ ? &tape.a1 : nullptr);
   } else {
     at::Tensor a1 = ops_.norm(in, x, norm_layer(layer.norm1, true), statistics1);
     const auto resampled = [&](const at::Tensor& image) {
@@ -110,7 +123,7 @@ PendingSum UNetPass::block(const ResidualLayer& layer, const PendingSum& in, con
     ops_.dropout(tape.a2, dropout_keys_, layer.conv2.column, layers_.options.dropout);
     y2 = ops_.conv(tape.a2, weight(layer.conv2), 1);
   } else {
-    y2 = ops_.norm_conv(middle, {}, norm2, weight(layer.conv2), statistics2, keep_ ? &tape.a2 : nullptr);
+    y2 = norm_conv(middle, {}, norm2, layer.conv2, statistics2, keep_ ? &tape.a2 : nullptr);
   }
   if (keep_) tape.y1 = y1, tape.x = x, tape.shortcut_input = residual;
   y1.reset();

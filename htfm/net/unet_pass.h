@@ -67,10 +67,14 @@ class UNetPass {
 
   at::Tensor parameter(int64_t offset, at::IntArrayRef shape) const;
   at::Tensor weight(const ConvLayer& c) const;
+  const EightBitWeight& eight_bit_weight(const ConvLayer& c);
   at::Tensor spread_weight(const ConvLayer& c);
   /// Of a convolution with stride 2 after the filter (1, 3, 3, 1): both as one kernel.
   at::Tensor filtered_weight(const ConvLayer& c);
   at::Tensor bias(const ConvLayer& c) const;
+  /// A norm, then a 3x3 convolution of its output.
+  at::Tensor norm_conv(const PendingSum& in, const at::Tensor& x, const NormLayer& norm, const ConvLayer& c,
+                       NormStatistics* statistics, at::Tensor* kept);
   NormLayer norm_layer(const NormPlace& n, bool silu, int64_t modulation = -1) const;
   void embed(const at::Tensor& t, const at::Tensor& feature);
   at::Tensor embed_path(const at::Tensor& feature);
@@ -101,6 +105,7 @@ class UNetPass {
   const ImageOps& ops_;
   UNetWeights weights_;
   std::map<int64_t, at::Tensor> spread_;  // wide kernels that stand for a convolution and a change of size
+  std::map<int64_t, EightBitWeight> eight_bit_;
   bool keep_;
   at::Tensor modulation_, modulation_gradient_, path_, given_;
   at::Tensor dropout_keys_;  // in training with dropout

@@ -19,7 +19,7 @@ CudaStates::CudaStates(const Model& model, const at::Tensor& weights, int64_t ro
   // Networks that are no U-Net run by torch's operations, in float32.
   const DevicePrecision p = precision_by_name(layers ? precision : "float32");
   device_.configure(p.tf32, model.config().train.deterministic);
-  ops_ = device_.image_ops(p.type);
+  ops_ = device_.image_ops(p.type, p.eight_bit);
   queue_ = device_.queue();
   queue_->run([&] {
     master_ = weights.to(ops_->device());

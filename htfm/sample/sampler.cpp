@@ -34,7 +34,7 @@ SampleOptions sample_options(const RunConfig& c) {
   if (c.method != "htfm")
     o.solver = c.method_options.sampler != "auto" ? c.method_options.sampler
                                                   : c.make_method(c.provisional_clock())->samplers().front().name;
-  o.precision = c.train.precision;
+  o.precision = c.sample_precision();
   o.solve.nfe = c.sample.nfe;
   o.solve.time_power = c.sample.time_power;
   o.solve.time_centre = c.sample.time_centre;

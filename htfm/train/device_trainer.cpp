@@ -362,7 +362,7 @@ double time_evaluation(const Network& network, const OptimiserState& state, cons
   const ImageDevice& device = image_device();
   const DevicePrecision p = precision_by_name(precision);
   device.configure(p.tf32, false);
-  const auto ops = device.image_ops(p.type);
+  const auto ops = device.image_ops(p.type, p.eight_bit);
   const auto queue = device.queue();
   const UNetLayers& layers = *network.unet();
   const UNetOptions& o = layers.options;

@@ -165,6 +165,62 @@ INSTANTIATE_TEST_SUITE_P(Networks, DeviceSizeTest,
                                          std::pair{"dropout", &dropout_network}),
                          [](const auto& each) { return std::string(each.param.first); });
 
+// Evaluations in eight bits against the same rounding on the CPU. The device norms bfloat16 values, so some of its
+// activations are rounded to the next number of eight bits.
+TEST(DeviceEightBit, EvaluationsAreRoundedAsOnTheCpu) {
+  HTFM_NEEDS_DEVICE();
+  const UNetOptions o = image_network();
+  ParameterLayout layout;
+  const UNetLayers layers(o, layout);
+  std::vector<float> numbers(static_cast<size_t>(layout.size()));
+  layout.initialise(Key(9), numbers.data());
+  for (const ParameterInfo& p : layout.list())
+    if (p.bound == 0)
+      for (int64_t i = 0; i < p.size; ++i)
+        numbers[p.offset + i] += static_cast<float>(0.04 * Key(4).uniform(static_cast<uint64_t>(i)) - 0.02);
+  const at::Tensor parameters = at::from_blob(numbers.data(), {layout.size()}, at::kFloat);
+  const int64_t n = 4;
+  at::Tensor x = at::empty({n, o.channels * o.height * o.width}, at::kFloat), t = at::empty({n}, at::kFloat).fill_(0.3),
+             feature = at::empty({n, 2}, at::kFloat);
+  fill_normal(Key(1), 0, x.numel(), x.mutable_data_ptr<float>());
+  fill_normal(Key(2), 0, feature.numel(), feature.mutable_data_ptr<float>());
+  const auto on_cpu = [&](bool eight_bit) {
+    const auto ops = make_cpu_image_ops(eight_bit);
+    return UNetPass(layers, *ops, {parameters, parameters}, false)
+        .forward(pixels(x, o, o.channels), t, feature)
+        .clone();
+  };
+  const auto on_device = [&](const char* precision) {
+    const ImageDevice& device = image_device();
+    const DevicePrecision p = precision_by_name(precision);
+    device.configure(p.tf32, false);
+    const auto ops = device.image_ops(p.type, p.eight_bit);
+    const auto queue = device.queue();
+    at::Tensor out;
+    queue->run([&] {
+      const at::Tensor master = parameters.to(ops->device());
+      UNetPass pass(layers, *ops, {master, master.to(p.type)}, false);
+      const auto forward = [&] {
+        return pass.forward(pixels(x, o, 8).to(ops->device()).to(p.type), t.to(ops->device()),
+                            feature.to(ops->device()));
+      };
+      forward();
+      out = forward().cpu().clone();
+    });
+    return out;
+  };
+  const auto off = [](const at::Tensor& got, const at::Tensor& expected) {
+    return ((got - expected).norm() / expected.norm()).item<double>();
+  };
+  const at::Tensor exact = on_cpu(false), rounded = on_cpu(true);
+  const double by_rounding = off(rounded, exact), on_both = off(on_device("fp8"), rounded),
+               in_bf16 = off(on_device("bf16"), exact);
+  std::printf("fp8: off by %.2e from float32, the device's by %.2e from the CPU's; bf16: by %.2e\n", by_rounding,
+              on_both, in_bf16);
+  EXPECT_LT(on_both, by_rounding + 2 * in_bf16);
+  EXPECT_GT(off(on_device("fp8"), exact), 2 * in_bf16) << "the network ran in bf16";
+}
+
 // The same data, clocks and noise on the device and on the CPU: the same losses, weights and samples, for every method
 // and loss.
 struct MethodCase {
