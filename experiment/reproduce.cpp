@@ -144,6 +144,7 @@ void add_reproduce(CLI::App& app) {
   o->options.common.add(*c);
   c->callback([o] {
     o->options.common.apply(true);
+    set_table_output(o->options.common.json ? stderr : stdout);
     const Experiment& experiment = find_named(experiments(), o->name, "reproduce");
     if (o->options.published && !experiment.in_paper)
       throw InputError("[--published] expected an experiment of the paper, got {}, which is ours alone", o->name);

@@ -61,7 +61,7 @@ Json reproduce_nfe(const ReproduceOptions& o) {
   std::vector<report::Series> series;
   std::string head = "| model, solver |", rule = "|---|";
   for (const int64_t nfe : kBudgets) head += fmt::format(" {} |", nfe), rule += "---|";
-  fmt::print("{}\n{}\n", head, rule);
+  fmt::print(table_output(), "{}\n{}\n", head, rule);
   for (size_t m = 0; m < sweep.models.size(); ++m) {
     const std::vector<SweepRun>& runs = sweep.models[m].runs;
     size_t column = 0;
@@ -70,12 +70,12 @@ Json reproduce_nfe(const ReproduceOptions& o) {
       const bool first = r == 0 || runs[r].solver != runs[r - 1].solver;
       if (first) {
         series.push_back({.name = fmt::format("{}, {}", sweep.models[m].name, runs[r].solver)});
-        fmt::print("| {} |", series.back().name);
+        fmt::print(table_output(), "| {} |", series.back().name);
         column = 0;
       }
-      for (; kBudgets[column] != runs[r].nfe; ++column) fmt::print(" |");
-      fmt::print(" {:.3f} |", s.f1_prd.mean);
-      if (++column == std::size(kBudgets)) fmt::print("\n");
+      for (; kBudgets[column] != runs[r].nfe; ++column) fmt::print(table_output(), " |");
+      fmt::print(table_output(), " {:.3f} |", s.f1_prd.mean);
+      if (++column == std::size(kBudgets)) fmt::print(table_output(), "\n");
       series.back().x.push_back(s.nfe.mean), series.back().y.push_back(1 - s.f1_prd.mean);
       table
           .add({sweep.models[m].name, runs[r].solver, s.nfe.mean,

@@ -112,10 +112,10 @@ Json reproduce_panels(const ReproduceOptions& o) {
                    {"Hill", report::Best::none, 2},
                    {"Hill of the data", report::Best::none, 2},
                    {"diverged", report::Best::none, 0}};
-  fmt::print(
-      "| alpha_D | method | NFE | f1_prd | w1_pooled | w1_sliced | log q 0.99 | 0.999 | 0.9999 | Hill (data) | "
-      "diverged |\n"
-      "|---|---|---|---|---|---|---|---|---|---|---|\n");
+  fmt::print(table_output(),
+             "| alpha_D | method | NFE | f1_prd | w1_pooled | w1_sliced | log q 0.99 | 0.999 | 0.9999 | Hill (data) | "
+             "diverged |\n"
+             "|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const Group& g : groups)
     for (size_t b = 0; b < std::size(kPanelBudgets); ++b) {
       std::map<std::string, std::vector<double>> values;
@@ -132,7 +132,8 @@ Json reproduce_panels(const ReproduceOptions& o) {
       for (const auto& [name, v] : values)
         row[name] = mean_spread(v).mean, row[name + "_sd"] = mean_spread(v).deviation;
       const auto at = [&](const char* s) { return row[s].get<double>(); };
-      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} ({:.2f}) | {} |\n",
+      fmt::print(table_output(),
+                 "| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} ({:.2f}) | {} |\n",
                  g.alpha, g.variant.name, kPanelBudgets[b], at("f1_prd"), at("w1_pooled"), at("w1_sliced"),
                  at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"), diverged);
       table.add({fmt::format("{}", g.alpha), g.variant.name, static_cast<double>(kPanelBudgets[b]), at("f1_prd"),
