@@ -207,7 +207,7 @@ Json run_image_experiment(const ReproduceOptions& o, const ImageExperiment& e) {
     const std::optional<double> paper =
         paper_fid(e.name, name.substr(0, name.rfind("-seed")), solver, cells[i].config.sample.nfe);
     if (paper) r["paper_fid"] = *paper;
-    const std::string printed = paper ? fmt::format("{:.2f}", *paper) : "";
+    const std::string printed = paper ? fmt::format("{:.{}f}", *paper, *paper < 100 ? 2 : 1) : "";  // its digits
     fmt::print(table_output(), "| {} | {} | {} | {:.3f} | {} | {:.3f} | {:.3f} | {} | {} |\n", name, solver, nfe, fd,
                printed, precision, recall, diverged, counts);
     table.add({name, solver, nfe, fd, printed, precision, recall, diverged, counts});
