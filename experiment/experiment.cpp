@@ -10,6 +10,8 @@
 #include "htfm/base/error.h"
 #include "htfm/base/parallel.h"
 #include "htfm/io/file.h"
+#include "htfm/io/png.h"
+#include "htfm/report/field_map.h"
 #include "htfm/report/text.h"
 
 namespace htfm::app {
@@ -20,6 +22,11 @@ RunConfig with_times_chosen(RunConfig c) {
   const bool by_clock = c.uses_clock_time(), normal = c.uses_normal_times();
   c.time = by_clock ? "clock" : "path", c.train.times = normal ? "normal" : "uniform";
   return c;
+}
+
+std::FILE*& table_stream() {
+  static std::FILE* stream = stdout;
+  return stream;
 }
 
 /// The result kept at `path` if it was made with this configuration, otherwise null. Keys that the kept one does not
@@ -40,6 +47,9 @@ Json kept_cell(const std::string& path, const RunConfig& config) {
 }
 
 }  // namespace
+
+std::FILE* table_output() { return table_stream(); }
+void set_table_output(std::FILE* stream) { table_stream() = stream; }
 
 std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& folder,
                             const std::function<Json(const Cell&)>& work, bool one_by_one) {
@@ -87,6 +97,19 @@ std::vector<Json> run_cells(const std::vector<Cell>& cells, const std::string& f
                   folder, cells[i].name);
   }
   return results;
+}
+
+void add_pictures(report::Page& page, const std::string& title, const std::vector<Cell>& cells,
+                  const std::string& folder, const std::string& caption) {
+  bool first = true;
+  for (const Cell& c : cells) {
+    const std::string path = fmt::format("{}/{}.png", folder, c.name);
+    if (!std::filesystem::exists(path)) continue;
+    if (first) page.section(title);
+    first = false;
+    page.figure(report::image_figure(read_png(path), fmt::format("{} of {}", title, c.name)),
+                fmt::format("{}: {}", c.name, caption));
+  }
 }
 
 void write_experiment(const std::string& folder, const std::string& name, report::Page& page, const Json& out,

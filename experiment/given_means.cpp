@@ -20,7 +20,6 @@
 #include "htfm/io/row_file.h"
 #include "htfm/metric/ensemble_scores.h"
 #include "htfm/page/field_page.h"
-#include "htfm/report/field_map.h"
 #include "htfm/sample/sample_fields.h"
 
 namespace htfm::app {
@@ -234,10 +233,7 @@ Json score_given_cell(const Cell& cell, const Model& model, const GivenCases& ca
 }
 
 void add_maps(report::Page& page, const std::vector<Cell>& cells, const ReproduceOptions& o) {
-  auto& maps = page.section("Maps");
-  for (const Cell& c : cells)
-    maps.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Maps of " + c.name),
-                fmt::format("{}: real fields first, then samples, by the rank of their maximum.", c.name));
+  add_pictures(page, "Maps", cells, o.folder, "real fields first, then samples, by the rank of their maximum.");
 }
 
 report::Table ensemble_table(const std::vector<Json>& results) {
@@ -252,18 +248,20 @@ report::Table ensemble_table(const std::vector<Json>& results) {
                    {"CRPS", report::Best::lowest, 5},
                    {"error", report::Best::lowest, 4},
                    {"spread / error", report::Best::none, 3}};
-  fmt::print("| model | what | error of means | CRPS | error | spread / error |\n|---|---|---|---|---|---|\n");
+  fmt::print(table_output(),
+             "| model | what | error of means | CRPS | error | spread / error |\n|---|---|---|---|---|---|\n");
   for (const Json& r : results) {
     if (!r.contains("rows")) continue;
     for (const auto& [what, s] : r["rows"].items()) {
       const auto name = r["cell"].get<std::string>();
       const auto means = s["mean_error"].get<double>(), crps = s["crps"].get<double>(),
                  error = s["error"].get<double>(), ratio = s["spread_skill"].get<double>();
-      fmt::print("| {} | {} | {:.4f} | {:.5f} | {:.4f} | {:.3f} |\n", name, what, means, crps, error, ratio);
+      fmt::print(table_output(), "| {} | {} | {:.4f} | {:.5f} | {:.4f} | {:.3f} |\n", name, what, means, crps, error,
+                 ratio);
       table.add({name, what, means, crps, error, ratio});
     }
   }
-  fmt::print("\n");
+  fmt::print(table_output(), "\n");
   return table;
 }
 

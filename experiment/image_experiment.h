@@ -31,15 +31,17 @@ struct ImageExperiment {
 /// Trains, samples and scores every variant; writes NAME.html and NAME.json. InputError without --data and --features.
 Json run_image_experiment(const ReproduceOptions& options, const ImageExperiment& experiment);
 
-/// The training that all experiments on CIFAR10-LT share: the paper's settings.
+/// The training that all experiments on CIFAR10-LT share: the paper's settings. Of the official CIFAR-10 the long tail
+/// is used.
 std::vector<std::string> image_settings(const ReproduceOptions& options, int64_t epochs, int64_t seed);
 
 /// Our own algorithm with a stable clock, as in the table of clocks: under the same name it is the same model.
 ImageVariant our_images(double alpha, const std::vector<ImageRun>& runs);
 
-/// The images of --data and the features of --features, which both must be there.
+/// InputError where --data or --features, which both are needed, is missing.
 void check_image_options(const ReproduceOptions& options, const std::string& experiment);
-ImageReference image_reference(const ReproduceOptions& options, at::Device device);
+/// The images that a cell is trained on, with the features of --features.
+ImageReference image_reference(const ReproduceOptions& options, const RunConfig& config, at::Device device);
 
 /// Samples (n x dim) of images like those.
 SampledImages images_like(const ImageReference& real, const at::Tensor& samples);

@@ -56,7 +56,7 @@ Json reproduce_rivals(const ReproduceOptions& options);
 /// Tables of skewed laws under a symmetric and a skewed source.
 Json reproduce_skew(const ReproduceOptions& options);
 
-/// CIFAR10-LT under six clocks and signature orders.
+/// CIFAR10-LT under eight clocks.
 Json reproduce_cifar10lt(const ReproduceOptions& options);
 Json reproduce_cifar10lt_long(const ReproduceOptions& options);
 /// CIFAR10-LT by class, with guidance.

@@ -13,7 +13,6 @@
 #include "htfm/io/file.h"
 #include "htfm/io/png.h"
 #include "htfm/page/class_grid.h"
-#include "htfm/report/field_map.h"
 #include "htfm/report/figures.h"
 #include "htfm/report/page.h"
 
@@ -149,7 +148,7 @@ report::Table score_table(const std::vector<Json>& results) {
     table.columns.push_back({s.title, s.best, s.digits});
     head += fmt::format(" {} |", s.title), line += "---|";
   }
-  fmt::print("{}\n{}\n", head, line);
+  fmt::print(table_output(), "{}\n{}\n", head, line);
   for (const Json& r : results) {
     const auto model = r["model"].get<std::string>(), solver = r["solver"].get<std::string>();
     std::vector<report::Cell> row{model, solver};
@@ -162,7 +161,7 @@ report::Table score_table(const std::vector<Json>& results) {
         row.emplace_back("");
       text += there ? fmt::format(" {:.{}f} |", r[s.key].get<double>(), s.digits) : "  |";
     }
-    fmt::print("{}\n", text);
+    fmt::print(table_output(), "{}\n", text);
     table.add(std::move(row));
   }
   return table;
@@ -199,7 +198,7 @@ Json reproduce_cifar10lt_classes(const ReproduceOptions& o) {
   std::string trained;
   const auto work = [&](const Cell& cell) {
     const ClassCell& c = *by_name.at(cell.name);
-    if (!reference) reference = image_reference(o, device);
+    if (!reference) reference = image_reference(o, cell.config, device);
     if (trained != c.model) {
       make_folder(o.folder + "/runs");
       model.reset();
@@ -215,10 +214,7 @@ Json reproduce_cifar10lt_classes(const ReproduceOptions& o) {
   page.section("Scores").table(score_table(results));
   const report::Figure figure = guidance_curves(results);
   page.section("Guidance").figure(figure, "Frechet distance against the strength of guidance.");
-  auto& pictures = page.section("Samples");
-  for (const Cell& c : cells)
-    pictures.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Samples of " + c.name),
-                    fmt::format("{}: one row a class, the first samples as they come.", c.name));
+  add_pictures(page, "Samples", cells, o.folder, "one row a class, the first samples as they come.");
   write_experiment(o.folder, "cifar10lt-classes", page, out, &figure);
   return out;
 }

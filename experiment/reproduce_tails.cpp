@@ -215,9 +215,9 @@ Json reproduce_tails(const ReproduceOptions& o) {
                    {"f1_prd", report::Best::none, 4},
                    {"1 - 10⁻⁵", report::Best::none, 3},
                    {"1 - 10⁻⁶", report::Best::none, 3}};
-  fmt::print(
-      "| alpha_D | clock, coupling | NFE | 0.99 | 0.999 | 0.9999 | Hill (data) | f1_prd | 1 - 10^-5 | 1 - 10^-6 "
-      "|\n|---|---|---|---|---|---|---|---|---|---|\n");
+  fmt::print(table_output(),
+             "| alpha_D | clock, coupling | NFE | 0.99 | 0.999 | 0.9999 | Hill (data) | f1_prd | 1 - 10^-5 | 1 - 10^-6 "
+             "|\n|---|---|---|---|---|---|---|---|---|---|\n");
   for (const Group& g : groups)
     for (size_t b = 0; b < results[g.first]["runs"].size(); ++b) {
       const auto nfe = results[g.first]["runs"][b]["nfe"].get<double>();
@@ -237,9 +237,9 @@ Json reproduce_tails(const ReproduceOptions& o) {
       const auto at = [&](const char* f) { return row[f].get<double>(); };
       const auto text = [&](const char* f) { return row.contains(f) ? fmt::format("{:.3f}", at(f)) : ""; };
       const auto cell = [&](const char* f) { return row.contains(f) ? report::Cell(at(f)) : report::Cell(); };
-      fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} ({:.2f}) | {:.4f} | {} | {} |\n", g.alpha, g.name,
-                 nfe, at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"), at("hill_real"),
-                 at("f1_prd"), text("far_1e-05"), text("far_1e-06"));
+      fmt::print(table_output(), "| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} ({:.2f}) | {:.4f} | {} | {} |\n",
+                 g.alpha, g.name, nfe, at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"), at("hill_fake"),
+                 at("hill_real"), at("f1_prd"), text("far_1e-05"), text("far_1e-06"));
       table.add({fmt::format("{}", g.alpha), g.name, nfe, at("log_q_0.99"), at("log_q_0.999"), at("log_q_0.9999"),
                  at("hill_fake"), at("hill_real"), at("f1_prd"), cell("far_1e-05"), cell("far_1e-06")});
       out["rows"].push_back(row);

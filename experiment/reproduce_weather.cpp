@@ -13,7 +13,6 @@
 #include "htfm/io/file.h"
 #include "htfm/io/png.h"
 #include "htfm/page/field_page.h"
-#include "htfm/report/field_map.h"
 #include "htfm/report/page.h"
 
 namespace htfm::app {
@@ -191,13 +190,14 @@ Json reproduce_weather(const ReproduceOptions& o) {
   const at::Device device = choose_device(o.common.device, "ncsnpp");
   std::vector<Cell> cells;
   for (const WeatherVariant& v : o.published ? published_variants() : weather_variants()) {
-    if (!o.wants(v.name)) continue;
-    const std::string data = weather_set(o, v.values);
+    std::string data;  // the set is made where one of its cells is wanted
     for (int64_t k = 0; k < o.seeds; ++k)
       for (const bool heun : {false, true}) {
         const auto seed = static_cast<uint64_t>(o.common.seed + k);
-        cells.push_back(
-            {fmt::format("{}-seed{}{}", v.name, seed, heun ? kHeun : ""), cell_config(v, seed, heun, data, o)});
+        const std::string name = fmt::format("{}-seed{}{}", v.name, seed, heun ? kHeun : "");
+        if (!o.wants(v.name) && !o.wants(name)) continue;
+        if (data.empty()) data = weather_set(o, v.values);
+        cells.push_back({name, cell_config(v, seed, heun, data, o)});
       }
   }
   std::vector<Json> results = run_cells(
@@ -218,10 +218,7 @@ Json reproduce_weather(const ReproduceOptions& o) {
   const report::Figure curves = weather_exceedance(results);
   page.section("Scores").table(table).figure(curves,
                                              "How often a value is at least x. A power law is a straight line.");
-  auto& maps = page.section("Maps");
-  for (const Cell& c : cells)
-    maps.figure(report::image_figure(read_png(fmt::format("{}/{}.png", o.folder, c.name)), "Maps of " + c.name),
-                fmt::format("{}: real fields first, then samples, by the rank of their maximum.", c.name));
+  add_pictures(page, "Maps", cells, o.folder, "real fields first, then samples, by the rank of their maximum.");
   Json out{{"experiment", "weather"}, {"cells", results}};
   page.provenance({{"set", train["data_hash"].get<std::string>()}});
   write_experiment(o.folder, "weather", page, out, &curves);

@@ -216,10 +216,10 @@ Json reproduce_weather_cascade(const ReproduceOptions& o) {
   report::Page page("Weather fields in two steps", "Means over blocks of 8 x 8 points, then fields given these.");
   if (!coarse.empty())
     page.section("Coarse fields").table(weather_table(coarse, "Means against those of the held-out part."));
-  fmt::print("\n");
+  fmt::print(table_output(), "\n");
   if (!fine.empty()) {
     page.section("Fields").table(weather_table(fine, fmt::format("Against the held-out part of {}.", o.data)));
-    fmt::print("\n");
+    fmt::print(table_output(), "\n");
     page.section("Ensembles").table(ensemble_table(fine));
   }
   add_maps(page, cells, o);

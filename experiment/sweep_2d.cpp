@@ -124,7 +124,7 @@ report::Table Sweep::table() const {
   for (const SweepRun& r : models.empty() ? std::vector<SweepRun>() : models[0].runs)
     column(fmt::format("{}, {}, NFE {}", r.solver, r.time_grid, r.nfe), report::Best::highest, 3);
   if (papers) column("paper's FID, CIFAR10-LT", report::Best::none, 2);
-  fmt::print("{}\n{}\n", head, rule);
+  fmt::print(table_output(), "{}\n{}\n", head, rule);
   for (size_t m = 0; m < models.size(); ++m) {
     std::vector<report::Cell> cells{models[m].name};
     std::string line = "| " + models[m].name + " |";
@@ -136,7 +136,7 @@ report::Table Sweep::table() const {
       cells.push_back(models[m].paper > 0 ? report::Cell(models[m].paper) : report::Cell());
       line += models[m].paper > 0 ? fmt::format(" {:.2f} |", models[m].paper) : " |";
     }
-    fmt::print("{}\n", line);
+    fmt::print(table_output(), "{}\n", line);
     out.add(std::move(cells));
   }
   return out;

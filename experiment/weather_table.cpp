@@ -52,7 +52,7 @@ report::Table weather_table(const std::vector<Json>& results, const std::string&
     table.columns.push_back({s.title});
     head += fmt::format(" {} |", s.title), line += "---|";
   }
-  fmt::print("{}\n{}\n", head, line);
+  fmt::print(table_output(), "{}\n{}\n", head, line);
   const auto add_row = [&](const Json& r, const std::string& name, bool real) {
     std::vector<report::Cell> row{name};
     std::string text = fmt::format("| {} |", name);
@@ -61,7 +61,7 @@ report::Table weather_table(const std::vector<Json>& results, const std::string&
       row.emplace_back(value), text += fmt::format(" {} |", value);
     }
     table.add(std::move(row));
-    fmt::print("{}\n", text);
+    fmt::print(table_output(), "{}\n", text);
   };
   for (const Json& r : results) add_row(r, r["cell"].get<std::string>(), false);
   add_row(results.front(), "held out", true);

@@ -3,7 +3,9 @@
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "htfm/base/random.h"
@@ -52,6 +54,8 @@ class Images : public testing::Test {
   std::string records_;
   at::Tensor samples_;
 };
+
+using ImagesSlow = Images;
 
 TEST_F(Images, EvalScoresSamplesAndKeepsTheReference) {
   const std::string command =
@@ -158,6 +162,73 @@ TEST_F(Images, AreDataToTrainOn) {
   expect_refusal("train c.toml --set data.kind=png -o other", "a.bin: expected a folder of PNG files");
   expect_refusal("train c.toml --set data.subset=long-tail -o other",
                  "expected at least 5000 images of class 0 (airplane)");
+}
+
+constexpr const char* kSmallImages =
+    " --seeds 1 --device cpu --threads 1 --set train.epochs=1 --set unet.base=8 --set unet.groups=4 --set "
+    "unet.multipliers=1,1 --set unet.blocks=1 --set unet.heads=1 --set unet.attention=16 --set sample.n=12 --set "
+    "clock.grid=4";
+
+TEST_F(Images, ReproducePrintsThePapersValueAtItsOwnCountOfEvaluations) {
+  const Outcome r =
+      place_.run(std::string("reproduce solver --data a.bin --features ") + network("patches.pt") + kSmallImages +
+                 " --set data.rows=20 --set train.batch=20 --only ab2-paper-20,seed0-midpoint-20 -o out "
+                 "--json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  std::map<std::string, json> cells;
+  const json out = json::parse(r.out);
+  for (const json& cell : out["cells"]) cells[cell["solver"]] = cell;
+  EXPECT_EQ(cells.at("ab2-paper")["nfe"], 11);
+  EXPECT_EQ(cells.at("ab2-paper")["paper_fid"], 18.02);
+  EXPECT_EQ(cells.at("midpoint")["paper_fid"], 17.82);
+  // By the name in the table: all samplers of one model.
+  const Outcome one =
+      place_.run(std::string("reproduce flow-type --data a.bin --features ") + network("patches.pt") + kSmallImages +
+                 " --set data.rows=20 --set train.batch=20 --only =ours-alpha-1.7-seed0 -o one --json");
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(json::parse(one.out)["cells"].size(), 2u);
+}
+
+TEST_F(Images, ReproducedBaselinesAreThoseOfThePaperWherePublished) {
+  const std::string command =
+      std::string("reproduce baselines --published --data a.bin --features ") + network("patches.pt") + " --only ";
+  const auto cells = [&](const std::string& only) { return place_.run(command + only + " -o out").err; };
+  const std::string offered = cells("absent");  // the refusal lists them
+  for (const char* there : {"dlpm-G", "dlpm-1.9-seed0-dlim-500", "lim-1.6-seed0-sde-20", "tflow-3.0-seed0-euler-100"})
+    EXPECT_NE(offered.find(there), std::string::npos) << there;
+  for (const char* not_there : {"dlim-1.7", "-ode-", "-heun-"})
+    EXPECT_EQ(offered.find(not_there), std::string::npos) << not_there;
+}
+
+TEST_F(ImagesSlow, KeptCellsNeedNoPictures) {
+  const std::string command = std::string("reproduce cifar10lt-classes --data a.bin --features ") +
+                              network("patches.pt") + kSmallImages +
+                              " --set data.rows=20 --set train.batch=20 --only given-alpha-1.7-seed0-ab2 -o out";
+  const Outcome first = place_.run(command);
+  ASSERT_EQ(first.code, 0) << first.err;
+  for (const auto& entry : std::filesystem::directory_iterator(place_ / "out"))
+    if (entry.path().extension() == ".png") std::filesystem::remove(entry.path());
+  const Outcome second = place_.run(command);
+  EXPECT_EQ(second.code, 0) << second.err;
+}
+
+TEST_F(ImagesSlow, ReproduceTakesTheLongTailOfALargerSet) {
+  std::string records;
+  std::vector<int64_t> counts = long_tail_counts(10);
+  counts.back() += 7;  // as the official set has more of every class
+  for (size_t c = 0; c < counts.size(); ++c)
+    for (int64_t i = 0; i < counts[c]; ++i) {
+      records.push_back(static_cast<char>(c));
+      records.append(3072, static_cast<char>(25 * c + static_cast<size_t>(i % 20)));
+    }
+  place_.write("full.bin", records);
+  const Outcome r =
+      place_.run(std::string("reproduce solver --data full.bin --features ") + network("patches.pt") + kSmallImages +
+                 " --set data.rows=20 --set train.batch=20 --only =ours-alpha-1.7-seed0-euler-5 -o out --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json cell = json::parse(r.out)["cells"][0];
+  EXPECT_EQ(cell["n_real"], 12406);
+  EXPECT_NE(cell["config"].get<std::string>().find("subset = \"long-tail\""), std::string::npos);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -307,6 +308,39 @@ TEST(Program, ReproduceRefusesWhatItCannotDo) {
       w.run("reproduce 2d --only 'HTFM-t 3.0' --seeds 1 --budget 1 --set data.n=1000 --set sample.n=500 -o out --json");
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(nlohmann::json::parse(one.out)["rows"].size(), 1u);
+}
+
+TEST(ProgramSlow, ReproduceMakesEveryExperimentAsPublished) {
+  const Workplace w;
+  const std::string small =
+      " --seeds 1 --budget 1 --set data.n=400 --set sample.n=200 --set train.batch=200 --set clock.grid=4 --set "
+      "net.width=16 --set net.blocks=1 --json -o ";
+  std::map<std::string, nlohmann::json> made;
+  for (const std::string name : {"2d", "overview", "toys", "panels", "flow-type", "signature-order", "nfe", "solver"}) {
+    const Outcome o = w.run("reproduce " + name + " --published" + small + name);
+    ASSERT_EQ(o.code, 0) << name << o.err;
+    made[name] = nlohmann::json::parse(o.out);
+  }
+  // E.6: Euler on the uniform grid; no solver that needs what the paper does not have.
+  for (const char* name : {"flow-type", "signature-order", "nfe"})
+    for (const auto& row : made[name]["rows"]) EXPECT_EQ(row["time_grid"], "uniform") << name;
+  for (const auto& row : made["solver"]["rows"])
+    EXPECT_EQ(row["solver"].get<std::string>().find("stochastic"), std::string::npos);
+  // E.2: DLIM draws from DLPM's network; E.6: Euler for flows.
+  const std::map<std::string, std::string> samplers{
+      {"htfm", "euler"}, {"dlpm", "dlpm"}, {"dlim", "dlim"}, {"lim", "sde"}, {"tflow", "euler"}};
+  for (const auto& entry : fs::directory_iterator(w / "panels/cells")) {
+    const auto cell = nlohmann::json::parse(read_file(entry.path()));
+    const std::string file = entry.path().filename(), config = cell["config"], sampler = cell["runs"][0]["sampler"];
+    EXPECT_NE(config.find("precondition]\nenabled = false"), std::string::npos);
+    const std::string method = file.substr(0, file.find('-'));
+    EXPECT_EQ(sampler, samplers.at(method)) << file;
+    if (method == "dlim") {
+      EXPECT_NE(config.find("method = \"dlpm\""), std::string::npos);
+    }
+  }
+  for (const char* name : {"tails", "dimensions"})
+    expect_refused(w, std::string("reproduce ") + name + " --published -o out", "--published");
 }
 
 TEST(ProgramSlow, ReproduceGoesOnWhereItWas) {
