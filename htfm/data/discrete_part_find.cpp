@@ -1,7 +1,6 @@
 // Which columns of a table, and which of their values, are discrete.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "htfm/base/nan.h"
@@ -190,23 +189,26 @@ void DiscretePart::add_date_parts(const at::Tensor& rows, const std::vector<Tabl
   for (int64_t k = 0; k < width; ++k) {
     const TableColumn& info = columns[static_cast<size_t>(k)];
     if (info.kind != ColumnKind::date || (of(k) && !of(k)->flows)) continue;
-    const bool seconds = DateForm{info.date_form}.has_time();
+    const bool seconds = DateForm{info.date_form}.has_time(), has_day = info.date_form.find('D') != std::string::npos;
     const double day = seconds ? kDaySeconds : 1;
     const DiscreteColumn* own = of(k);
-    double first = std::numeric_limits<double>::infinity(), last = -first;
+    std::vector<double> dates;
     for (int64_t i = 0; i < n; ++i)
-      if (const double v = x[i * width + k]; !std::isnan(v) && !(own && own->draws_as_state(v)))
-        first = std::min(first, v), last = std::max(last, v);
+      if (const double v = x[i * width + k]; !std::isnan(v) && !(own && own->draws_as_state(v))) dates.push_back(v);
+    if (dates.empty()) continue;
+    const auto [least, most] = std::minmax_element(dates.begin(), dates.end());
+    const double first = *least, last = *most;
+    const DateGrid grid = DateGrid::of(dates, seconds);
+    const bool monthly = grid.day_of_month > 0;
     const auto add = [&](DatePart part, double least_days) {
       if (!(last - first >= least_days * day)) return;
-      DiscreteColumn c{.column = k, .part = part, .flows = seconds};
-      c.values.assign(static_cast<size_t>(cells_of(part, seconds).count), 0);
-      c.values[0] = first, c.values[1] = last;
+      const DateCells cells(part, seconds, grid, first, last);
+      DiscreteColumn c{.column = k, .part = part, .flows = seconds, .values = cells.values()};
       list_.push_back(std::move(c));
     };
-    add(DatePart::year, 2 * kYearDays);
-    if (info.date_form.find('D') != std::string::npos) add(DatePart::week, 28);
-    if (seconds) add(DatePart::day, info.date_form.find('D') == std::string::npos ? 1e9 : 2);
+    add(DatePart::year, monthly ? 0 : 2 * kYearDays);
+    if (has_day && !monthly) add(DatePart::week, 28);
+    if (seconds && grid.unit < kDaySeconds) add(DatePart::day, has_day ? 2 : 1e9);
   }
 }
 
