@@ -54,16 +54,20 @@ std::vector<double> take_codes(std::vector<double>& values) {
 // Whether each category of a column has one value of a number, as a product has its price: in all but a hundredth of
 // the rows, and not because the number hardly varies.
 bool determines(const double* category, const double* number, int64_t n, int64_t stride, size_t categories) {
-  std::vector<double> value(categories, kNan);
-  int64_t again = 0, other = 0;
-  for (int64_t i = 0; i < n && other <= n / kRareExceptions; ++i) {
+  std::vector<std::map<double, int64_t>> values(categories);  // with their rows
+  int64_t exceptions = 0;                                     // so many at least
+  for (int64_t i = 0; i < n && exceptions <= n / kRareExceptions; ++i) {
     const double c = category[i * stride], x = number[i * stride];
     if (std::isnan(c) || std::isnan(x)) continue;
-    double& known = value[static_cast<size_t>(c)];
-    if (std::isnan(known))
-      known = x;
-    else
-      x == known ? ++again : ++other;
+    std::map<double, int64_t>& own = values[static_cast<size_t>(c)];
+    if (++own[x] == 1 && own.size() > 1) ++exceptions;
+  }
+  if (exceptions > n / kRareExceptions) return false;
+  int64_t again = 0, other = 0;
+  for (const std::map<double, int64_t>& own : values) {
+    int64_t rows = 0, most = 0;
+    for (const auto& [value, count] : own) rows += count, most = std::max(most, count);
+    if (rows > 0) again += most - 1, other += rows - most;
   }
   return again >= n / 2 && other <= again / kRareExceptions;
 }
