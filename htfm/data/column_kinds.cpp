@@ -154,6 +154,10 @@ class ColumnLook {
       if (low == end || low.ends_with(std::string("_") + end) || low.ends_with(std::string(".") + end) ||
           low.ends_with(std::string(" ") + end))
         return true;
+    // No endings: an amount paid and a bid also end in id.
+    for (const char* whole : {"uid", "pid", "sid", "subject", "studyid", "subjectid", "patientid", "personid", "userid",
+                              "memberid", "customerid", "clientid", "accountid", "policyid", "claimid", "caseid"})
+      if (low == whole) return true;
     const std::string as_is = plain_name();
     if (low.starts_with("id_") || low.starts_with("id.") || low.starts_with("id ")) return true;
     if (as_is.size() > 2 && as_is.starts_with("ID") && as_is[2] >= 'a' && as_is[2] <= 'z') return true;  // IDpol

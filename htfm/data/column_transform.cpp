@@ -97,6 +97,18 @@ std::vector<double> few_values(const std::vector<double>& sorted, const ColumnTr
   return out;
 }
 
+// Shares reach 1 and percentages 100 in few rows, and never more: a batting average, the marks of an exam.
+bool ends_as_a_share(const std::vector<double>& sorted, const ColumnTransform& lattice) {
+  const bool whole = lattice.gap > 0 && lattice.decimals == 0;
+  return sorted.front() >= 0 && ((sorted.back() == 1 && !whole) || sorted.back() == 100);
+}
+
+// The least point of a lattice above 0, of which `least` > 0 is another.
+double least_positive(double least, double step) {
+  const double out = least - (std::ceil(least / step) - 1) * step;
+  return out > 1e-6 * step ? out : step;  // not what rounding leaves of 0
+}
+
 }  // namespace
 
 ColumnTransform ColumnTransform::affine(double centre, double scale) {
@@ -139,7 +151,7 @@ ColumnTransform ColumnTransform::recognise(std::vector<double> sorted, Key key) 
   // Many values at an end: a scale that ends there, or a cap.
   const int64_t many = std::max<int64_t>(5, static_cast<int64_t>(sorted.size()) / 50);
   if (count_of(sorted, sorted.front(), sorted.front()) >= many) t.least = sorted.front();
-  if (count_of(sorted, sorted.back(), sorted.back()) >= many) t.most = sorted.back();
+  if (count_of(sorted, sorted.back(), sorted.back()) >= (ends_as_a_share(sorted, t) ? 2 : many)) t.most = sorted.back();
   t.bounded = atom || not_negative || not_positive;
   t.atom = atom;
   if (t.bounded) {
@@ -151,8 +163,7 @@ ColumnTransform ColumnTransform::recognise(std::vector<double> sorted, Key key) 
       const double spacing = step > 0 || ties > 1 ? 0 : (y[m] - least) / static_cast<double>(m);
       t.bound = std::max(least - spacing, 0.0 < least ? 0.0 : least);
     } else {
-      t.bound =
-          step > 0 ? least - (std::ceil(least / step) - 1) * step : 0;  // the least positive point of the lattice, or 0
+      t.bound = step > 0 ? least_positive(least, step) : 0;
     }
     t.flip ? t.most = -t.bound : t.least = t.bound;
   }

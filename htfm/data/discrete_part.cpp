@@ -28,9 +28,6 @@ constexpr const char *kState = "transform.state.", *kStateKnots = "transform.sta
 
 bool same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-// Seconds or days? The parts of a column say it: only seconds have hours, and their periods are long.
-bool counts_seconds(const DiscreteColumn& c) { return c.flows; }
-
 // Numbers as a network likes them: far values drawn in.
 at::Tensor as_input(const at::Tensor& seen) { return seen.to(at::kDouble).asinh().to(at::kFloat).contiguous(); }
 
@@ -124,10 +121,10 @@ at::Tensor DiscretePart::states_of(const at::Tensor& rows) const {
   parallel_for(heads, [&](int64_t h) {
     const DiscreteColumn& c = list_[static_cast<size_t>(h)];
     if (c.part != DatePart::none) {
-      const PartCells cells = cells_of(c.part, counts_seconds(c));
+      const DateCells cells(c);
       int64_t state = 0;  // where a date is missing: that of the row before
       for (int64_t i = 0; i < n; ++i) {
-        if (const double v = x[i * width + c.column]; !std::isnan(v)) state = cell_of(cells, v);
+        if (const double v = x[i * width + c.column]; !std::isnan(v)) state = cells.of(v);
         s[i * heads + h] = state;
       }
       return;
@@ -283,13 +280,12 @@ void DiscretePart::put(const at::Tensor& states, at::Tensor& rows) const {
   for (int64_t h = 0; h < heads; ++h) {
     const DiscreteColumn& c = list_[static_cast<size_t>(h)];
     if (c.part != DatePart::none) {
-      const PartCells cells = cells_of(c.part, counts_seconds(c));
+      const DateCells cells(c);
       const DiscreteColumn* own = of(c.column);
       for (int64_t i = 0; i < n; ++i) {
         double& v = x[i * width + c.column];
         if (!std::isfinite(v) || (own && own->draws_as_state(v))) continue;
-        v = moved_to(cells, v, s[i * heads + h], c.values[0], c.values[1]);
-        if (!counts_seconds(c)) v = std::round(v);
+        v = cells.moved(v, s[i * heads + h]);
       }
       continue;
     }
@@ -333,7 +329,7 @@ DiscretePart DiscretePart::load_state(const std::map<std::string, at::Tensor>& i
     if (!(code >= 0 && code < 8))
       throw InputError("[checkpoint] {}: expected '{}' with a kind of states from 0 to 7, got {}", path, name, code);
     const auto part = static_cast<DatePart>(static_cast<int>(code) / 2);
-    if (part != DatePart::none && states != cells_of(part, false).count)
+    if (part != DatePart::none && states != DateCells(part, false, {}, 0, 0).count())
       throw InputError("[checkpoint] {}: expected '{}' with the states of a part of a date, got {}", path, name,
                        states);
     out.list_.push_back({.column = static_cast<int64_t>(p[0]),

@@ -16,8 +16,8 @@
 
 namespace htfm HTFM_PUBLIC {
 
-/// Which part of a date the states stand for: none (the column's value), the twelfth of the year, the day of the week,
-/// or the hour.
+/// Which part of a date the states stand for: none (the column's value), the twelfth of the year (its month, where all
+/// dates have the same day of the month), the day of the week, or the hour.
 enum class DatePart { none, year, week, day };
 
 /// The states of a column and what each stands for.
@@ -27,8 +27,8 @@ struct DiscreteColumn {
   /// The first state stands for the flow's number; else the flow does not see it. Of a part of a date: it counts
   /// seconds, else days.
   bool flows = false;
-  /// Of the states: codes, numbers, NaN for a missing one; the flow's own: not used. Of a part of a date the first two
-  /// are the first and the last date.
+  /// Of the states: codes, numbers, NaN for a missing one; the flow's own: not used. Of a part of a date as DateCells
+  /// has them: the first and the last date, and their grid.
   std::vector<double> values = {};
   std::vector<double> shares = {};  ///< of the states, in the rows that it was found in
 

@@ -1,7 +1,6 @@
 // Which columns of a table, and which of their values, are discrete.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "htfm/base/nan.h"
@@ -55,16 +54,20 @@ std::vector<double> take_codes(std::vector<double>& values) {
 // Whether each category of a column has one value of a number, as a product has its price: in all but a hundredth of
 // the rows, and not because the number hardly varies.
 bool determines(const double* category, const double* number, int64_t n, int64_t stride, size_t categories) {
-  std::vector<double> value(categories, kNan);
-  int64_t again = 0, other = 0;
-  for (int64_t i = 0; i < n && other <= n / kRareExceptions; ++i) {
+  std::vector<std::map<double, int64_t>> values(categories);  // with their rows
+  int64_t exceptions = 0;                                     // so many at least
+  for (int64_t i = 0; i < n && exceptions <= n / kRareExceptions; ++i) {
     const double c = category[i * stride], x = number[i * stride];
     if (std::isnan(c) || std::isnan(x)) continue;
-    double& known = value[static_cast<size_t>(c)];
-    if (std::isnan(known))
-      known = x;
-    else
-      x == known ? ++again : ++other;
+    std::map<double, int64_t>& own = values[static_cast<size_t>(c)];
+    if (++own[x] == 1 && own.size() > 1) ++exceptions;
+  }
+  if (exceptions > n / kRareExceptions) return false;
+  int64_t again = 0, other = 0;
+  for (const std::map<double, int64_t>& own : values) {
+    int64_t rows = 0, most = 0;
+    for (const auto& [value, count] : own) rows += count, most = std::max(most, count);
+    if (rows > 0) again += most - 1, other += rows - most;
   }
   return again >= n / 2 && other <= again / kRareExceptions;
 }
@@ -190,23 +193,26 @@ void DiscretePart::add_date_parts(const at::Tensor& rows, const std::vector<Tabl
   for (int64_t k = 0; k < width; ++k) {
     const TableColumn& info = columns[static_cast<size_t>(k)];
     if (info.kind != ColumnKind::date || (of(k) && !of(k)->flows)) continue;
-    const bool seconds = DateForm{info.date_form}.has_time();
+    const bool seconds = DateForm{info.date_form}.has_time(), has_day = info.date_form.find('D') != std::string::npos;
     const double day = seconds ? kDaySeconds : 1;
     const DiscreteColumn* own = of(k);
-    double first = std::numeric_limits<double>::infinity(), last = -first;
+    std::vector<double> dates;
     for (int64_t i = 0; i < n; ++i)
-      if (const double v = x[i * width + k]; !std::isnan(v) && !(own && own->draws_as_state(v)))
-        first = std::min(first, v), last = std::max(last, v);
+      if (const double v = x[i * width + k]; !std::isnan(v) && !(own && own->draws_as_state(v))) dates.push_back(v);
+    if (dates.empty()) continue;
+    const auto [least, most] = std::minmax_element(dates.begin(), dates.end());
+    const double first = *least, last = *most;
+    const DateGrid grid = DateGrid::of(dates, seconds);
+    const bool monthly = grid.day_of_month > 0;
     const auto add = [&](DatePart part, double least_days) {
       if (!(last - first >= least_days * day)) return;
-      DiscreteColumn c{.column = k, .part = part, .flows = seconds};
-      c.values.assign(static_cast<size_t>(cells_of(part, seconds).count), 0);
-      c.values[0] = first, c.values[1] = last;
+      const DateCells cells(part, seconds, grid, first, last);
+      DiscreteColumn c{.column = k, .part = part, .flows = seconds, .values = cells.values()};
       list_.push_back(std::move(c));
     };
-    add(DatePart::year, 2 * kYearDays);
-    if (info.date_form.find('D') != std::string::npos) add(DatePart::week, 28);
-    if (seconds) add(DatePart::day, info.date_form.find('D') == std::string::npos ? 1e9 : 2);
+    add(DatePart::year, monthly ? 0 : 2 * kYearDays);
+    if (has_day && !monthly) add(DatePart::week, 28);
+    if (seconds && grid.unit < kDaySeconds) add(DatePart::day, has_day ? 2 : 1e9);
   }
 }
 

@@ -252,8 +252,10 @@ void StateNet::train(const StateInputs& inputs, const at::Tensor& target, Key ke
   const auto trained = static_cast<int64_t>(rest.size());
   const int64_t every = std::clamp<int64_t>(trained / kRowsPerValidation, 10, kManyRows / kRowsPerValidation),
                 patience = std::max(kPatience * every, kPatientSteps);
-  const double rate_here =
-      kRate * std::clamp(static_cast<double>(trained) / static_cast<double>(kManyRows), kSmallestShareOfRate, 1.0);
+  // Where there is time for fewer steps they are larger: too few to learn the rows by heart.
+  const double fewer = static_cast<double>(by_size) / static_cast<double>(steps);
+  const double rate_here = kRate * std::clamp(static_cast<double>(trained) / static_cast<double>(kManyRows) * fewer,
+                                              kSmallestShareOfRate, 1.0);
   at::Tensor average = flat.clone(), best = flat.clone(), gradient = at::zeros({size()}, at::kFloat);
   std::vector<at::Tensor> g = views(gradient);
   Adam adam(size());

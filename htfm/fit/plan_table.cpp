@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "htfm/base/error.h"
+#include "htfm/data/date_cells.h"
 #include "htfm/data/stray_sentences.h"
 #include "htfm/fit/untold_numbers.h"
 #include "htfm/model/choose_skew.h"
@@ -35,6 +36,13 @@ std::string gaps_text(const TableTransform& transform, int64_t column) {
   const DiscreteColumn* states = transform.discrete().of(column);
   for (size_t k = 0; states && k < states->values.size(); ++k)
     if (std::isnan(states->values[k])) return fmt::format(", {:.3g} % missing", 100 * states->shares[k]);
+  return {};
+}
+
+// What all dates of a column have in common, where their form does not say it.
+std::string date_grid_text(const TableTransform& transform, const TableColumn& dates, int64_t column) {
+  for (const DiscreteColumn& part : transform.discrete().list())
+    if (part.column == column && part.part != DatePart::none) return DateCells(part).grid().describe(dates.date_form);
   return {};
 }
 
@@ -263,9 +271,9 @@ std::string describe_column(const TablePlan& plan, int64_t k) {
   if (plan.train.columns.empty()) return text;
   const TableColumn& own = plan.train.columns[static_cast<size_t>(k)];
   if (own.kind == ColumnKind::date)
-    return fmt::format("dates ({}), {} to {}{}{}", own.date_form, own.text(least_of(plan.train.rows, k)),
-                       own.text(-least_of(plan.train.rows.neg(), k)), far_dates_text(plan.transform, own, k),
-                       gaps_text(plan.transform, k));
+    return fmt::format("dates ({}), {} to {}{}{}{}", own.date_form, own.text(least_of(plan.train.rows, k)),
+                       own.text(-least_of(plan.train.rows.neg(), k)), date_grid_text(plan.transform, own, k),
+                       far_dates_text(plan.transform, own, k), gaps_text(plan.transform, k));
   if (!own.is_category()) return text;
   std::string names;
   for (size_t c = 0; c < std::min<size_t>(own.categories.size(), kNamesTold); ++c)

@@ -52,6 +52,29 @@ TEST(Column, ConstantsAreKeptAside) {
   EXPECT_EQ(t.invert(-3), 7.5);
 }
 
+// Of 1,000 batting averages three are 1, those of players with one hit at their only bat.
+TEST(Column, SharesAndPercentagesEndWhereTheyMust) {
+  Values share = drawn(1000, [](double u) { return std::round(300 * u * u) / 1000; });
+  EXPECT_TRUE(std::isinf(ColumnTransform::recognise(share, Key(3)).most));
+  share[0] = share[1] = share[2] = 1;
+  EXPECT_EQ(ColumnTransform::recognise(share, Key(3)).most, 1);
+  Values percent = share;
+  for (double& v : percent) v = std::round(1000 * v) / 10;
+  EXPECT_EQ(ColumnTransform::recognise(percent, Key(3)).most, 100);
+  share[1] = share[2] = 0.4;
+  EXPECT_TRUE(std::isinf(ColumnTransform::recognise(share, Key(3)).most)) << "a single 1 may be passed";
+}
+
+TEST(Column, TheLeastPointAboveZeroIsNotARoundingError) {
+  const double least = 0.1;  // over 1e-6 a little more than a whole number, in doubles
+  Values x = drawn(400, [](double u) { return std::round(std::log(u / (1 - u)) * 1e6) / 1e6; });
+  const double shift = least - *std::min_element(x.begin(), x.end());
+  for (double& v : x) v = std::round((v + shift) * 1e6) / 1e6;
+  const ColumnTransform t = ColumnTransform::recognise(x, Key(3));
+  ASSERT_EQ(*std::min_element(x.begin(), x.end()), least);
+  EXPECT_EQ(t.describe(), "multiples of 1e-06, at least 1e-06");
+}
+
 TEST(Column, WholeNumbersComeBackWhole) {
   const Values x = drawn(3000, [](double u) { return std::floor(20 * std::log(u / (1 - u))); });
   const ColumnTransform t = ColumnTransform::recognise(x, Key(3));

@@ -174,6 +174,15 @@ TEST(MixedTable, TimesWithAnOffsetFromUtc) {
     EXPECT_FALSE(DateForm{"Y-M-DTh:m:sz"}.parse(wrong)) << wrong;
 }
 
+// Keys of studies and of customers; an amount that was paid differs in every row as well.
+TEST(MixedTable, KeysOfPeopleAreIdentifiers) {
+  std::string text = "uid,Subject,studyid,patientid,paid,bid,y\n";
+  for (int i = 0; i < 60; ++i)
+    text +=
+        fmt::format("{},{},{},{},{},{},{}\n", 38145 + i, i + 1, 21 + 7 * i, 900 - i, 100 + 3 * i, 50 + i * i, 0.5 * i);
+  EXPECT_EQ(read_mixed(text).names, (std::vector<std::string>{"paid", "bid", "y"}));
+}
+
 TEST(MixedTable, WholeNumbersThatAreNoDatesStayNumbers) {
   std::string text = "claim,month,y\n";
   for (int i = 0; i < 60; ++i) text += fmt::format("{},{},{}\n", 20200101 + i, 202001 + i, 0.5 * i * i);
