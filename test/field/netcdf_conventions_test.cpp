@@ -531,5 +531,26 @@ TEST(NetcdfFiles, PlacesOfFillValuesAreNone) {
   EXPECT_EQ(list[0].grid, "netcdf, 2 x 3, places not known");
 }
 
+// HDF5 allows a block of the user's own at the start of a file.
+TEST(NetcdfFiles, MayBeginBehindAnotherBlock) {
+  const TemporaryFolder folder;
+  Builder file(folder / "a.nc", NC_NETCDF4);
+  file.dimension("y", 2), file.dimension("x", 3);
+  const int v = file.variable("v", NC_FLOAT, {"y", "x"});
+  file.values();
+  const float values[] = {0, 1, 2, 3, 4, 5};
+  ok(nc_put_var_float(file.id(), v, values)), file.close();
+  for (const size_t block : {0, 512, 1024, 700}) {
+    spill(folder / "b.nc", std::string(block, '\0') + slurp(folder / "a.nc"));
+    if (block == 700) {
+      EXPECT_MENTIONS(input_error([&] { list_fields(folder / "b.nc"); }), "expected GRIB or NetCDF");
+      continue;
+    }
+    const auto list = list_fields(folder / "b.nc");
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_EQ(list[0].highest, 5);
+  }
+}
+
 }  // namespace
 }  // namespace htfm
