@@ -552,5 +552,30 @@ TEST(NetcdfFiles, MayBeginBehindAnotherBlock) {
   }
 }
 
+// A sea's fields have no values on land, and some files have a time twice.
+TEST(NetcdfFiles, SayWhatToDoWithoutValuesAndWithATimeTwice) {
+  const TemporaryFolder folder;
+  Builder file(folder / "a.nc");
+  file.dimension("y", 2), file.dimension("x", 3);
+  const int v = file.variable("v", NC_FLOAT, {"y", "x"});
+  file.values();
+  const float values[] = {0, 1, 2, 3, 4, NC_FILL_FLOAT};
+  ok(nc_put_var_float(file.id(), v, values)), file.close();
+  PrepareSpec spec;
+  spec.channels = {{.name = "v"}};
+  EXPECT_MENTIONS(input_error([&] { prepare_fields({folder / "a.nc"}, spec, folder / "set"); }),
+                  "of 1 of 1 frames are dropped (choose windows that have values everywhere: --box, ");
+  Builder twice(folder / "twice.nc");
+  twice.dimension("time", 2), twice.dimension("y", 2), twice.dimension("x", 3);
+  const int t = twice.variable("time", NC_DOUBLE, {"time"}), w = twice.variable("v", NC_FLOAT, {"time", "y", "x"});
+  twice.text(t, "units", "days since 2000-01-01");
+  twice.values();
+  const double days[] = {1, 1};
+  const float more[] = {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5};
+  ok(nc_put_var_double(twice.id(), t, days)), ok(nc_put_var_float(twice.id(), w, more)), twice.close();
+  EXPECT_MENTIONS(input_error([&] { prepare_fields({folder / "twice.nc"}, spec, folder / "set"); }),
+                  "if the file has this time twice, leave one out");
+}
+
 }  // namespace
 }  // namespace htfm
