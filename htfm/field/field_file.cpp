@@ -17,6 +17,26 @@ namespace {
 
 constexpr uint64_t kLook = 1 << 16;  // bytes in which a GRIB message may begin: archives put a header before it
 
+// What other files of weather and pictures begin with, and how to turn them into NetCDF.
+struct OtherKind {
+  std::string_view sign, text;
+};
+constexpr OtherKind kOthers[] = {
+    {"\x1f\x8b", "a gzip file: unpack it first (gunzip)"},
+    {"\xfd"
+     "7zXZ",
+     "an xz file: unpack it first (unxz)"},
+    {"BZh", "a bzip2 file: unpack it first (bunzip2)"},
+    {"\x28\xb5\x2f\xfd", "a Zstandard file: unpack it first (unzstd)"},
+    {"PK\x03\x04", "a zip file: unpack it first (unzip)"},
+    {"\x0e\x03\x13\x01", "an HDF4 file: write it as NetCDF first (h4tonccf_nc4, or gdal_translate -of netCDF)"},
+    {{"\x00\x00\x01\x00\x00\x00", 6},
+     "a PP file of the Met Office: write it as NetCDF first (iris.load and iris.save)"},
+    {"BUFR", "a BUFR file, which holds observations and no fields"},
+    {"II*", "a TIFF file: write it as NetCDF first (gdal_translate -of netCDF)"},
+    {{"MM\x00*", 4}, "a TIFF file: write it as NetCDF first (gdal_translate -of netCDF)"},
+};
+
 }  // namespace
 
 const FieldReader& field_library(const std::string& path) {
@@ -47,6 +67,22 @@ bool holds_grib(const std::string& start) {
   return false;
 }
 
+bool holds_netcdf(const std::string& start) {
+  if (start.starts_with("CDF")) return true;
+  constexpr const char* kHdf = "\x89HDF\r\n\x1a\n";
+  if (start.starts_with(kHdf)) return true;
+  for (size_t at = 512; at < start.size(); at *= 2)  // HDF5 allows a block of the user's own before its own
+    if (start.compare(at, 8, kHdf) == 0) return true;
+  return false;
+}
+
+std::string other_kind_text(const std::string& start) {
+  if (start.empty()) return "an empty file";
+  for (const OtherKind& other : kOthers)
+    if (start.starts_with(other.sign)) return std::string(other.text);
+  return "a file that begins with " + in_quotes(start.substr(0, 16));
+}
+
 void visit_fields(const std::string& path, const FieldChoice& choice, const FieldVisitor& visitor) {
   std::error_code none;
   for (const char* sign : {"/zarr.json", "/.zgroup", "/.zmetadata", "/.zarray"})
@@ -56,14 +92,9 @@ void visit_fields(const std::string& path, const FieldChoice& choice, const Fiel
           "NetCDF first, python3 -c \"import xarray; xarray.open_zarr('{}').to_netcdf('{}.nc')\"",
           path, path, std::filesystem::path(path).stem().string());
   const std::string start = start_of_field_file(path);
-  if (start.empty()) throw InputError("[fields] {}: expected GRIB or NetCDF, got an empty file", path);
-  if (start.starts_with("CDF") || start.starts_with("\x89HDF"))
-    return visit_in_process(field_library(path), FieldFormat::netcdf, path, choice, visitor);
+  if (holds_netcdf(start)) return visit_in_process(field_library(path), FieldFormat::netcdf, path, choice, visitor);
   if (holds_grib(start)) return visit_in_process(field_library(path), FieldFormat::grib, path, choice, visitor);
-  if (start.starts_with("\x1f\x8b"))
-    throw InputError("[fields] {}: expected GRIB or NetCDF, got a gzip file: unpack it first (gunzip)", path);
-  throw InputError("[fields] {}: expected GRIB or NetCDF, got a file that begins with {}", path,
-                   in_quotes(start.substr(0, 16)));
+  throw InputError("[fields] {}: expected GRIB or NetCDF, got {}", path, other_kind_text(start));
 }
 
 void FieldChoice::set_step(const std::string& text) {

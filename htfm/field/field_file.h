@@ -18,6 +18,11 @@ std::string start_of_field_file(const std::string& path);
 
 /// Whether a GRIB message begins in these bytes: the word at their very start, or with an edition behind it.
 bool holds_grib(const std::string& start);
+/// Whether they begin a NetCDF file, or one of HDF5.
+bool holds_netcdf(const std::string& start);
+/// What begins so where it is neither, for "expected ..., got ...": its kind and what to do with it where that is
+/// known.
+std::string other_kind_text(const std::string& start);
 
 /// Files as they are named; a folder stands for the files of fields in it, by name (.grib2, .grb2, .grib, .grb,
 /// .grib1, .nc, .nc4).

@@ -141,8 +141,10 @@ FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const F
       Frame& frame = out[{m.time, m.member.value_or(-1)}];
       frame.channels.resize(spec.channels.size());
       if (!frame.channels[c].empty())
-        throw InputError("[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step)",
-                         file, spec.channels[c].text(), moment_text(m.time, m.calendar), m.text);
+        throw InputError(
+            "[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step; if the "
+            "file has this time twice, leave one out)",
+            file, spec.channels[c].text(), moment_text(m.time, m.calendar), m.text);
       frame.channels[c] = read_windows(m, spec, layout.windows);
       if (!(spec.transform.reach > 0)) return;
       frame.outside.resize(spec.channels.size());

@@ -50,6 +50,7 @@ void read_places(const GribHandle& h, Grid& grid) {
 void read_mercator(const GribHandle& h, Grid& grid) {
   constexpr double kDegree = std::numbers::pi / 180;
   const auto height = [&](double degrees) { return std::asinh(std::tan(degrees * kDegree)); };
+  if (std::abs(h.number("latitudeOfLastGridPointInDegrees")) >= 90) return;  // a header that says nothing of its end
   const double from = height(h.number("latitudeOfFirstGridPointInDegrees")),
                to = height(h.number("latitudeOfLastGridPointInDegrees"));
   const bool west_to_east = ScanOrder(h, grid).west_to_east;
@@ -65,6 +66,17 @@ void read_mercator(const GribHandle& h, Grid& grid) {
   for (int64_t i = 0; i < grid.width; ++i) grid.longitude.push_back(west + reach * share(i, grid.width));
 }
 
+// Whether the longest row of a reduced grid ends next to where it begins; a damaged one is left to the reader.
+bool is_around_the_globe(const GribHandle& h) {
+  size_t rows = 0;
+  if (codes_get_size(h.get(), "pl", &rows) || rows == 0) return true;
+  const std::vector<int64_t> points = points_of_rows(h);
+  const int64_t longest = *std::max_element(points.begin(), points.end());
+  double reach = h.number("longitudeOfLastGridPointInDegrees") - h.number("longitudeOfFirstGridPointInDegrees");
+  if (reach < 0) reach += 360;
+  return longest < 1 || reach + 1.5 * 360 / static_cast<double>(longest) >= 360;
+}
+
 // Latitudes of a reduced grid, which is taken for one around the globe.
 void read_reduced(const GribHandle& h, Grid& grid) {
   const std::vector<int64_t> points = points_of_rows(h);
@@ -72,11 +84,7 @@ void read_reduced(const GribHandle& h, Grid& grid) {
   grid.width = points.empty() ? 0 : *std::max_element(points.begin(), points.end());
   if (grid.width < 1 || *std::min_element(points.begin(), points.end()) < 0 || grid.width * grid.height > kMostPoints)
     throw InputError("[grib] {}: damaged: expected points in the rows of a reduced grid, got none", h.where());
-  const double west = h.number("longitudeOfFirstGridPointInDegrees"),
-               reach = h.number("longitudeOfLastGridPointInDegrees") - west;
-  if (reach + 1.5 * 360 / static_cast<double>(grid.width) < 360)
-    throw InputError("[grib] {}: expected a reduced grid around the globe, got one that ends after {:.3f} degrees",
-                     h.where(), reach);
+  const double west = h.number("longitudeOfFirstGridPointInDegrees");
   std::vector<double> rows(static_cast<size_t>(grid.height));
   size_t size = rows.size();
   if (grid.kind == "reduced_ll" || codes_get_double_array(h.get(), "distinctLatitudes", rows.data(), &size) ||
@@ -168,17 +176,30 @@ std::string grid_problem(const GribHandle& h, const FieldChoice& choice) {
   const std::string kind = h.words("gridType");
   if (kind == "sh" || kind.ends_with("_sh"))
     return fmt::format("spectral coefficients ({}): make a grid of them first, with cdo sp2gpl for instance", kind);
+  if (kind.starts_with("reduced_") && !is_around_the_globe(h))
+    return fmt::format(
+        "a reduced grid of a part of the globe ({}): put it on a regular one first, with cdo remapbil for instance",
+        kind);
   if (kind.starts_with("reduced_"))
     return choice.expand_reduced
                ? ""
                : fmt::format("a reduced grid ({}): --expand-reduced interpolates it along its rows to a regular one",
                              kind);
   const int64_t width = h.whole_or("Ni", 0), height = h.whole_or("Nj", 0), most = int64_t{1} << 24;
-  if (width < 1 || height < 1 || width > most || height > most)
+  if (width < 1 || height < 1 || width > most || height > most) {
+    if (kind.empty() && h.whole_or("editionNumber", 2) == 1 && h.whole_or("gridDescriptionSectionPresent", 1) == 0)
+      return fmt::format(
+          "a grid of which the file gives only the number, {} in the list of centre {}: write it as NetCDF first "
+          "with a program that has this list, such as ncl_convert2nc",
+          h.whole_or("gridDefinition", 255), printable(h.words("centre")));
+    if (kind.empty() || kind == "unknown")
+      return fmt::format("a grid that ecCodes does not know (template {})",
+                         h.whole_or("gridDefinitionTemplateNumber", -1));
     return fmt::format(
         "a grid without rows and columns ({}): put it on a regular one first, with cdo remapbil for "
         "instance",
         printable(kind));
+  }
   return {};
 }
 

@@ -44,14 +44,14 @@ bool is_field_file(const std::string& path) {
     return std::filesystem::exists(path + "/zarr.json", none) || std::filesystem::exists(path + "/.zgroup", none);
   if (is_field_set(path)) return true;
   const std::string start = start_of_field_file(path);
-  return start.starts_with("CDF") || start.starts_with("\x89HDF") || holds_grib(start);
+  return holds_netcdf(start) || holds_grib(start);
 }
 
 void check_known_file(const std::string& path) {
   const std::string start = start_of_field_file(path);
   if (start.size() >= 9 && start[8] == '{') return;  // safetensors
   throw InputError("[info] {}: expected a run, a checkpoint, a prepared set, GRIB or NetCDF, got {}", path,
-                   start.empty() ? "an empty file" : "a file that begins with " + in_quotes(start.substr(0, 16)));
+                   other_kind_text(start));
 }
 
 std::vector<ListedFields> list_fields(const std::string& path, int64_t values) {

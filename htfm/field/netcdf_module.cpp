@@ -47,18 +47,32 @@ class NetcdfFields {
     const auto exact =
         std::find_if(fields.begin(), fields.end(), [&](const NetcdfVariable* v) { return v->name == wanted; });
     if (exact != fields.end()) fields = {*exact};
+    if (found.empty())
+      throw InputError("[netcdf] {}: expected a variable of numbers along rows and columns, got {}", file_.path(),
+                       others_text());
     if (fields.empty())
-      throw InputError("[netcdf] {}: expected the variable {}, got {}", file_.path(),
-                       choice_.name.empty() ? "of a field" : in_quotes(choice_.name), found_text(found));
+      throw InputError("[netcdf] {}: expected the variable {}, got {}", file_.path(), in_quotes(choice_.name),
+                       found_text(found));
     if (fields.size() > 1 && !choice_.everything)
       throw InputError("[netcdf] {}: expected --variable to choose one, got {}", file_.path(), found_text(found));
     if (choice_.code || !choice_.step_type.empty())
       throw InputError("[netcdf] {}: expected a variable by its name, got {}: codes and types of steps are GRIB's",
                        file_.path(), choice_.text());
-    for (const NetcdfVariable* v : fields) visit(*v, visitor);
+    if (!choice_.everything)
+      visit(*fields[0], visitor);
+    else
+      list(fields, visitor);
   }
 
  private:
+  // What the file holds where nothing in it can be a field.
+  std::string others_text() const {
+    std::vector<std::string> others;
+    for (const NetcdfVariable& v : all_)
+      if (!v.dimensions.empty()) others.push_back(v.shape_text());
+    return found_text(others);
+  }
+
   struct Roles {
     std::vector<Role> of;  // of each dimension
     size_t row = 0, column = 0;
@@ -224,7 +238,11 @@ class NetcdfFields {
     };
     grid->latitude = places(is_netcdf_latitude, rows), grid->longitude = places(is_netcdf_longitude, columns);
     const auto points = static_cast<size_t>(grid->height * grid->width);
-    const bool known = grid->separable() || (grid->latitude.size() == points && grid->longitude.size() == points);
+    const bool fits = grid->separable() || (grid->latitude.size() == points && grid->longitude.size() == points);
+    const auto unsaid = [](const std::vector<double>& side) {  // only fill values
+      return std::none_of(side.begin(), side.end(), [](double x) { return std::isfinite(x); });
+    };
+    const bool known = fits && !unsaid(grid->latitude) && !unsaid(grid->longitude);
     if (!known) grid->latitude.clear(), grid->longitude.clear();
     if (known && grid->height > 1) grid->south_first = grid->at(0, 0).latitude < grid->at(grid->height - 1, 0).latitude;
     Xxh64 hash;
@@ -316,6 +334,7 @@ class NetcdfFields {
   }
 
   void visit(const NetcdfVariable& field, const FieldVisitor& visitor) const;
+  void list(const std::vector<const NetcdfVariable*>& fields, const FieldVisitor& visitor) const;
 
   const NetcdfFile& file_;
   const FieldChoice& choice_;
@@ -353,6 +372,32 @@ class NetcdfMessage : public FieldMessage {
   std::vector<size_t> start_;
   size_t row_, column_;
 };
+
+// All of them: one that cannot be read, because of its times for instance, does not hide the others.
+void NetcdfFields::list(const std::vector<const NetcdfVariable*>& fields, const FieldVisitor& visitor) const {
+  std::vector<std::pair<const NetcdfVariable*, std::string>> unread;
+  for (const NetcdfVariable* v : fields) {
+    bool begun = false;
+    try {
+      visit(*v, [&](const FieldMessage& m) {
+        begun = true;
+        visitor(m);
+      });
+    } catch (const InputError& e) {
+      if (begun) throw;
+      unread.emplace_back(v, e.what());
+    }
+  }
+  if (unread.size() == fields.size()) throw InputError("{}", unread[0].second);
+  const std::string here = fmt::format("[netcdf] {}: ", file_.path());
+  for (const auto& [v, reason] : unread) {
+    NetcdfMessage message(*v, {}, 0, 0);
+    message.name = v->name, message.units = v->text("units"), message.text = v->shape_text();
+    message.title = v->text("long_name");
+    message.problem = reason.starts_with(here) ? reason.substr(here.size()) : reason;
+    visitor(message);
+  }
+}
 
 void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visitor) const {
   const Roles roles = this->roles(field);
@@ -421,7 +466,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
                            *choice_.step, field.shape_text(), spans.front() / 3600, spans.back() / 3600);
         break;
       case Role::level:
-        if (roles.list < n) break;  // listed once, not for each of its points
+        if (!problem.empty()) break;  // listed once, not for each of its points
         index[k] = level_indices(field, roles, d);
         if (own && own->numeric()) levels[k] = own->all();
         break;
@@ -467,7 +512,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
         case Role::time: message.time = times.seconds[own]; break;
         case Role::member: message.member = members[own]; break;
         case Role::level:
-          if (roles.list < n) break;
+          if (!problem.empty()) break;
           message.level +=
               fmt::format("{}{} {}", message.level.empty() ? "" : ", ", printable(field.dimensions[k].name),
                           levels[k].empty() ? static_cast<double>(own) : levels[k][own]);

@@ -86,7 +86,8 @@ class Preparation {
     const TimePart test(spec_.test, "test"), train(spec_.train, "train");
     if (all.empty())
       throw InputError(
-          "[prepare] {}: expected a field without missing values, got none: the fields of {} of {} frames are dropped",
+          "[prepare] {}: expected a field without missing values, got none: the fields of {} of {} frames are dropped "
+          "(choose windows that have values everywhere: --box, --offset and --size, or --tiles)",
           layout_.file, summary_.missing, summary_.frames);
     std::vector<int64_t> times;
     for (const StoredField& f : all) times.push_back(f.time);

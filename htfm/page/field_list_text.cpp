@@ -51,8 +51,14 @@ std::string field_list_text(const std::vector<ListedFields>& all, const std::str
   }
   if (list.size() < all.size())
     out += fmt::format("  and {} more kinds (--json lists all)\n", all.size() - list.size());
-  for (const ListedFields& l : list) {
-    const std::string text = l.problem.empty() ? "grid: " + l.grid : fmt::format("{}: {}", l.text, l.problem);
+  for (size_t k = 0, more = 0; k < list.size(); k += 1 + more, more = 0) {
+    const ListedFields& l = list[k];
+    if (!l.problem.empty())  // one line for all that follow with the same
+      while (k + more + 1 < list.size() && list[k + more + 1].problem == l.problem) ++more;
+    const std::string text =
+        l.problem.empty()
+            ? "grid: " + l.grid
+            : fmt::format("{}{}: {}", l.text, more > 0 ? fmt::format(" and {} more", more) : "", l.problem);
     if (text != grid) out += (grid = text) + "\n";
   }
   return out;

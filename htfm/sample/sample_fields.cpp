@@ -4,6 +4,7 @@
 #include "htfm/field/field_export.h"
 #include "htfm/sample/sample_file.h"
 #include "htfm/sample/training_set.h"
+#include "htfm/sample/written_rows.h"
 #include "htfm/version.h"
 
 namespace htfm {
@@ -78,6 +79,7 @@ SampleResult export_sampled_fields(const Model& model, const SampleOptions& opti
   SampleResult result = sample_fields(
       model, options, [&](const at::Tensor& values) { file->write(values.const_data_ptr<float>(), values.size(0)); });
   file->close();
+  write_conditions_beside(path, model, options);
   return result;
 }
 

@@ -39,9 +39,18 @@ std::vector<TableColumn> written_columns(const Model& model) {
 
 void write_conditions_beside(const std::string& path, const Model& model, const SampleOptions& options) {
   if (model.condition().columns().empty() || !model.image()) return;
+  const std::vector<ConditionColumn>& columns = model.condition().columns();
   std::vector<std::string> names;
-  for (const ConditionColumn& c : model.condition().columns()) names.push_back(c.name);
-  write_csv(path + ".conditions.csv", model.condition().as_numbers(sample_conditions(model, options)), names);
+  for (const ConditionColumn& c : columns) names.push_back(c.name);
+  // By their names, as --given takes them; classes of images are numbers, as their scores take them.
+  const CellText category = [&](int64_t column, double value, std::string& cell) {
+    const ConditionColumn& c = columns[static_cast<size_t>(column)];
+    if (model.config().condition.label || !c.is_category() || c.numbered() || !(value >= 0)) return false;
+    cell += c.categories.at(static_cast<size_t>(value));
+    return true;
+  };
+  write_csv(path + ".conditions.csv", model.condition().as_numbers(sample_conditions(model, options)), names, {},
+            category);
 }
 
 std::string given_text(const SampleOptions& options) {

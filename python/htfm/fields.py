@@ -99,6 +99,9 @@ class _Dims(NamedTuple):
 
 def _dims(fields: xarray.DataArray, time: str | None, channel: str | None, member: str | None) -> _Dims:
     m = _find(fields.dims, member, _MEMBERS, "member", False)
+    if time is None and m is None and fields.ndim == 2 and not set(_TIMES) & set(fields.dims):
+        names = ", ".join(map(str, fields.dims))
+        raise InputError(f"[fields] expected a dimension of times, got one field over {names}: give it one with .expand_dims('time')")
     t = _find(fields.dims, time, _TIMES, "time", m is None)
     c = _find(fields.dims, channel, _CHANNELS, "channel", False)
     rest = [d for d in fields.dims if d not in (t, m, c)]
@@ -121,7 +124,10 @@ def _check_finite(values: np.ndarray, t: Any, m: Any, members: int) -> None:
             continue
         where = np.argwhere(~np.isfinite(own))[0]
         at = ", ".join(f"{name} {number}" for name, number in ((t, k // members), (m, k % members)) if name is not None)
-        raise InputError(f"[fields] expected finite values, got {own[tuple(where)]} at {at}, row {where[1]}, column {where[2]}")
+        what_to_do = "leave out what lacks values (.dropna), fill them (.fillna), or cut a part without them"
+        raise InputError(
+            f"[fields] expected finite values, got {own[tuple(where)]} at {at}, row {where[1]}, column {where[2]}: {what_to_do}"
+        )
 
 
 def _stamps(fields: xarray.DataArray, t: Any) -> tuple[np.ndarray, str]:
@@ -136,6 +142,9 @@ def _stamps(fields: xarray.DataArray, t: Any) -> tuple[np.ndarray, str]:
         if np.isnat(times).any():
             raise InputError(f"[{t}] expected times, got a missing one (NaT) at {int(np.argmax(np.isnat(times)))}")
         return times.astype("datetime64[s]").astype(np.int64), "standard"
+    units = str(fields[source].attrs.get("units", "")) if source in fields.coords else ""
+    if times.dtype.kind in "iuf" and " since " in units.lower():
+        raise InputError(f"[{t}] expected times of datetime64 or cftime, got numbers of '{units}': xarray.decode_cf makes dates of them")
     if times.dtype.kind in "iufm" or isinstance(times[0], tuple):  # also leads, and pairs of a time and a member
         return np.arange(len(times), dtype=np.int64), "standard"
     calendar = getattr(times[0], "calendar", None)  # of cftime
@@ -237,7 +246,7 @@ def from_xarray(
 
 def to_xarray(samples: Any, prepared: str | os.PathLike[str] | FieldSet | None = None) -> xarray.DataArray:
     """Fields n x c x h x w as a DataArray with dimensions sample, channel, y, x; names, units and, if all
-    fields lie at one place, coordinates out of the prepared set that they were trained on.
+    fields lie at one place, coordinates out of the prepared set that they were trained on. A set alone gives its own fields.
 
     >>> import numpy as np
     >>> to_xarray(np.zeros((2, 1, 4, 5))).dims
@@ -245,9 +254,11 @@ def to_xarray(samples: Any, prepared: str | os.PathLike[str] | FieldSet | None =
     """
     import xarray as xr
 
+    if isinstance(samples, FieldSet):
+        samples, prepared = samples.fields, samples if prepared is None else prepared
     values = samples.numpy() if isinstance(samples, torch.Tensor) else np.asarray(samples)
     if values.ndim != 4:
-        raise InputError(f"[fields] expected n x channels x height x width, got {values.ndim} dimensions")
+        raise InputError(f"[fields] expected an array n x channels x height x width or an open set, got {values.ndim} dimensions")
     out = xr.DataArray(values, dims=("sample", "channel", "y", "x"))
     if prepared is None:
         return out

@@ -106,6 +106,34 @@ def test_one_level_or_step_must_be_chosen(rain):
     assert np.array_equal(htfm.fields.from_xarray(levels.isel(level=[1])).fields.numpy()[:, 0], rain.to_numpy())
     with pytest.raises(ValueError, match="got lat:?"):
         htfm.fields.from_xarray(rain.isel(lon=0))
+    with pytest.raises(ValueError, match=r"got one field over lat, lon: give it one with \.expand_dims\('time'\)"):
+        htfm.fields.from_xarray(rain.isel(time=0))
+    assert len(htfm.fields.from_xarray(rain.isel(time=0).expand_dims("time"), holdout=0)) == 1
+
+
+def test_missing_values_are_refused_with_what_to_do(rain):
+    holes = rain.copy()
+    holes[3, 1, 2] = np.nan
+    with pytest.raises(ValueError, match=r"got nan at time 3, row 1, column 2: leave out what lacks values \(\.dropna\)"):
+        htfm.fields.from_xarray(holes)
+    assert len(htfm.fields.from_xarray(holes.dropna("time"))) == len(rain.time) - 1
+
+
+def test_times_that_were_not_decoded_are_refused(rain):
+    raw = rain.assign_coords(time=("time", np.arange(len(rain.time)), {"units": "days since 2000-01-01"}))
+    with pytest.raises(ValueError, match=r"got numbers of 'days since 2000-01-01': xarray\.decode_cf makes dates of them"):
+        htfm.fields.from_xarray(raw)
+    decoded = xr.decode_cf(raw.to_dataset(name="rain")).rain
+    assert htfm.fields.from_xarray(decoded).time.tolist()[1] == 946684800 + 86400
+    del raw.time.attrs["units"]
+    assert htfm.fields.from_xarray(raw).time.tolist()[:3] == [0, 1, 2], "numbers of nothing are numbered"
+
+
+def test_a_set_alone_gives_its_fields(rain):
+    back = htfm.fields.to_xarray(htfm.fields.from_xarray(rain))
+    assert np.array_equal(back.to_numpy()[:, 0], rain.to_numpy()) and np.array_equal(back.y, rain.lat)
+    with pytest.raises(ValueError, match="an array n x channels x height x width or an open set, got 2 dimensions"):
+        htfm.fields.to_xarray(np.zeros((4, 4)))
 
 
 class Date:

@@ -203,6 +203,31 @@ TEST_F(Fields, ScoresGivenMeansAreSetRightBySamplesGivenTheSame) {
   expect_refusal("calibrate run --given wide.npy", "wide.npy: ");
 }
 
+// Beside samples in any format stands what they were given, by names that --given takes.
+TEST_F(Fields, WhatWasGivenStandsBesideSamples) {
+  Outcome r = place_.run(prepare_ + "--json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json set = json::parse(r.out);
+  std::string text = "season,index\n";
+  for (int64_t k = 0; k < set.at("train").get<int64_t>() + set.at("test").get<int64_t>(); ++k)
+    text += (k % 2 == 0 ? "dry," : "\"wet, warm\",") + std::to_string(k % 30) + ".5\n";
+  place_.write("given.csv", text);
+  r = place_.run(
+      "train --set data.path=rain.fields --set data.kind=fields --set net.width=16 --set condition.file=given.csv "
+      "--set train.batch=60 --set train.epochs=1 --set sample.nfe=2 --set sample.solver=euler -o run");
+  ASSERT_EQ(r.code, 0) << r.err;
+  place_.write("asked.csv", "season,index\n\"wet, warm\",2.5\ndry,\n");
+  for (const std::string name : {"s.npy", "s.nc"}) {
+    r = place_.run("sample run --given asked.csv -n 2 -o " + name);
+    ASSERT_EQ(r.code, 0) << r.err;
+    const std::string beside = slurp(place_ / (name + ".conditions.csv"));
+    EXPECT_TRUE(beside.starts_with("season,index\n\"wet, warm\",2.5\ndry,")) << beside;
+    r = place_.run("sample run --given " + name + ".conditions.csv -o again.npy");
+    EXPECT_EQ(r.code, 0) << r.err;
+  }
+  EXPECT_EQ(slurp(place_ / "s.npy.conditions.csv"), slurp(place_ / "s.nc.conditions.csv"));
+}
+
 TEST_F(Fields, OptionsMayStandInAFile) {
   place_.write("p.toml", "recipe = \"mrms\"\nsize = [8, 16]\ntiles = 16\ntest = \"0.5\"\nmask_below = 0\n");
   const Outcome r = place_.run("prepare . --config p.toml --tiles 8 -o s.fields --json");

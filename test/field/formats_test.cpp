@@ -100,6 +100,61 @@ TEST(GribGrids, ReducedOnesAreInterpolatedByOption) {
   EXPECT_MENTIONS(list[0].problem, "--expand-reduced");
 }
 
+TEST(GribGrids, ReducedOnesOfAPartOfTheGlobeAreRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "reduced.grib2";
+  codes_handle* h = sample_of("reduced_gg_pl_32_grib2");
+  must(codes_set_double(h, "longitudeOfFirstGridPointInDegrees", 330));
+  must(codes_set_double(h, "longitudeOfLastGridPointInDegrees", 60));
+  must(codes_write_message(h, path.c_str(), "w"));
+  codes_handle_delete(h);
+  for (const bool expand : {false, true})
+    EXPECT_MENTIONS(input_error([&] { fields_of(path, {.expand_reduced = expand}); }),
+                    "a reduced grid of a part of the globe (reduced_gg): put it on a regular one first");
+}
+
+// Grids of edition 1 that the file names by their number alone.
+TEST(GribGrids, OnesWithoutADescriptionSayTheirNumber) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.grib";
+  write_grib(path, {.grid = "regular_ll", .width = 4, .height = 3, .edition = 1});
+  std::string bytes = slurp(path);
+  const auto length = [&](size_t at) {  // three bytes, the highest first
+    const auto byte = [&](size_t k) { return static_cast<size_t>(static_cast<unsigned char>(bytes[at + k])); };
+    return (byte(0) << 16) + (byte(1) << 8) + byte(2);
+  };
+  const size_t product = 8, grid = product + length(product);
+  bytes.erase(grid, length(grid));
+  bytes[product + 6] = 104, bytes[product + 7] = 0;  // the number, and no description
+  bytes[5] = static_cast<char>(bytes.size() >> 8), bytes[6] = static_cast<char>(bytes.size());
+  spill(path, bytes);
+  EXPECT_MENTIONS(list_fields(path).at(0).problem,
+                  "a grid of which the file gives only the number, 104 in the list of centre ");
+}
+
+// The rows of Mercator's projection are computed from the first and the last latitude, which may be nonsense.
+TEST(GribGrids, MercatorsLastRowIsNotBeyondThePoles) {
+  const TemporaryFolder folder;
+  for (const double last : {40.0, -2072.0, 90.0}) {
+    const std::string path = folder / fmt::format("{}.grib2", last);
+    codes_handle* h = sample_of("GRIB2");
+    size_t size = 8;
+    must(codes_set_string(h, "gridType", "mercator", &size));
+    must(codes_set_long(h, "Ni", 4)), must(codes_set_long(h, "Nj", 3));
+    must(codes_set_double(h, "latitudeOfFirstGridPointInDegrees", 30));
+    must(codes_set_double(h, "latitudeOfLastGridPointInDegrees", last));
+    must(codes_set_double(h, "longitudeOfFirstGridPointInDegrees", 10));
+    must(codes_set_double(h, "longitudeOfLastGridPointInDegrees", 20));
+    const std::vector<double> values(12, 1.0);
+    must(codes_set_double_array(h, "values", values.data(), values.size()));
+    must(codes_write_message(h, path.c_str(), "w"));
+    codes_handle_delete(h);
+    const auto list = list_fields(path);
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_EQ(list[0].grid.ends_with("places not known"), last != 40) << list[0].grid;
+  }
+}
+
 TEST(GribGrids, SpectralCoefficientsAreRefusedInOneLine) {
   const TemporaryFolder folder;
   const std::string path = folder / "spectral.grib";

@@ -465,5 +465,117 @@ TEST(NetcdfFiles, AllHaveOneGridAndOneUnit) {
       "(netcdf, 2 x 3, from 50.1, 5.1 to 50.2, 5.3), got another netcdf, 2 x 3, from 50.2, 5.1 to 50.1, 5.3");
 }
 
+// A time that cannot be read, of one variable among others.
+TEST(NetcdfFiles, OneVariableThatCannotBeReadDoesNotHideTheOthers) {
+  const TemporaryFolder folder;
+  const auto write = [&](bool with_other) {
+    Builder file(folder / "a.nc");
+    file.dimension("time", 2), file.dimension("y", 2), file.dimension("x", 3);
+    const int t = file.variable("time", NC_DOUBLE, {"time"}), v = file.variable("rain", NC_FLOAT, {"time", "y", "x"});
+    file.text(t, "units", "days since Jan 1, 2000");
+    file.text(v, "units", "mm");
+    if (with_other) file.variable("height", NC_FLOAT, {"y", "x"});
+    file.values(), file.close();
+  };
+  write(true);
+  const auto list = list_fields(folder / "a.nc");
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0].name, "height");
+  EXPECT_EQ(list[0].problem, "");
+  EXPECT_EQ(list[1].name, "rain");
+  EXPECT_TRUE(list[1].problem.starts_with("expected a time in seconds, minutes, hours or days")) << list[1].problem;
+  EXPECT_MENTIONS(input_error([&] { visit_fields(folder / "a.nc", {.name = "rain"}, [](const FieldMessage&) {}); }),
+                  "a.nc: expected a time in seconds");
+  write(false);
+  EXPECT_MENTIONS(input_error([&] { list_fields(folder / "a.nc"); }), "a.nc: expected a time in seconds");
+}
+
+// A radar's rays: times and distances, and no rows and columns. It is listed by times, not for each distance.
+TEST(NetcdfFiles, WhatHasNoRowsAndColumnsIsListedOnce) {
+  const TemporaryFolder folder;
+  Builder file(folder / "a.nc");
+  file.dimension("time", 4), file.dimension("range", 500);
+  const int t = file.variable("time", NC_DOUBLE, {"time"});
+  file.variable("range", NC_FLOAT, {"range"});
+  file.variable("dbz", NC_FLOAT, {"time", "range"});
+  file.text(t, "units", "seconds since 2000-01-01");
+  file.values();
+  const double seconds[] = {0, 1, 2, 3};
+  ok(nc_put_var_double(file.id(), t, seconds)), file.close();
+  const auto list = list_fields(folder / "a.nc");
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].count, 4);
+  EXPECT_MENTIONS(list[0].problem, "whose rows and columns are not to be found");
+}
+
+TEST(NetcdfFiles, ThoseWithoutFieldsSayWhatTheyHold) {
+  const TemporaryFolder folder;
+  Builder file(folder / "a.nc");
+  file.dimension("station", 4), file.variable("gust", NC_FLOAT, {"station"}), file.variable("crs", NC_INT, {});
+  file.values(), file.close();
+  EXPECT_MENTIONS(input_error([&] { list_fields(folder / "a.nc"); }),
+                  "a.nc: expected a variable of numbers along rows and columns, got gust(station 4)");
+}
+
+// Latitudes and longitudes that were never written say nothing of where the grid is.
+TEST(NetcdfFiles, PlacesOfFillValuesAreNone) {
+  const TemporaryFolder folder;
+  Builder file(folder / "a.nc");
+  file.dimension("y", 2), file.dimension("x", 3);
+  const int lat = file.variable("lat", NC_DOUBLE, {"y", "x"}), lon = file.variable("lon", NC_DOUBLE, {"y", "x"});
+  file.text(lat, "units", "degrees_north"), file.text(lon, "units", "degrees_east");
+  file.variable("v", NC_FLOAT, {"y", "x"});
+  file.values(), file.close();
+  const auto list = list_fields(folder / "a.nc");
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].grid, "netcdf, 2 x 3, places not known");
+}
+
+// HDF5 allows a block of the user's own at the start of a file.
+TEST(NetcdfFiles, MayBeginBehindAnotherBlock) {
+  const TemporaryFolder folder;
+  Builder file(folder / "a.nc", NC_NETCDF4);
+  file.dimension("y", 2), file.dimension("x", 3);
+  const int v = file.variable("v", NC_FLOAT, {"y", "x"});
+  file.values();
+  const float values[] = {0, 1, 2, 3, 4, 5};
+  ok(nc_put_var_float(file.id(), v, values)), file.close();
+  for (const size_t block : {0, 512, 1024, 700}) {
+    spill(folder / "b.nc", std::string(block, '\0') + slurp(folder / "a.nc"));
+    if (block == 700) {
+      EXPECT_MENTIONS(input_error([&] { list_fields(folder / "b.nc"); }), "expected GRIB or NetCDF");
+      continue;
+    }
+    const auto list = list_fields(folder / "b.nc");
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_EQ(list[0].highest, 5);
+  }
+}
+
+// A sea's fields have no values on land, and some files have a time twice.
+TEST(NetcdfFiles, SayWhatToDoWithoutValuesAndWithATimeTwice) {
+  const TemporaryFolder folder;
+  Builder file(folder / "a.nc");
+  file.dimension("y", 2), file.dimension("x", 3);
+  const int v = file.variable("v", NC_FLOAT, {"y", "x"});
+  file.values();
+  const float values[] = {0, 1, 2, 3, 4, NC_FILL_FLOAT};
+  ok(nc_put_var_float(file.id(), v, values)), file.close();
+  PrepareSpec spec;
+  spec.channels = {{.name = "v"}};
+  EXPECT_MENTIONS(input_error([&] { prepare_fields({folder / "a.nc"}, spec, folder / "set"); }),
+                  "of 1 of 1 frames are dropped (choose windows that have values everywhere: --box, ");
+  Builder twice(folder / "twice.nc");
+  twice.dimension("time", 2), twice.dimension("y", 2), twice.dimension("x", 3);
+  const int t = twice.variable("time", NC_DOUBLE, {"time"}), w = twice.variable("v", NC_FLOAT, {"time", "y", "x"});
+  twice.text(t, "units", "days since 2000-01-01");
+  twice.values();
+  const double days[] = {1, 1};
+  const float more[] = {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5};
+  ok(nc_put_var_double(twice.id(), t, days)), ok(nc_put_var_float(twice.id(), w, more)), twice.close();
+  EXPECT_MENTIONS(input_error([&] { prepare_fields({folder / "twice.nc"}, spec, folder / "set"); }),
+                  "if the file has this time twice, leave one out");
+}
+
 }  // namespace
 }  // namespace htfm

@@ -10,6 +10,7 @@
 
 #include "htfm/field/calendar.h"
 #include "htfm/field/field_file.h"
+#include "htfm/field/list_fields.h"
 #include "test/field/support.h"
 #include "test/io/support.h"
 
@@ -192,6 +193,18 @@ TEST(Grib, SaysWhatIsWrongWithAFile) {
                   "text: expected GRIB or NetCDF, got a file that begins with 'not a field'");
   spill(folder / "gz", "\x1f\x8b\x08");
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "gz"); }), "gz: expected GRIB or NetCDF, got a gzip file");
+  // In one line, by `htfm info` too.
+  for (const auto& [start, kind] : std::vector<std::pair<std::string, std::string>>{
+           {"\x1f\x8b\x08", "a gzip file: unpack it first (gunzip)"},
+           {"\xfd"
+            "7zXZ\x00",
+            "an xz file: unpack it first"},
+           {"\x0e\x03\x13\x01", "an HDF4 file: write it as NetCDF first"},
+           {std::string("\0\0\1\0\0\0\x07\xdb", 8), "a PP file of the Met Office: write it as NetCDF first"}}) {
+    spill(folder / "other", start);
+    EXPECT_MENTIONS(input_error([&] { read_all(folder / "other"); }), "other: expected GRIB or NetCDF, got " + kind);
+    EXPECT_MENTIONS(input_error([&] { check_known_file(folder / "other"); }), "got " + kind);
+  }
   spill(folder / "none", "");
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "none"); }), "got an empty file");
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "absent"); }), "absent");

@@ -29,5 +29,13 @@ TEST(FieldListText, SaysHowManyKindsItLeavesOut) {
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 510);
 }
 
+TEST(FieldListText, SaysOneReasonOnce) {
+  std::vector<ListedFields> list = kinds(300);
+  for (size_t k = 0; k < 300; ++k) list[k].text = list[k].name + "(y 2, x 3)", list[k].problem = "a grid of no use";
+  list[299].problem = "another";
+  const std::string text = field_list_text(list, "a.nc", false);
+  EXPECT_NE(text.find("v0(y 2, x 3) and 298 more: a grid of no use\nv299(y 2, x 3): another\n"), text.npos) << text;
+}
+
 }  // namespace
 }  // namespace htfm
