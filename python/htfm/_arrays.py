@@ -28,6 +28,8 @@ def share(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Restore]:
     if isinstance(x, torch.Tensor):
         return x, _as_torch
     if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "biufcO":
+            raise InputError(f"[{what}] expected an array of numbers, got one of {x.dtype}")
         if x.dtype == object:
             raise InputError(f"[{what}] expected an array of numbers, got one of Python objects: x.astype(float) makes numbers of them")
         if not x.dtype.isnative:
@@ -58,6 +60,15 @@ def share_floats(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Resto
     if tensor.is_complex():
         raise InputError(f"[{what}] expected real numbers, got complex ones")
     return tensor.to(torch.float64), restore
+
+
+def whole(value: Any, what: str) -> int:
+    """A whole number, also as a float that is one (1e6)."""
+    if hasattr(value, "__index__") and not isinstance(value, (bool, np.ndarray, torch.Tensor)):
+        return int(value)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return int(value)
+    raise InputError(f"[{what}] expected a whole number, got {value!r}")
 
 
 def points(x: ArrayLike, what: str) -> torch.Tensor:

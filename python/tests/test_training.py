@@ -105,3 +105,12 @@ def test_another_torch_is_refused_in_one_line(tmp_path):
     assert out.returncode == 1
     assert out.stderr.strip().splitlines()[-1] == (
         f"ImportError: htfm needs torch 2.11, found 2.10.0+cpu in {fake}: pip install 'torch==2.11.*'")
+
+
+@pytest.mark.parametrize("option", [
+    {"time_power": -1.0}, {"eta": -5.0}, {"rtol": 0.0}, {"guidance": -1.0}, {"guidance": float("nan")}, {"nfe": 2.5}, {"n": 2.7},
+    {"first": -1}])
+def test_numbers_that_make_no_sense_are_refused(model, option):
+    with pytest.raises(ValueError, match=next(iter(option)).replace("first", "first sample")):
+        model.sample(**{"n": 3, "solver": "euler", **option})
+    assert len(model.sample(1e1, solver="euler", given={})) == 10
