@@ -50,6 +50,14 @@ def _kind(data: Any) -> str:
     return "torch" if isinstance(data, torch.Tensor) else "numpy"
 
 
+def _collected(data: Any) -> Any:
+    """A table that is still a query (polars' LazyFrame) as its rows, one of pyarrow as pandas holds it."""
+    module, name = type(data).__module__.split(".")[0], type(data).__name__
+    if module == "polars" and name == "LazyFrame":
+        return data.collect()
+    return data.to_pandas() if module == "pyarrow" and name == "Table" else data
+
+
 def _category(values: Any, categories: Sequence[str], ordered: bool = False) -> tuple[np.ndarray, _core.TableColumn]:
     """Codes (below zero: missing) as the library keeps them."""
     codes = np.asarray(values, dtype=np.float64)
@@ -198,6 +206,7 @@ def rows_of(
     data: Any, left_out: Sequence[str] = (), texts: bool = False
 ) -> tuple[torch.Tensor, Frame, list[_core.TableColumn]]:
     """Rows x columns (float32 or float64) of a data frame or an array, what they were, and what the columns hold."""
+    data = _collected(data)
     kind = _kind(data)
     if kind in ("pandas", "polars"):
         read = _pandas_rows if kind == "pandas" else _polars_rows
@@ -243,6 +252,7 @@ def dataset(
             path, joined(columns, "columns"), joined(drop, "drop"), missing, log_returns, "table", kinds, decimal, constraints
         )
         return _core.file_dataset(spec), Frame(kind="auto"), path
+    data = _collected(data)
     left_out = [] if drop is None else [drop] if isinstance(drop, str) else list(drop)
     kind = _kind(data)
     if kind in ("pandas", "polars"):

@@ -229,3 +229,20 @@ def test_two_columns_of_one_name_stay_two(table):
         assert drawn.iloc[:, 1].isin(["a", "b"]).all() and drawn.iloc[:, 2].isin(range(7)).all()
     numbers = frame[["x", "n"]].set_axis(["x", "x"], axis=1)
     assert htfm.fit(numbers, **QUICK).sample(50, seed=1).shape == (50, 2)
+
+
+def test_queries_and_arrow_tables_are_read():
+    pl = pytest.importorskip("polars")
+    from htfm import _frames
+
+    frame = pl.DataFrame({"x": [0.5, 1.5], "text": ["a", "b"]})
+    rows, what, columns = _frames.rows_of(frame.lazy(), texts=True)
+    assert what.kind == "polars" and what.columns == ["x", "text"] and rows[:, 0].tolist() == [0.5, 1.5]
+    rows, what, columns = _frames.rows_of(frame.to_arrow(), texts=True)
+    assert what.kind == "pandas" and what.columns == ["x", "text"] and columns[1].categories == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", [[("a", "f8")], "M8[s]", "<U3"])
+def test_arrays_of_no_numbers_are_refused_in_one_line(kind):
+    with pytest.raises(ValueError, match="expected an array of numbers, got one of"):
+        htfm.fit(np.zeros(9, dtype=kind))
