@@ -8,7 +8,7 @@ import decimal
 import numbers as numbers_abc
 import os
 from dataclasses import dataclass, field
-from typing import Any, Sequence
+from typing import Any, Literal, Sequence
 
 import numpy as np
 import torch
@@ -374,14 +374,14 @@ def _polars_column(name: str, values: np.ndarray, dtype: str) -> Any:
         if kind == "Date" and found.dtype == pl.Datetime:
             return found.cast(pl.Date)
         if kind == "Datetime" and found.dtype == pl.Datetime:
-            unit = next(u for u in ("ns", "us", "ms") if f"'{u}'" in options)
+            unit: Literal["ns", "us", "ms"] = "ns" if "'ns'" in options else "ms" if "'ms'" in options else "us"
             zone = options.partition("time_zone='")[2].partition("'")[0]
             return (found.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else found).dt.cast_time_unit(unit)
         if kind == "Categorical" and found.dtype == pl.String:
             return found.cast(pl.Categorical)
         if kind == "Enum" and found.dtype == pl.String:
             return found.cast(pl.Enum(ast.literal_eval(options.partition("=")[2].rstrip(")"))))
-    except (pl.exceptions.PolarsError, StopIteration, SyntaxError, ValueError):  # it does not hold them
+    except (pl.exceptions.PolarsError, SyntaxError, ValueError):  # it does not hold them
         pass
     return found
 

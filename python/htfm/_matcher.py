@@ -163,6 +163,13 @@ class FlowMatcher:
         """
         return tuple(self._matcher.row_shape)
 
+    def __repr__(self) -> str:
+        return f"FlowMatcher({self.clock!r}, rows of shape {self.row_shape}, {self.feature_size} feature columns)"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a FlowMatcher is not copied or pickled: make it anew from the same x_train, and load_state_dict() of "
+                        "this one's state_dict()")
+
     def state_dict(self) -> dict[str, torch.Tensor]:
         """What training has changed, for a checkpoint: with it a run goes on with the same pairs.
 

@@ -46,6 +46,7 @@ class Sampled:
         self._folder = folder
         #: The last call of sample(): evaluations a sample, diverged rows, seconds, areas of the clocks.
         self.last: _core.SampleResult | None = None
+        self._steps: tuple[Any, _core.FittedSteps] | None = None
 
     def sample(
         self,
@@ -112,11 +113,19 @@ class Sampled:
                 options.n = options.given_count()
             for warning in options.given_warnings(core):
                 warnings.warn(warning, stacklevel=2)
+        # The solver fitted takes much longer to fit than to draw a few samples, and is the same for every seed; not so
+        # with conditions, nor on a device, where it depends on the batch.
+        steady = options.solver == "fitted" and device != "cuda" and not core.condition_columns and core.image_shape is None
+        state = (options.nfe, options.averaged, core.weights._version)
+        if steady and self._steps is not None and self._steps[0] == state:
+            options.set_steps(self._steps[1])
         with Reporter(progress) as reporter:
             options.set_report(
                 (lambda done, total: reporter.sampling("sampling", done, total)) if reporter.active else None
             )
             self.last = _core.sample(core, options)
+        if steady:
+            self._steps = state, self.last.steps
         for warning in doubts(self.last, options.n, options):
             warnings.warn(warning, stacklevel=2)
         rows, names = _core.written_rows(core, self.last), list(_core.written_names(core))
@@ -134,6 +143,7 @@ class Sampled:
         *,
         nfe: int | None = None,
         seed: int | None = None,
+        random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
         spectrum: bool = False,
@@ -153,8 +163,9 @@ class Sampled:
         >>> bool(abs(wet - (rain[:160] > 0).mean()) < 0.1)
         True
         """
-        options = self._sample_options(nfe, seed, device, solver)
-        if seed is None:
+        own_seed = seed_of(seed, random_state)
+        options = self._sample_options(nfe, own_seed, device, solver)
+        if own_seed is None:
             options.seed = options.seed + 1
         options.n = whole(n, "n")
         _core.calibrate(self._core, options, spectrum)

@@ -16,6 +16,11 @@ namespace {
 using TrainReport = std::function<void(const TrainProgress&)>;
 using SampleReport = std::function<void(int64_t done, int64_t n)>;
 
+// What the solver "fitted" has found out about a model, to draw further samples by.
+struct FittedSteps {
+  std::shared_ptr<const MultistepPlan> plan;
+};
+
 // Trains with the user's callback and Ctrl-C; `data` null: those of the configuration.
 Model train_watched(const RunConfig& config, const Dataset* data, const std::string& folder, const std::string& device,
                     bool resume, const TrainReport& report) {
@@ -165,6 +170,7 @@ void bind_model(nb::module_& m) {
       "config"_a, "data"_a, "folder"_a = "", "device"_a = "auto", "resume"_a = false, "report"_a.none() = nb::none(),
       Unlocked());
 
+  nb::class_<FittedSteps>(m, "FittedSteps", "What the solver fitted has found out about a model.");
   nb::class_<SampleOptions>(m, "SampleOptions")
       .def(nb::init<>())
       .def_rw("n", &SampleOptions::n)
@@ -221,6 +227,8 @@ void bind_model(nb::module_& m) {
           "eta_from", [](const SampleOptions& o) { return o.solve.eta_from; },
           [](SampleOptions& o, double v) { o.solve.eta_from = v; })
       .def(
+          "set_steps", [](SampleOptions& o, const FittedSteps& steps) { o.plan = steps.plan; }, "steps"_a)
+      .def(
           "set_time_grid", [](SampleOptions& o, const std::string& name) { o.time_grid = time_grid_by_name(name); },
           "name"_a)
       .def(
@@ -243,6 +251,7 @@ void bind_model(nb::module_& m) {
       .def_ro("diverged", &SampleResult::diverged)
       .def_ro("incomplete", &SampleResult::incomplete)
       .def_ro("seconds", &SampleResult::seconds)
+      .def_prop_ro("steps", [](const SampleResult& r) { return FittedSteps{r.plan}; })
       .def_ro("plan_error", &SampleResult::plan_error)
       .def_ro("plain_error", &SampleResult::plain_error);
   m.def("sample_options", &sample_options, "config"_a);
@@ -272,7 +281,8 @@ void bind_model(nb::module_& m) {
 
 namespace {
 
-// A matcher whose pairs may be drawn by several threads: Python's lock, which is released meanwhile, does not part them.
+// A matcher whose pairs may be drawn by several threads: Python's lock, which is released meanwhile, does not part
+// them.
 struct SharedMatcher : FlowMatcher {
   using FlowMatcher::FlowMatcher;
   std::mutex turn;
