@@ -77,7 +77,7 @@ def points(x: ArrayLike, what: str) -> torch.Tensor:
         x = x.to_numpy()
     tensor, _ = share_floats(x, what)
     tensor = tensor.detach().cpu()
-    return tensor.reshape(-1, 1) if tensor.dim() == 1 else tensor.reshape(tensor.shape[0], -1)
+    return tensor.reshape(-1, 1) if tensor.dim() < 2 else tensor.flatten(1)
 
 
 @overload

@@ -162,3 +162,19 @@ def test_areas_of_any_kind_have_a_source():
     for areas in ([1.0, 2.0], np.array([1, 2]), torch.tensor([1.0, 2.0])):
         assert torch.equal(clock.source(areas, 2, seed=1), expected)
     assert len(clock.sample(1e1).area) == 10
+
+
+def test_what_cannot_be_meant_is_refused_in_one_line(table):
+    for call in (lambda: htfm.train(TINY, resume=True), lambda: htfm.fit(table, resume=True)):
+        with pytest.raises(ValueError, match="folder of the run that is to go on"):
+            call()
+    for call in (lambda: htfm.train(TINY, settings=["train.epochs=1"]), lambda: htfm.FlowMatcher(table, settings="seed=1")):
+        with pytest.raises(ValueError, match="dictionary of keys and values"):
+            call()
+    with pytest.raises(ValueError) as error:
+        htfm.metrics.w1(table, table[:0])
+    assert "\n" not in str(error.value)
+    for count in (-1, 1_000_000):
+        with pytest.raises(ValueError, match="threads"):
+            htfm.set_thread_count(count)
+    assert len(htfm.data.synthetic(n=1e1)) == 10
