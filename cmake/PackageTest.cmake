@@ -23,6 +23,22 @@ run(${CMAKE_COMMAND} -S ${SOURCE}/example/consumer -B ${WORK}/consumer -G Ninja 
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
 run_consumer(${WORK}/consumer)
 message(STATUS "example/consumer runs against the installed package")
+
+# What a project gets that asks for what is not there: the reason.
+function(refused wanted reason)
+  file(WRITE ${WORK}/refused/CMakeLists.txt
+       "cmake_minimum_required(VERSION 3.20)\nproject(refused LANGUAGES NONE)\nfind_package(htfm ${wanted})\n")
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${WORK}/refused -B ${WORK}/refused/build -DCMAKE_PREFIX_PATH=${WORK}/prefix ${ARGN}
+                  RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  string(REGEX REPLACE "[ \n]+" " " out "${out}")
+  string(FIND "${out}" "${reason}" place)
+  if(code EQUAL 0 OR place EQUAL -1)
+    message(FATAL_ERROR "find_package(htfm ${wanted}) ended with ${code}, and no '${reason}' in:\n${out}")
+  endif()
+  file(REMOVE_RECURSE ${WORK}/refused)
+endfunction()
+refused("0.2 REQUIRED COMPONENTS cuda" "htfm has no components, got cuda")
+refused("0.2 REQUIRED" "found no lib/libtorch_cpu.so in '/nothere'" -DHTFM_TORCH_DIR=/nothere)
 if(NOT COMPILERS)
   return()
 endif()

@@ -124,32 +124,36 @@ class Pool {
 int hardware_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 std::mutex pool_mutex;
-std::unique_ptr<Pool> pool;
+std::shared_ptr<Pool> pool;  // a loop that runs keeps its pool when another thread changes the number of threads
 
-Pool& the_pool() {
+std::shared_ptr<Pool> the_pool() {
   std::lock_guard lock(pool_mutex);
-  if (!pool) pool = std::make_unique<Pool>(hardware_threads());
-  return *pool;
+  if (!pool) pool = std::make_shared<Pool>(hardware_threads());
+  return pool;
 }
 
 }  // namespace
 
-int thread_count() { return the_pool().size(); }
+int thread_count() { return the_pool()->size(); }
 
 void set_thread_count(int count) {
   if (inside_loop) throw Error("[threads] expected a call from outside of parallel loops");
+  // Far more threads than cores gain nothing, and a machine has only so many.
+  if (const int most = std::max(64, 4 * hardware_threads()); count < 0 || count > most)
+    throw InputError("[threads] expected a number from 0 to {}, got {}", most, count);
   std::lock_guard lock(pool_mutex);
   const int wanted = count > 0 ? count : hardware_threads();
-  if (!pool || pool->size() != wanted) pool = std::make_unique<Pool>(wanted);
+  if (!pool || pool->size() != wanted) pool = std::make_shared<Pool>(wanted);
 }
 
 void parallel_for(int64_t tasks, const std::function<void(int64_t)>& body) {
   if (tasks <= 0) return;
-  if (tasks == 1 || inside_loop || the_pool().size() == 1) {
+  const std::shared_ptr<Pool> threads = tasks == 1 || inside_loop ? nullptr : the_pool();
+  if (!threads || threads->size() == 1) {
     for (int64_t task = 0; task < tasks; ++task) body(task);
     return;
   }
-  the_pool().run(tasks, body);
+  threads->run(tasks, body);
 }
 
 void parallel_ranges(int64_t items, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {

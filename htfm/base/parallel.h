@@ -10,7 +10,8 @@ namespace htfm HTFM_PUBLIC {
 
 /// Number of threads that parallel_for may use, the calling one included.
 int thread_count();
-/// Sets it; 0 means one for each core. Not to be called from inside a loop.
+/// Sets it; 0 means one for each core, and InputError is thrown for far more than there are cores. Not to be called
+/// from inside a loop; loops of other threads that have begun end with the threads they have.
 void set_thread_count(int count);
 
 /// Runs body(task) for task = 0..tasks-1 and returns when all are done. Which thread runs which task is not fixed, so a

@@ -10,6 +10,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/condition/condition_neighbours.h"
+#include "htfm/io/dtype.h"
 #include "htfm/method/pair_device.h"
 
 namespace htfm {
@@ -18,9 +19,8 @@ namespace {
 
 void check_floats(const at::Tensor& x, const char* what) {
   if (!x.defined() || x.dim() < 2 || x.numel() < 1 || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kDouble))
-    throw InputError(
-        "[FlowMatcher] expected {} of float32 or float64, rows x the shape of a row; got {}", what,
-        x.defined() ? fmt::format("{} dimensions of {}", x.dim(), c10::toString(x.scalar_type())) : "none");
+    throw InputError("[FlowMatcher] expected {} of float32 or float64, at least one row x the shape of a row; got {}",
+                     what, tensor_text(x));
 }
 
 // The rows as the core takes them: n x dim float32 on the host.

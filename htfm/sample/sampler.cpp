@@ -75,6 +75,8 @@ SampleResult draw(const Method& method, int64_t dim, const SampleOptions& option
   if (const int64_t least = own ? own->least_nfe : solver->least_nfe; options.solve.nfe < least)
     throw InputError("[sample.nfe] expected at least {} evaluations for {}, got {}", least, options.solver,
                      options.solve.nfe);
+  check_solver_options(options.solve);
+  if (options.first < 0) throw InputError("[sample] expected a first sample of at least 0, got {}", options.first);
   const int64_t n = options.n;
   const bool fitted = options.solver == "fitted", preconditioned = !own && method.flow()->angular(),
              only_angular = solver && solver->angular;
@@ -133,6 +135,8 @@ SampleResult draw(const Method& method, int64_t dim, const SampleOptions& option
 }
 
 void check_condition(const Model& model, const SampleOptions& options) {
+  if (!(options.guidance >= 0 && options.guidance <= 100))
+    throw InputError("[sample.guidance] expected a number from 0 to 100, got {}", options.guidance);
   if (options.exact_means && !model.condition().field().there())
     throw InputError(
         "[sample.exact_means] expected a model that is given a field (condition.field), got one that is not");

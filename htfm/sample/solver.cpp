@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "htfm/base/error.h"
 #include "htfm/base/registry.h"
@@ -200,6 +201,20 @@ SolverRun fitted(States&, const SolverOptions&) {
 }
 
 }  // namespace
+
+void check_solver_options(const SolverOptions& o) {
+  const auto within = [](const char* name, double value, double least, double most) {
+    if (!(value >= least && value <= most))
+      throw InputError("[sample.{}] expected a number from {} to {}, got {}", name, least, most, value);
+  };
+  within("time_power", o.time_power, 0.1, 16);
+  within("time_centre", o.time_centre, -20, 20);
+  within("time_spread", o.time_spread, 0.1, 16);
+  within("rtol", o.rtol, 1e-12, 1);
+  within("atol", o.atol, 1e-12, std::numeric_limits<double>::max());
+  within("eta", o.eta, 0, 1);
+  within("eta_from", o.eta_from, 0, 1);
+}
 
 double grid_time(double u, const SolverOptions& o) {
   const double w = o.time_power == 1 ? u : 1 - std::pow(1 - u, o.time_power);

@@ -30,6 +30,9 @@ struct SolverOptions {
   int64_t first = 0;
 };
 
+/// InputError for a number outside the limits of its key in a configuration (sample.time_power, ...).
+void check_solver_options(const SolverOptions& options);
+
 /// The point w of the grid for u in [0, 1]: power, centre and spread.
 double grid_time(double u, const SolverOptions& options);
 

@@ -28,6 +28,8 @@ def share(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Restore]:
     if isinstance(x, torch.Tensor):
         return x, _as_torch
     if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "biufcO":
+            raise InputError(f"[{what}] expected an array of numbers, got one of {x.dtype}")
         if x.dtype == object:
             raise InputError(f"[{what}] expected an array of numbers, got one of Python objects: x.astype(float) makes numbers of them")
         if not x.dtype.isnative:
@@ -60,13 +62,22 @@ def share_floats(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Resto
     return tensor.to(torch.float64), restore
 
 
+def whole(value: Any, what: str) -> int:
+    """A whole number, also as a float that is one (1e6)."""
+    if hasattr(value, "__index__") and not isinstance(value, (bool, np.ndarray, torch.Tensor)):
+        return int(value)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return int(value)
+    raise InputError(f"[{what}] expected a whole number, got {value!r}")
+
+
 def points(x: ArrayLike, what: str) -> torch.Tensor:
     """Rows x dimensions on the CPU; one dimension where x has one."""
     if hasattr(x, "to_numpy") and not isinstance(x, np.ndarray):
         x = x.to_numpy()
     tensor, _ = share_floats(x, what)
     tensor = tensor.detach().cpu()
-    return tensor.reshape(-1, 1) if tensor.dim() == 1 else tensor.reshape(tensor.shape[0], -1)
+    return tensor.reshape(-1, 1) if tensor.dim() < 2 else tensor.flatten(1)
 
 
 @overload

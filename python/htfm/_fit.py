@@ -16,6 +16,11 @@ from htfm._model import FRAME_FILE, Model, origin
 from htfm._progress import Progress, Reporter
 
 
+def _check_resume(resume: bool, folder: Any) -> None:
+    if resume and folder is None:
+        raise InputError("[resume] expected the folder of the run that is to go on, got none")
+
+
 def fit(
     data: Any,
     minutes: float | None = None,
@@ -54,6 +59,7 @@ def fit(
     >>> model.sample(2, seed=1).dtype
     dtype('float64')
     """
+    _check_resume(resume, folder)
     options = _core.TableFitOptions()
     options.settings = _config.settings_of(settings)
     if condition:
@@ -124,6 +130,8 @@ def train(
     1
     """
     own_seed = seed_of(seed, random_state)
+    _config.settings_of(settings)
+    _check_resume(resume, folder)
     extra = dict(settings or {})
     if own_seed is not None:
         extra["seed"] = own_seed

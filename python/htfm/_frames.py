@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
 import decimal
 import numbers as numbers_abc
 import os
 from dataclasses import dataclass, field
-from typing import Any, Sequence
+from typing import Any, Literal, Sequence
 
 import numpy as np
 import torch
@@ -49,6 +50,14 @@ def _kind(data: Any) -> str:
     return "torch" if isinstance(data, torch.Tensor) else "numpy"
 
 
+def _collected(data: Any) -> Any:
+    """A table that is still a query (polars' LazyFrame) as its rows, one of pyarrow as pandas holds it."""
+    module, name = type(data).__module__.split(".")[0], type(data).__name__
+    if module == "polars" and name == "LazyFrame":
+        return data.collect()
+    return data.to_pandas() if module == "pyarrow" and name == "Table" else data
+
+
 def _category(values: Any, categories: Sequence[str], ordered: bool = False) -> tuple[np.ndarray, _core.TableColumn]:
     """Codes (below zero: missing) as the library keeps them."""
     codes = np.asarray(values, dtype=np.float64)
@@ -57,9 +66,9 @@ def _category(values: Any, categories: Sequence[str], ordered: bool = False) -> 
 
 
 def _days(stamps: np.ndarray) -> tuple[np.ndarray, _core.TableColumn]:
-    """datetime64[ns] as days, or as seconds where one has a time of day."""
+    """Times as days, or as seconds where one has a time of day. Microseconds reach every year that has four digits."""
     empty = np.isnat(stamps)
-    seconds = stamps.astype("datetime64[ns]").astype(np.int64) / 1e9
+    seconds = stamps.astype("datetime64[us]").astype(np.int64) / 1e6
     whole = bool((seconds[~empty] % 86400 == 0).all())
     values = np.where(empty, np.nan, seconds / 86400 if whole else np.round(seconds))
     return values, _core.TableColumn("date", [], False, "Y-M-D" if whole else "Y-M-D h:m:s")
@@ -76,6 +85,11 @@ def _held(column: Any) -> str:
     return " and ".join(sorted({type(v).__name__ for v in column.dropna()}))
 
 
+def _only_booleans(column: Any) -> bool:
+    """Whether a column of Python's objects holds True and False, with gaps."""
+    return str(column.dtype) == "object" and all(isinstance(v, (bool, np.bool_)) for v in column.dropna())
+
+
 def _pandas_texts(column: Any) -> tuple[np.ndarray, _core.TableColumn] | None:
     """Categories, texts, booleans and dates; None where a column holds numbers."""
     import pandas as pd
@@ -83,15 +97,15 @@ def _pandas_texts(column: Any) -> tuple[np.ndarray, _core.TableColumn] | None:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _category(column.cat.codes.to_numpy(), list(column.cat.categories), bool(column.cat.ordered))
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return _days(column.dt.tz_localize(None).to_numpy(dtype="datetime64[ns]"))
+        return _days(column.dt.tz_localize(None).to_numpy(dtype="datetime64[us]"))
     if pd.api.types.is_bool_dtype(column.dtype):
         return _category(column.to_numpy(dtype=np.float64, na_value=-1), ["False", "True"])
     if not (pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)):
         return None
     there = column.dropna()
     if len(there) and all(isinstance(v, datetime.date) for v in there):
-        return _days(pd.to_datetime(column).dt.tz_localize(None).to_numpy(dtype="datetime64[ns]"))
-    if all(isinstance(v, (str, bool)) for v in there):
+        return _days(pd.to_datetime(column).dt.tz_localize(None).to_numpy(dtype="datetime64[us]"))
+    if all(isinstance(v, (str, bool, np.bool_)) for v in there):
         codes, names = pd.factorize(column.map(str, na_action="ignore"), sort=True)
         return _category(codes, list(names))
     return None
@@ -124,7 +138,7 @@ def _pandas_rows(data: Any, left_out: set[str], texts: bool = False) -> tuple[np
         column = data.iloc[:, k]
         if texts and (found := _pandas_texts(column)) is not None:
             names.append(str(data.columns[k]))
-            dtypes.append(str(column.dtype))
+            dtypes.append("boolean" if _only_booleans(column) else str(column.dtype))
             parts.append(pd.Series(found[0]))
             columns.append(found[1])
             continue
@@ -158,7 +172,7 @@ def _polars_texts(column: Any) -> tuple[np.ndarray, _core.TableColumn] | None:
         place = {name: k for k, name in enumerate(names)}
         return _category([place.get(v, -1) for v in text.to_list()], names)
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
-        return _days(column.cast(pl.Datetime("ns")).to_numpy().astype("datetime64[ns]"))
+        return _days(column.cast(pl.Datetime("us")).to_numpy().astype("datetime64[us]"))
     return None
 
 
@@ -192,6 +206,7 @@ def rows_of(
     data: Any, left_out: Sequence[str] = (), texts: bool = False
 ) -> tuple[torch.Tensor, Frame, list[_core.TableColumn]]:
     """Rows x columns (float32 or float64) of a data frame or an array, what they were, and what the columns hold."""
+    data = _collected(data)
     kind = _kind(data)
     if kind in ("pandas", "polars"):
         read = _pandas_rows if kind == "pandas" else _polars_rows
@@ -237,6 +252,7 @@ def dataset(
             path, joined(columns, "columns"), joined(drop, "drop"), missing, log_returns, "table", kinds, decimal, constraints
         )
         return _core.file_dataset(spec), Frame(kind="auto"), path
+    data = _collected(data)
     left_out = [] if drop is None else [drop] if isinstance(drop, str) else list(drop)
     kind = _kind(data)
     if kind in ("pandas", "polars"):
@@ -319,18 +335,55 @@ def _stamps_in_zone(stamps: Any, dtype: str) -> Any:
         return stamps
 
 
+def _own_unit(stamps: Any, dtype: str) -> Any:
+    """Times in the unit of a dtype of pandas, where it reaches them; others in microseconds."""
+    import pandas as pd
+
+    unit = dtype.partition("[")[2].partition(",")[0].rstrip("]")
+    if dtype.startswith("datetime64") and unit in ("s", "ms", "us", "ns"):
+        try:
+            return stamps.dt.as_unit(unit)
+        except (OverflowError, pd.errors.OutOfBoundsDatetime):
+            pass
+    return stamps
+
+
 def _named(values: np.ndarray, column: _core.TableColumn, dtype: str) -> Any:
     """Codes and days as what they stand for: objects or stamps, None or NaT where one is missing."""
     empty = np.isnan(values)
     if column.kind == "date":
         unit = 1.0 if "h" in column.date_form else 86400.0
-        stamps = (np.where(empty, 0, values) * unit * 1000).round().astype("datetime64[ms]").astype("datetime64[ns]")
+        stamps = (np.where(empty, 0, values) * unit * 1000).round().astype("datetime64[ms]").astype("datetime64[us]")
         stamps[empty] = np.datetime64("NaT")
         return stamps
     if dtype.lower().startswith("bool") and not empty.any():
         return values >= 0.5
     names = np.array([*column.categories, None], dtype=object)
     return names[np.where(empty, len(column.categories), values).astype(np.int64)]
+
+
+def _polars_column(name: str, values: np.ndarray, dtype: str) -> Any:
+    """Texts, times and numbers as a column of polars, of its own dtype where they are what it holds."""
+    import polars as pl
+
+    found = pl.Series(name, values.tolist() if values.dtype == object else np.ascontiguousarray(values))
+    kind, _, options = dtype.partition("(")
+    try:
+        if kind == "Boolean" and found.dtype == pl.String:
+            return found.replace_strict({"true": True, "false": False}, return_dtype=pl.Boolean)
+        if kind == "Date" and found.dtype == pl.Datetime:
+            return found.cast(pl.Date)
+        if kind == "Datetime" and found.dtype == pl.Datetime:
+            unit: Literal["ns", "us", "ms"] = "ns" if "'ns'" in options else "ms" if "'ms'" in options else "us"
+            zone = options.partition("time_zone='")[2].partition("'")[0]
+            return (found.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else found).dt.cast_time_unit(unit)
+        if kind == "Categorical" and found.dtype == pl.String:
+            return found.cast(pl.Categorical)
+        if kind == "Enum" and found.dtype == pl.String:
+            return found.cast(pl.Enum(ast.literal_eval(options.partition("=")[2].rstrip(")"))))
+    except (pl.exceptions.PolarsError, SyntaxError, ValueError):  # it does not hold them
+        pass
+    return found
 
 
 def _frame_of(values: np.ndarray, frame: Frame, names: Sequence[str], columns: Sequence[_core.TableColumn]) -> Any:
@@ -344,7 +397,7 @@ def _frame_of(values: np.ndarray, frame: Frame, names: Sequence[str], columns: S
     if frame.kind == "polars":
         import polars as pl
 
-        return pl.DataFrame({n: (v.tolist() if v.dtype == object else v) for n, v in zip(names, parts)})
+        return pl.DataFrame([_polars_column(n, v, dtype) for n, v, dtype in zip(names, parts, dtypes)])
     import pandas as pd
 
     series = []
@@ -354,8 +407,10 @@ def _frame_of(values: np.ndarray, frame: Frame, names: Sequence[str], columns: S
             of = pd.Series(pd.Categorical(of, categories=column.categories, ordered=column.ordered))
         elif column.kind == "category" and dtype.startswith("boolean"):
             of = of.map({"False": False, "True": True, False: False, True: True}).astype("boolean")
+        elif column.kind == "category" and (dtype == "object" or "string" in dtype):
+            of = pd.Series(part, dtype=dtype)
         elif column.kind == "date":
-            of = _stamps_in_zone(of, dtype)
+            of = _own_unit(_stamps_in_zone(of, dtype), dtype)
         elif column.kind == "number":
             of = _pandas_column(own, dtype)
         series.append(of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
@@ -9,9 +10,10 @@ import torch
 
 from htfm import _core, clocks
 from htfm import config as _config
-from htfm._arrays import ArrayLike, seed_of, share_floats
+from htfm._arrays import ArrayLike, seed_of, share_floats, whole
 from htfm._core import InputError
 from htfm._progress import Progress, Reporter
+from htfm._sampling import doubts
 
 Velocity = Callable[..., torch.Tensor]
 
@@ -42,6 +44,16 @@ def _conditions(condition: Any) -> tuple[list[list[str]], torch.Tensor | None]:
     return categories, torch.from_numpy(np.stack(values, 1))
 
 
+def _places(index: Any) -> list[int]:
+    """Places in the training set, as the library takes them."""
+    if index is None:
+        return []
+    places = index.detach().cpu() if isinstance(index, torch.Tensor) else torch.as_tensor(np.asarray(index))
+    if places.dim() != 1 or places.is_floating_point() or places.is_complex() or places.dtype == torch.bool:
+        raise InputError(f"[index] expected one whole number for each row, got {places.dtype} of shape {tuple(places.shape)}")
+    return places.tolist()
+
+
 class FlowMatcher:
     """Flow matching under a clock: says what a network of yours sees and what it should give.
 
@@ -55,8 +67,8 @@ class FlowMatcher:
     rows; numbers with a point are near each other, everything else is a category. Clocks and noise then keep their law
     given the condition, and :meth:`sample` wants the rows' places (``index``).
 
-    The batch is used as it is: pairs have the type and the device of ``x1``. They are a function of the seed and of the
-    number of the call.
+    The batch is used as it is: pairs have the type and the device of ``x1`` (whole numbers become float64). They are a
+    function of the seed and of the number of the call.
 
     >>> import torch
     >>> x = torch.randn(256, 2, generator=torch.Generator().manual_seed(0))
@@ -108,11 +120,17 @@ class FlowMatcher:
         >>> feature is None
         True
         """
-        batch, restore = share_floats(x1, "x1")
-        places = [] if index is None else index.tolist() if isinstance(index, torch.Tensor) else index
-        t, x, target, feature = self._matcher.sample(batch, places)
+        if torch.utils.data.get_worker_info() is not None:
+            raise InputError(
+                "[FlowMatcher] expected sample() in the process that trains, got a call in a worker of a DataLoader: every "
+                "worker and every epoch would draw the same times, clocks and noise (let workers return x1 alone)")
+        half = isinstance(x1, torch.Tensor) and x1.dtype in (torch.float16, torch.bfloat16)
+        batch, restore = share_floats(x1.float() if half else x1, "x1")
+        t, x, target, feature = self._matcher.sample(batch, _places(index))
         if batch is x1:
             return t, x, target, feature
+        if half:
+            restore = lambda pair: pair.to(x1.dtype)  # noqa: E731
         return restore(t), restore(x), restore(target), None if feature is None else restore(feature)
 
     @property
@@ -145,6 +163,13 @@ class FlowMatcher:
         """
         return tuple(self._matcher.row_shape)
 
+    def __repr__(self) -> str:
+        return f"FlowMatcher({self.clock!r}, rows of shape {self.row_shape}, {self.feature_size} feature columns)"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a FlowMatcher is not copied or pickled: make it anew from the same x_train, and load_state_dict() of "
+                        "this one's state_dict()")
+
     def state_dict(self) -> dict[str, torch.Tensor]:
         """What training has changed, for a checkpoint: with it a run goes on with the same pairs.
 
@@ -166,11 +191,23 @@ class FlowMatcher:
         self._matcher.load_state(dict(state))
 
 
+def _device(device: str | torch.device | None) -> str:
+    """A device of torch's that is there, by its name."""
+    if device is None:
+        return "cpu"
+    try:
+        there = torch.device(device)
+        torch.empty(0, device=there)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"[device] expected a device of torch that is there, got '{device}': {str(error).splitlines()[0]}") from None
+    return str(there)
+
+
 def solve(
     velocity: Velocity,
     matcher: FlowMatcher,
     n: int = 1000,
-    nfe: int = 20,
+    nfe: int | None = None,
     solver: str | None = None,
     *,
     seed: int | None = None,
@@ -186,11 +223,12 @@ def solve(
     first: int = 0,
     progress: Progress = False,
 ) -> torch.Tensor:
-    """n samples by a velocity that was trained on the matcher's pairs, n x (the shape of a row).
+    """n samples by a velocity that was trained on the matcher's pairs, n x (the shape of a row), float64.
 
     ``velocity``: any function of (t, x, feature), or of (t, x) where the matcher has no feature; a torch module is one,
-    and runs where its parameters are unless ``device`` says otherwise. ``nfe``: evaluations per sample. ``solver``: one of
-    :func:`solvers`; by default ab2. ``batch``: samples at a time; by default all. ``time_grid``: angle, clock
+    and runs where its parameters are unless ``device`` says otherwise. It is called without gradients, and in the mode it is
+    in (``module.eval()`` is yours to call). ``solver``: one of :func:`solvers`; by default ab2. ``nfe``: evaluations per
+    sample, by default 20; of dopri5 the most that it may spend, by default 2000. ``batch``: samples at a time; by default all. ``time_grid``: angle, clock
     or uniform (doc/configuration.md, sample.time_grid).
 
     >>> import torch
@@ -202,26 +240,38 @@ def solve(
         raise InputError(f"[velocity] expected a function or a torch module, got {type(velocity).__name__}")
     if device is None and isinstance(velocity, torch.nn.Module):
         device = next((p.device for p in velocity.parameters()), torch.device("cpu"))
+    if not isinstance(matcher, FlowMatcher):
+        raise InputError(f"[matcher] expected a FlowMatcher, got {type(matcher).__name__}")
     core = matcher._matcher
+    n = whole(n, "n")
+    if batch is not None and whole(batch, "batch") < 1:
+        raise InputError(f"[batch] expected at least one sample at a time, got {batch}")
     options = _core.sample_options(core.config)
-    options.n, options.first, options.nfe = n, first, nfe
     options.solver = "ab2" if solver is None else solver
+    options.n, options.first = n, whole(first, "first")
+    options.nfe = whole(nfe, "nfe") if nfe is not None else 2000 if options.solver == "dopri5" else 20
     options.seed = seed_of(seed, random_state, 0)
-    options.device_rows = n if batch is None else batch
+    options.device_rows = n if batch is None else whole(batch, "batch")
     options.time_power, options.time_centre, options.time_spread = time_power, time_centre, time_spread
     options.rtol, options.atol = rtol, atol
     if time_grid is not None:
         options.set_time_grid(time_grid)
-    options.set_device(str(device if device is not None else "cpu"))
+    options.set_device(_device(device))
     told = matcher.feature_size > 0
 
     def network(t: torch.Tensor, x: torch.Tensor, feature: torch.Tensor | None) -> torch.Tensor:
         with torch.no_grad():
-            return velocity(t, x, feature) if told else velocity(t, x)
+            out = velocity(t, x, feature) if told else velocity(t, x)
+        if not isinstance(out, torch.Tensor):
+            raise InputError(f"[velocity] expected a torch tensor of the shape {list(x.shape)}, got {type(out).__name__}")
+        return out
 
     with Reporter(progress) as reporter:
         options.set_report((lambda done, total: reporter.sampling("sampling", done, total)) if reporter.active else None)
-        return _core.solve(core, network, options).samples
+        drawn = _core.solve(core, network, options)
+    for warning in doubts(drawn, n, options):
+        warnings.warn(warning, stacklevel=2)
+    return drawn.samples
 
 
 def solvers() -> dict[str, str]:

@@ -11,7 +11,9 @@ import torch
 
 from htfm import _core
 from htfm import config as _config
+from htfm._arrays import seed_of
 from htfm._core import InputError
+from htfm._frames import Frame
 from htfm._rare import RareEvents
 
 FRAME_FILE = "frame.json"  # in a run folder: what the table was
@@ -134,8 +136,20 @@ class Model(RareEvents):
             _core.atomic_write(os.path.join(target, "fit.json"), _core.fit_json(self._fit) + "\n")
         return checkpoint
 
+    def __reduce__(self) -> tuple[Any, ...]:  # for pickle and copy; what fit() found stays behind
+        with tempfile.TemporaryDirectory() as scratch:
+            checkpoint = os.path.join(scratch, "model.safetensors")
+            self._core.save(checkpoint)
+            with open(checkpoint, "rb") as file:
+                return _again, (file.read(), self._frame.to_dict(), self._folder)
+
     def report(
-        self, path: str | os.PathLike[str] | None = None, *, n: int | None = None, seed: int | None = None
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        n: int | None = None,
+        seed: int | None = None,
+        random_state: Any = None,
     ) -> str:
         """The report as one self-contained HTML page: of fit(), the model beside held-out rows and simpler models; of
         other models what ``htfm report`` makes. Written to ``path`` where one is given; returns the HTML.
@@ -156,7 +170,7 @@ class Model(RareEvents):
             with tempfile.TemporaryDirectory() as scratch:
                 checkpoint = os.path.join(scratch, "model.safetensors")
                 self._core.save(checkpoint)
-                page = _core.run_page(checkpoint, n or 0, seed, "auto", self._folder, origin("Model.report(...)"))
+                page = _core.run_page(checkpoint, n or 0, seed_of(seed, random_state), "auto", self._folder, origin("Model.report(...)"))
         if path is not None:
             _core.atomic_write(os.fspath(path), page)
         return page
@@ -164,3 +178,12 @@ class Model(RareEvents):
     def __repr__(self) -> str:
         what = self.describe()
         return f"Model({what['method']}, {what['clock']}, {what['dimension']} dimensions, step {what['step']})"
+
+
+def _again(checkpoint: bytes, frame: dict[str, Any], folder: str) -> Model:
+    """A model out of a pickle."""
+    with tempfile.TemporaryDirectory() as scratch:
+        place = os.path.join(scratch, "model.safetensors")
+        with open(place, "wb") as file:
+            file.write(checkpoint)
+        return Model(_core.Model.load(place), Frame.from_dict(frame), folder=folder)

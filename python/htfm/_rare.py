@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from htfm import _core
-from htfm._arrays import seed_of
+from htfm._arrays import seed_of, whole
 from htfm._sampling import Sampled
 
 
@@ -16,9 +16,9 @@ class RareEvents(Sampled):
         self, nfe: int | None, seed: int | None, device: str, solver: str | None, draws: int | None
     ) -> _core.RareOptions:
         options = _core.RareOptions()
-        options.set_sample(self._sample_options(nfe, seed_of(seed, None), device, solver))
+        options.set_sample(self._sample_options(nfe, seed, device, solver))
         if draws is not None:
-            options.draws = draws
+            options.draws = whole(draws, "draws")
         return options
 
     def event_probability(
@@ -27,6 +27,7 @@ class RareEvents(Sampled):
         *,
         nfe: int | None = None,
         seed: int | None = None,
+        random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
         draws: int | None = None,
@@ -41,7 +42,7 @@ class RareEvents(Sampled):
         >>> p.lower < p.probability < p.upper
         True
         """
-        return _core.event_probability(self._core, where, self._rare_options(nfe, seed, device, solver, draws))
+        return _core.event_probability(self._core, where, self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws))
 
     def rare_quantile(
         self,
@@ -50,6 +51,7 @@ class RareEvents(Sampled):
         *,
         nfe: int | None = None,
         seed: int | None = None,
+        random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
         draws: int | None = None,
@@ -64,7 +66,7 @@ class RareEvents(Sampled):
         True
         """
         return _core.rare_quantile(
-            self._core, of, probability, self._rare_options(nfe, seed, device, solver, draws)
+            self._core, of, probability, self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws)
         )
 
     def sample_event(
@@ -74,6 +76,7 @@ class RareEvents(Sampled):
         *,
         nfe: int | None = None,
         seed: int | None = None,
+        random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
         output: str | None = None,
@@ -87,7 +90,7 @@ class RareEvents(Sampled):
         >>> rows.shape, bool((rows[:, 0] > 5).all()), bool(abs(weights.mean() - p.probability) < 1e-9)
         ((100, 2), True, True)
         """
-        drawn = _core.sample_event(self._core, where, n, self._rare_options(nfe, seed, device, solver, None))
+        drawn = _core.sample_event(self._core, where, whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None))
         return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.probability
 
     def sample_beyond(
@@ -98,6 +101,7 @@ class RareEvents(Sampled):
         *,
         nfe: int | None = None,
         seed: int | None = None,
+        random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
         output: str | None = None,
@@ -112,7 +116,7 @@ class RareEvents(Sampled):
         True
         """
         drawn = _core.sample_beyond(
-            self._core, of, level, n, self._rare_options(nfe, seed, device, solver, None)
+            self._core, of, level, whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None)
         )
         assert drawn.threshold is not None
         return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.threshold

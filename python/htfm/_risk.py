@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 import torch
 
 from htfm import _core
-from htfm._arrays import seed_of
+from htfm._arrays import seed_of, whole
 from htfm._frames import Frame, back, dataset, is_path
 from htfm._model import Model
 
@@ -203,7 +203,7 @@ def risk(
     options.levels, options.return_periods = [float(p) for p in levels], [float(t) for t in return_periods]
     options.rows_per_period, options.stress_level = float(rows_per_period), float(stress_level)
     options.stress_quantiles, options.stress = [float(q) for q in stress_quantiles], [str(name) for name in stress]
-    options.n, options.rounds, options.refits = int(n or 0), int(rounds), int(refits)
+    options.n, options.rounds, options.refits = whole(n or 0, "n"), whole(rounds, "rounds"), whole(refits, "refits")
     options.interval = float(interval)
     options.seed = seed_of(seed, random_state)
     rows = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 import torch
 
 from htfm import _core
-from htfm._arrays import seed_of
+from htfm._arrays import seed_of, whole
 from htfm._core import InputError
 from htfm._frames import Frame, back
 from htfm._progress import Progress, Reporter
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 
 def _cell(value: Any) -> str:
     return f"{value:.17g}" if isinstance(value, float) else str(value)
+
+
+def doubts(drawn: _core.SampleResult, n: int, options: _core.SampleOptions) -> list[str]:
+    """What is wrong with samples: those whose solver gave up, and those that are not finite."""
+    out = []
+    if drawn.incomplete:
+        out.append(f"[sample] {drawn.incomplete} of {n} samples are unfinished: {options.solver} spent its {options.nfe} "
+                   "evaluations before t = 1 (a larger nfe lets it go on)")
+    if drawn.diverged:
+        out.append(f"[sample] {drawn.diverged} of {n} samples are not finite")
+    return out
 
 
 class Sampled:
@@ -35,6 +46,7 @@ class Sampled:
         self._folder = folder
         #: The last call of sample(): evaluations a sample, diverged rows, seconds, areas of the clocks.
         self.last: _core.SampleResult | None = None
+        self._steps: tuple[Any, _core.FittedSteps] | None = None
 
     def sample(
         self,
@@ -80,7 +92,7 @@ class Sampled:
         core = self._core
         options = self._sample_options(nfe, seed_of(seed, random_state), device, solver)
         if n is not None:
-            options.n = int(n)
+            options.n = whole(n, "n")
         if time_grid is not None:
             options.set_time_grid(time_grid)
         numbers = {"time_power": time_power, "time_centre": time_centre, "time_spread": time_spread, "rtol": rtol, "atol": atol, "eta": eta}
@@ -90,20 +102,32 @@ class Sampled:
         if weights not in ("ema", "raw"):
             raise InputError(f"[weights] expected ema or raw; got '{weights}'")
         options.averaged = weights == "ema"
-        options.first = first
+        options.first = whole(first, "first")
         if guidance is not None:
             options.guidance = float(guidance)
+        if isinstance(given, Mapping) and not given:
+            given = None
         if given is not None:
             self._give(options, given, each)
             if n is None and not isinstance(given, Mapping) and "=" not in str(given):
                 options.n = options.given_count()
             for warning in options.given_warnings(core):
                 warnings.warn(warning, stacklevel=2)
+        # The solver fitted takes much longer to fit than to draw a few samples, and is the same for every seed; not so
+        # with conditions, nor on a device, where it depends on the batch.
+        steady = options.solver == "fitted" and device != "cuda" and not core.condition_columns and core.image_shape is None
+        state = (options.nfe, options.averaged, core.weights._version)
+        if steady and self._steps is not None and self._steps[0] == state:
+            options.set_steps(self._steps[1])
         with Reporter(progress) as reporter:
             options.set_report(
                 (lambda done, total: reporter.sampling("sampling", done, total)) if reporter.active else None
             )
             self.last = _core.sample(core, options)
+        if steady:
+            self._steps = state, self.last.steps
+        for warning in doubts(self.last, options.n, options):
+            warnings.warn(warning, stacklevel=2)
         rows, names = _core.written_rows(core, self.last), list(_core.written_names(core))
         columns = list(_core.written_columns(core))
         if not core.condition_columns:
@@ -119,6 +143,7 @@ class Sampled:
         *,
         nfe: int | None = None,
         seed: int | None = None,
+        random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
         spectrum: bool = False,
@@ -138,10 +163,11 @@ class Sampled:
         >>> bool(abs(wet - (rain[:160] > 0).mean()) < 0.1)
         True
         """
-        options = self._sample_options(nfe, seed, device, solver)
-        if seed is None:
+        own_seed = seed_of(seed, random_state)
+        options = self._sample_options(nfe, own_seed, device, solver)
+        if own_seed is None:
             options.seed = options.seed + 1
-        options.n = int(n)
+        options.n = whole(n, "n")
         _core.calibrate(self._core, options, spectrum)
         return self
 
@@ -154,7 +180,7 @@ class Sampled:
         if solver is not None:
             options.solver = solver
         if nfe is not None:
-            options.nfe = nfe
+            options.nfe = whole(nfe, "nfe")
         elif options.solver == "dopri5":
             options.nfe = max(options.nfe, 2000)
         options.set_device(_core.choose_device(device, self._core.config.network))

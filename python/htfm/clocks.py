@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from htfm import _core
-from htfm._arrays import seed_of
+from htfm._arrays import ArrayLike, seed_of, share_floats, whole
 from htfm._core import ClockSample, InputError
 
 __all__ = [
@@ -96,16 +96,29 @@ class Clock:
         True
         """
         key = _core.Key(seed_of(seed, random_state, 0)).child("clock")  # as the program draws them
-        return self._made().sample(key, n, first, paths, device)
+        return self._made().sample(key, whole(n, "n"), whole(first, "first"), paths, device)
 
-    def source(self, area: torch.Tensor, dim: int, seed: int | None = None, *, random_state: Any = None) -> torch.Tensor:
+    def source(self, area: ArrayLike, dim: int, seed: int | None = None, *, random_state: Any = None) -> torch.Tensor:
         """Points of the source for these areas: sqrt(2 A) z with z normal, n x dim.
 
         >>> clock = stable(1.7)
         >>> clock.source(clock.sample(5, paths=False).area, dim=2).shape
         torch.Size([5, 2])
         """
-        return _core.sample_source(_core.Key(seed_of(seed, random_state, 0)).child("source"), area, dim)
+        areas = share_floats(area, "area")[0].to("cpu", torch.float64)
+        return _core.sample_source(_core.Key(seed_of(seed, random_state, 0)).child("source"), areas, whole(dim, "dim"))
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.family, self.grid, self.scale, self.parameters
+
+    def __eq__(self, other: object) -> bool:
+        return self._parts() == other._parts() if isinstance(other, Clock) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.family, self.grid, self.scale, *sorted(self.parameters.items())))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # for pickle and copy
+        return _again, self._parts()
 
     def __repr__(self) -> str:
         return f"Clock({self.spec.describe()})"
@@ -130,6 +143,11 @@ def make(family: str, grid: int = 200, scale: float = 1.0, **parameters: float) 
     Clock(stable(alpha=1.7), grid 200)
     """
     return Clock(_core.ClockSpec(family, {k: float(v) for k, v in parameters.items()}, grid, scale))
+
+
+def _again(family: str, grid: int, scale: float, parameters: dict[str, float]) -> Clock:
+    """A clock out of a pickle."""
+    return make(family, grid, scale, **parameters)
 
 
 def of(clock: Any) -> Clock:

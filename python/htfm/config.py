@@ -29,6 +29,8 @@ def settings_of(settings: Mapping[str, Any] | None, prefix: str = "") -> list[st
     >>> settings_of({"clock": {"family": "stable", "alpha": 1.7}, "train.epochs": 3})
     ['clock.family=stable', 'clock.alpha=1.7', 'train.epochs=3']
     """
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InputError(f"[settings] expected a dictionary of keys and values, got {type(settings).__name__}")
     out: list[str] = []
     for key, value in (settings or {}).items():
         name = f"{prefix}{key}"

@@ -1,4 +1,6 @@
 // Training, models, samples and the page of a run.
+#include <mutex>
+
 #include "htfm/device/choose_device.h"
 #include "htfm/fit/calibrated_sample.h"
 #include "htfm/io/file.h"
@@ -13,6 +15,11 @@ namespace {
 
 using TrainReport = std::function<void(const TrainProgress&)>;
 using SampleReport = std::function<void(int64_t done, int64_t n)>;
+
+// What the solver "fitted" has found out about a model, to draw further samples by.
+struct FittedSteps {
+  std::shared_ptr<const MultistepPlan> plan;
+};
 
 // Trains with the user's callback and Ctrl-C; `data` null: those of the configuration.
 Model train_watched(const RunConfig& config, const Dataset* data, const std::string& folder, const std::string& device,
@@ -163,6 +170,7 @@ void bind_model(nb::module_& m) {
       "config"_a, "data"_a, "folder"_a = "", "device"_a = "auto", "resume"_a = false, "report"_a.none() = nb::none(),
       Unlocked());
 
+  nb::class_<FittedSteps>(m, "FittedSteps", "What the solver fitted has found out about a model.");
   nb::class_<SampleOptions>(m, "SampleOptions")
       .def(nb::init<>())
       .def_rw("n", &SampleOptions::n)
@@ -219,6 +227,8 @@ void bind_model(nb::module_& m) {
           "eta_from", [](const SampleOptions& o) { return o.solve.eta_from; },
           [](SampleOptions& o, double v) { o.solve.eta_from = v; })
       .def(
+          "set_steps", [](SampleOptions& o, const FittedSteps& steps) { o.plan = steps.plan; }, "steps"_a)
+      .def(
           "set_time_grid", [](SampleOptions& o, const std::string& name) { o.time_grid = time_grid_by_name(name); },
           "name"_a)
       .def(
@@ -241,6 +251,7 @@ void bind_model(nb::module_& m) {
       .def_ro("diverged", &SampleResult::diverged)
       .def_ro("incomplete", &SampleResult::incomplete)
       .def_ro("seconds", &SampleResult::seconds)
+      .def_prop_ro("steps", [](const SampleResult& r) { return FittedSteps{r.plan}; })
       .def_ro("plan_error", &SampleResult::plan_error)
       .def_ro("plain_error", &SampleResult::plain_error);
   m.def("sample_options", &sample_options, "config"_a);
@@ -268,38 +279,50 @@ void bind_model(nb::module_& m) {
         Unlocked());
 }
 
+namespace {
+
+// A matcher whose pairs may be drawn by several threads: Python's lock, which is released meanwhile, does not part
+// them.
+struct SharedMatcher : FlowMatcher {
+  using FlowMatcher::FlowMatcher;
+  std::mutex turn;
+};
+
+}  // namespace
+
 void bind_matcher(nb::module_& m) {
-  nb::class_<FlowMatcher>(m, "FlowMatcher")
+  nb::class_<SharedMatcher>(m, "FlowMatcher")
       .def(
           "__init__",
-          [](FlowMatcher* self, const RunConfig& config, const at::Tensor& rows,
+          [](SharedMatcher* self, const RunConfig& config, const at::Tensor& rows,
              const std::vector<std::vector<std::string>>& categories, const at::Tensor& condition) {
             ConditionTable table;
             for (const std::vector<std::string>& own : categories) table.columns.push_back({"condition", own});
             table.values = condition;
-            new (self) FlowMatcher(config, rows, table);
+            new (self) SharedMatcher(config, rows, table);
           },
           "config"_a, "rows"_a, "categories"_a = std::vector<std::vector<std::string>>(),
           "condition"_a.none() = nb::none(), Unlocked())
       .def(
           "sample",
-          [](FlowMatcher& self, const at::Tensor& x1, const std::vector<int64_t>& index) {
+          [](SharedMatcher& self, const at::Tensor& x1, const std::vector<int64_t>& index) {
+            const std::lock_guard lock(self.turn);
             FlowMatcher::Pairs p = self.sample(x1, index);
             return std::make_tuple(std::move(p.t), std::move(p.x), std::move(p.target), std::move(p.feature));
           },
           "x1"_a, "index"_a = std::vector<int64_t>(), Unlocked())
       .def_prop_ro("config", &FlowMatcher::config)
-      .def_prop_ro("clock", [](const FlowMatcher& self) { return self.clock().spec; })
-      .def_prop_ro("clock_explanation", [](const FlowMatcher& self) { return self.clock().explanation; })
+      .def_prop_ro("clock", [](const SharedMatcher& self) { return self.clock().spec; })
+      .def_prop_ro("clock_explanation", [](const SharedMatcher& self) { return self.clock().explanation; })
       .def_prop_ro("feature_size", &FlowMatcher::feature_size)
       .def_prop_ro("row_shape", &FlowMatcher::row_shape)
-      .def_prop_ro("data_scale", [](const FlowMatcher& self) { return self.flow().data_scale().describe(); })
+      .def_prop_ro("data_scale", [](const SharedMatcher& self) { return self.flow().data_scale().describe(); })
       .def_prop_ro("step", &FlowMatcher::step)
       .def("state", &FlowMatcher::state)
       .def("load_state", &FlowMatcher::load_state, "state"_a);
   m.def(
       "solve",
-      [](const FlowMatcher& matcher, const NetworkCall& network, const SampleOptions& options) {
+      [](const SharedMatcher& matcher, const NetworkCall& network, const SampleOptions& options) {
         return sample(matcher, network, options);
       },
       "matcher"_a, "network"_a, "options"_a, Unlocked());

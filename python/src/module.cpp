@@ -1,4 +1,6 @@
 // The extension module htfm._core: the library's public functions, one to one. What users call is in python/htfm.
+#include <c10/util/Exception.h>
+
 #include "python/src/bind.h"
 
 namespace htfm::python {
@@ -14,14 +16,30 @@ void check_interrupted() {
   if (interrupted()) throw Interrupted("[sample] ended by a signal");
 }
 
+namespace {
+
+// torch's own errors as torch raises them in Python: the message, without the stack of C++ functions behind it.
+void translate_torch_error(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const c10::Error& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what_without_backtrace());
+  }
+}
+
+}  // namespace
+
 }  // namespace htfm::python
 
 NB_MODULE(_core, m) {
   using namespace htfm;
   using namespace htfm::python;
+  // An object that is alive when Python ends (a global of a worker process) is no leak of ours.
+  nb::set_leak_warnings(false);
   m.doc() = "The C++ library of htfm, one to one.";
   m.attr("version") = HTFM_VERSION;
   m.attr("torch_version") = HTFM_TORCH_VERSION;
+  nb::register_exception_translator(translate_torch_error);
   nb::exception<Error>(m, "Error", PyExc_RuntimeError).attr("__doc__") = "A failure that the user did not cause.";
   nb::exception<InputError>(m, "InputError", PyExc_ValueError).attr("__doc__") =
       "Bad input, in one line: what was expected, what was found.";

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -145,3 +147,84 @@ def test_bad_velocities_are_refused():
         htfm.solve(lambda t, x: 1 / 0, matcher, n=4)
     with pytest.raises(ValueError, match="solver"):
         htfm.solve(lambda t, x: x, matcher, n=4, solver="magic")
+
+
+def noise_of(matcher, x):
+    """Where the noise of the pairs comes from shows in their times alone."""
+    return matcher.sample(x)[0]
+
+
+def test_a_worker_of_a_loader_cannot_draw_pairs():
+    """Every worker, and every epoch, would begin with the same pairs."""
+    x = rows()
+    matcher = htfm.FlowMatcher(x)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x), 50, num_workers=1,
+                                         collate_fn=lambda batch: noise_of(matcher, torch.stack([row for row, in batch])))
+    with pytest.raises(ValueError, match="in the process that trains"):
+        next(iter(loader))
+    assert int(matcher.state_dict()["step"]) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_pairs_have_the_type_of_half_precision(dtype):
+    x = rows()
+    one, other = htfm.FlowMatcher(x, htfm.clocks.stable(1.7)), htfm.FlowMatcher(x, htfm.clocks.stable(1.7))
+    for a, b in zip(one.sample(x[:9].to(dtype)), other.sample(x[:9].to(dtype).float())):
+        assert a.dtype == dtype and torch.equal(a, b.to(dtype))
+
+
+def test_threads_share_a_matcher():
+    x = rows()
+    alone, shared = (htfm.FlowMatcher(x, htfm.clocks.stable(1.7), "pool") for _ in range(2))
+    expected = sorted(float(noise_of(alone, x[:8])[0]) for _ in range(400))
+    found: list[float] = []
+    threads = [threading.Thread(target=lambda: found.extend(float(noise_of(shared, x[:8])[0]) for _ in range(100)))
+               for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == expected
+
+
+def test_bad_batches_and_places_are_refused_in_one_line():
+    x = rows()
+    matcher = htfm.FlowMatcher(x)
+    with pytest.raises(ValueError, match=r"at least one row .* got float32 of shape \(0, 2\)"):
+        matcher.sample(x[:0])
+    for index in (torch.tensor([0.0, 1.0]), torch.zeros(2, 1, dtype=torch.long), np.array([True, False])):
+        with pytest.raises(ValueError, match="one whole number for each row"):
+            matcher.sample(x[:2], index=index)
+    matcher.sample(x[:2], index=range(2))
+    with pytest.raises(RuntimeError) as error:
+        matcher.sample(torch.empty(4, 2, device="meta"))
+    assert "\n" not in str(error.value) and "frame #" not in str(error.value)
+
+
+def test_dopri5_has_evaluations_enough_and_says_so_where_not():
+    matcher = htfm.FlowMatcher(rows(), precondition=False)
+    velocity = lambda t, x: 30 * torch.cos(30 * t[:, None]) * torch.ones_like(x)  # noqa: E731
+    fine = htfm.solve(velocity, matcher, n=50, nfe=5000, solver="dopri5", seed=1)
+    assert torch.allclose(htfm.solve(velocity, matcher, n=50, solver="dopri5", seed=1), fine)
+    with pytest.warns(UserWarning, match="50 of 50 samples are unfinished"):
+        htfm.solve(velocity, matcher, n=50, nfe=20, solver="dopri5", seed=1)
+    with pytest.warns(UserWarning, match="5 of 5 samples are not finite"):
+        htfm.solve(lambda t, x: x * torch.nan, matcher, n=5)
+
+
+@pytest.mark.parametrize("option", [
+    {"time_power": -1.0}, {"time_spread": 0.0}, {"rtol": -1.0}, {"atol": float("nan")}, {"batch": 0}, {"n": 2.5},
+    {"nfe": "many"}, {"first": -1}, {"device": "nowhere"}, {"device": "cuda:99"}])
+def test_numbers_that_make_no_sense_are_refused(option):
+    matcher = htfm.FlowMatcher(rows())
+    with pytest.raises(ValueError, match=next(iter(option)).replace("first", "first sample")):
+        htfm.solve(lambda t, x: torch.zeros_like(x), matcher, **{"n": 5, **option})
+    assert htfm.solve(lambda t, x: torch.zeros_like(x), matcher, n=1e1).shape == (10, 2)
+
+
+def test_what_is_no_tensor_or_matcher_is_named():
+    matcher = htfm.FlowMatcher(rows())
+    with pytest.raises(ValueError, match="torch tensor of the shape .* got ndarray"):
+        htfm.solve(lambda t, x: x.numpy(), matcher, n=4)
+    with pytest.raises(ValueError, match="expected a FlowMatcher, got Tensor"):
+        htfm.solve(lambda t, x: x, rows(), n=4)

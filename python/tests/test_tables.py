@@ -155,6 +155,55 @@ def test_every_dtype_of_pandas_comes_back():
     assert np.isin(drawn["price"] % 0.25, 0).all()
 
 
+def there_and_back(frame):
+    """A frame as the library keeps it, and as it gives it back."""
+    from htfm import _frames
+
+    read = _frames._pandas_rows if isinstance(frame, pd.DataFrame) else _frames._polars_rows
+    rows, what, columns = read(frame, set(), True)
+    return _frames.back(torch.from_numpy(rows), what, what.columns, columns)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_keep_their_unit_and_zone(unit):
+    days = pd.Series(pd.date_range("2020-01-01", periods=5).as_unit(unit))
+    hours = pd.Series(pd.date_range("2020-03-01 03:00", periods=5, freq="7h", tz="Europe/Berlin").as_unit(unit))
+    frame = pd.DataFrame({"day": days, "hour": hours, "x": np.arange(5.0)})
+    pd.testing.assert_frame_equal(there_and_back(frame), frame)
+
+
+def test_years_that_nanoseconds_do_not_reach():
+    """9999-12-31, which stands for no end: in nanoseconds it would be a day of 1816."""
+    far = ["2020-01-01", "9999-12-31", "1500-01-01"]
+    stamps = pd.Series(np.array(far, dtype="datetime64[s]"))
+    frame = pd.DataFrame({"end": stamps, "x": np.arange(3.0)})
+    pd.testing.assert_frame_equal(there_and_back(frame), frame)
+    objects = pd.DataFrame({"end": [datetime.date.fromisoformat(day) for day in far], "x": np.arange(3.0)})
+    assert there_and_back(objects)["end"].dt.strftime("%Y-%m-%d").tolist() == far
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({"end": objects["end"].tolist(), "x": [0.0, 1.0, 2.0]})
+    assert there_and_back(table).equals(table)
+
+
+def test_texts_and_flags_keep_their_dtype():
+    frame = pd.DataFrame({"text": pd.Series(["a", None, "b"], dtype="string"), "mixed": pd.Series(["a", None, "b"], dtype=object)})
+    pd.testing.assert_frame_equal(there_and_back(frame), frame)
+    flags = there_and_back(pd.DataFrame({"flag": pd.Series([True, None, False], dtype=object)}))["flag"]
+    assert str(flags.dtype) == "boolean" and flags[0] and flags.isna()[1] and not flags[2]
+
+
+def test_polars_keeps_every_dtype():
+    pl = pytest.importorskip("polars")
+    stamp = datetime.datetime(2020, 1, 1, 5)
+    frame = pl.DataFrame(
+        {"text": ["a", "b"], "kind": ["a", "b"], "grade": ["b", "a"], "flag": [True, None], "day": [stamp.date()] * 2, "time": [stamp] * 2},
+        schema={"text": pl.String, "kind": pl.Categorical, "grade": pl.Enum(["z", "b", "a"]), "flag": pl.Boolean, "day": pl.Date,
+                "time": pl.Datetime("ms", "Europe/Berlin")},
+    )
+    drawn = there_and_back(frame)
+    assert drawn.schema == frame.schema and drawn.equals(frame)
+
+
 def test_values_that_a_dtype_cannot_hold_come_back_as_numbers():
     from htfm import _frames
 
@@ -180,3 +229,20 @@ def test_two_columns_of_one_name_stay_two(table):
         assert drawn.iloc[:, 1].isin(["a", "b"]).all() and drawn.iloc[:, 2].isin(range(7)).all()
     numbers = frame[["x", "n"]].set_axis(["x", "x"], axis=1)
     assert htfm.fit(numbers, **QUICK).sample(50, seed=1).shape == (50, 2)
+
+
+def test_queries_and_arrow_tables_are_read():
+    pl = pytest.importorskip("polars")
+    from htfm import _frames
+
+    frame = pl.DataFrame({"x": [0.5, 1.5], "text": ["a", "b"]})
+    rows, what, columns = _frames.rows_of(frame.lazy(), texts=True)
+    assert what.kind == "polars" and what.columns == ["x", "text"] and rows[:, 0].tolist() == [0.5, 1.5]
+    rows, what, columns = _frames.rows_of(frame.to_arrow(), texts=True)
+    assert what.kind == "pandas" and what.columns == ["x", "text"] and columns[1].categories == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", [[("a", "f8")], "M8[s]", "<U3"])
+def test_arrays_of_no_numbers_are_refused_in_one_line(kind):
+    with pytest.raises(ValueError, match="expected an array of numbers, got one of"):
+        htfm.fit(np.zeros(9, dtype=kind))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,6 +14,7 @@ import time
 
 import numpy as np
 import pytest
+import torch
 from conftest import SMALL, TINY
 
 import htfm
@@ -105,3 +109,72 @@ def test_another_torch_is_refused_in_one_line(tmp_path):
     assert out.returncode == 1
     assert out.stderr.strip().splitlines()[-1] == (
         f"ImportError: htfm needs torch 2.11, found 2.10.0+cpu in {fake}: pip install 'torch==2.11.*'")
+
+
+@pytest.mark.parametrize("option", [
+    {"time_power": -1.0}, {"eta": -5.0}, {"rtol": 0.0}, {"guidance": -1.0}, {"guidance": float("nan")}, {"nfe": 2.5}, {"n": 2.7},
+    {"first": -1}])
+def test_numbers_that_make_no_sense_are_refused(model, option):
+    with pytest.raises(ValueError, match=next(iter(option)).replace("first", "first sample")):
+        model.sample(**{"n": 3, "solver": "euler", **option})
+    assert len(model.sample(1e1, solver="euler", given={})) == 10
+
+
+def test_a_random_state_is_taken_wherever_a_seed_is(model):
+    """Also of numpy; what a Generator gives is a seed like others."""
+    for name in ("sample", "calibrate", "report", "event_probability", "rare_quantile", "sample_event", "sample_beyond"):
+        assert {"seed", "random_state"} <= set(inspect.signature(getattr(model, name)).parameters), name
+    one, other = (model.event_probability("column(1) > 3", solver="euler", draws=2000, **own) for own in ({"seed": 3}, {"random_state": 3}))
+    assert one.probability == other.probability
+    with pytest.raises(ValueError, match="got both"):
+        model.event_probability("column(1) > 3", seed=1, random_state=1)
+
+
+def test_further_samples_take_the_solver_that_was_fitted(model):
+    """It is fitted once, and the samples are those of a fit of their own."""
+    alone = copy.deepcopy(model)
+    first, more = alone.sample(50, seed=5, solver="fitted", nfe=5), alone.sample(50, seed=6, solver="fitted", nfe=5)
+    for seed, drawn in ((5, first), (6, more)):
+        assert np.array_equal(copy.deepcopy(model).sample(50, seed=seed, solver="fitted", nfe=5), drawn)
+    other = alone.sample(50, seed=6, solver="fitted", nfe=6)
+    assert np.array_equal(copy.deepcopy(model).sample(50, seed=6, solver="fitted", nfe=6), other)
+    before = alone.last
+    alone.sample(50, seed=7, solver="fitted", nfe=6)
+    assert alone.last.seconds < before.seconds / 2
+
+
+def test_models_and_clocks_are_pickled_and_copied(model):
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert again.weights_hash == model.weights_hash
+        assert np.array_equal(again.sample(9, seed=1, solver="ab2"), model.sample(9, seed=1, solver="ab2"))
+    for clock in (htfm.clocks.stable(1.7, grid=50, scale=2.0), htfm.clocks.fitted(), htfm.clocks.compound_poisson(1.0, 2.0, 0.75)):
+        assert pickle.loads(pickle.dumps(clock)) == copy.copy(clock) == clock and hash(copy.copy(clock)) == hash(clock)
+    assert htfm.clocks.stable(1.7) != htfm.clocks.stable(1.6) != "stable"
+    matcher = htfm.FlowMatcher(np.ones((9, 2)), htfm.clocks.stable(1.7))
+    assert "stable(alpha=1.7)" in repr(matcher)
+    with pytest.raises(TypeError, match="load_state_dict"):
+        copy.deepcopy(matcher)
+
+
+def test_areas_of_any_kind_have_a_source():
+    clock = htfm.clocks.stable(1.7)
+    expected = clock.source(torch.tensor([1.0, 2.0], dtype=torch.float64), 2, seed=1)
+    for areas in ([1.0, 2.0], np.array([1, 2]), torch.tensor([1.0, 2.0])):
+        assert torch.equal(clock.source(areas, 2, seed=1), expected)
+    assert len(clock.sample(1e1).area) == 10
+
+
+def test_what_cannot_be_meant_is_refused_in_one_line(table):
+    for call in (lambda: htfm.train(TINY, resume=True), lambda: htfm.fit(table, resume=True)):
+        with pytest.raises(ValueError, match="folder of the run that is to go on"):
+            call()
+    for call in (lambda: htfm.train(TINY, settings=["train.epochs=1"]), lambda: htfm.FlowMatcher(table, settings="seed=1")):
+        with pytest.raises(ValueError, match="dictionary of keys and values"):
+            call()
+    with pytest.raises(ValueError) as error:
+        htfm.metrics.w1(table, table[:0])
+    assert "\n" not in str(error.value)
+    for count in (-1, 1_000_000):
+        with pytest.raises(ValueError, match="threads"):
+            htfm.set_thread_count(count)
+    assert len(htfm.data.synthetic(n=1e1)) == 10

@@ -24,6 +24,30 @@ void for_pools(const std::function<void()>& body) {
   EXPECT_EQ(thread_count(), std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
 }
 
+TEST(Parallel, RefusesMoreThreadsThanAMachineHas) {
+  set_thread_count(2);
+  ASSERT_THROW(set_thread_count(-1), InputError);  // before a million threads are started
+  EXPECT_THROW(set_thread_count(1'000'000), InputError);
+  EXPECT_EQ(thread_count(), 2);
+  set_thread_count(0);
+}
+
+TEST(Parallel, LoopsSurviveAChangeOfTheirThreads) {
+  set_thread_count(3);
+  std::atomic<bool> done{false};
+  std::thread changes([&] {
+    for (int k = 0; !done.load(); ++k) set_thread_count(2 + k % 3);
+  });
+  for (int round = 0; round < 300; ++round) {
+    std::atomic<int64_t> sum{0};
+    parallel_for(200, [&](int64_t task) { sum.fetch_add(task); });
+    ASSERT_EQ(sum.load(), 199 * 200 / 2);
+  }
+  done = true;
+  changes.join();
+  set_thread_count(0);
+}
+
 TEST(Parallel, RunsEveryTaskOnce) {
   for_pools([] {
     for (const int64_t tasks : {0, 1, 2, 7, 1000, 100'000}) {

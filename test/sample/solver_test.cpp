@@ -133,6 +133,22 @@ TEST(Solver, ExactOnStraightLines) {
   }
 }
 
+// Numbers that make no grid or no error control would give samples without meaning.
+TEST(Solver, OptionsOutsideTheirLimitsAreRefused) {
+  check_solver_options({});
+  const auto refused = [](double SolverOptions::*member, double value) {
+    SolverOptions o;
+    o.*member = value;
+    EXPECT_THROW(check_solver_options(o), InputError) << value;
+  };
+  refused(&SolverOptions::time_power, -1);
+  refused(&SolverOptions::time_power, std::nan(""));
+  refused(&SolverOptions::time_spread, 0);
+  refused(&SolverOptions::rtol, -1);
+  refused(&SolverOptions::atol, 0);
+  refused(&SolverOptions::eta, 1.5);
+}
+
 TEST(Solver, UnknownNameListsTheKnownOnes) {
   try {
     find_solver("rk4");
