@@ -185,8 +185,8 @@ void add_sample(CLI::App& app) {
   c->add_option("--time-grid", o->time_grid, "angle, clock or uniform; by default the run's own")
       ->check(one_of({"angle", "clock", "uniform"}));
   c->add_option("--precision", o->precision,
-                "Of evaluations on a device: fp8 (image networks, compute capability 9), bf16, tf32 or float32; by "
-                "default the run's own")
+                "Of evaluations of an image network on a CUDA device: fp8 (compute capability 9), bf16, tf32 or "
+                "float32; by default the run's own")
       ->check(one_of({"fp8", "bf16", "tf32", "float32"}));
   c->add_option("--time-power", o->time_power, "Power of the time grid w = 1 - (1-u)^power, for u uniform on [0,1]")
       ->check(between(0.1, 16.0));
@@ -230,7 +230,6 @@ void add_sample(CLI::App& app) {
     else if (options.solver == "dopri5")
       options.solve.nfe = std::max<int64_t>(options.solve.nfe, 2000);
     if (!o->time_grid.empty()) options.time_grid = time_grid_by_name(o->time_grid);
-    if (!o->precision.empty()) options.precision = o->precision;
     if (o->time_power > 0) options.solve.time_power = o->time_power;
     if (!std::isnan(o->time_centre)) options.solve.time_centre = o->time_centre;
     if (o->time_spread > 0) options.solve.time_spread = o->time_spread;
@@ -240,6 +239,11 @@ void add_sample(CLI::App& app) {
     if (o->atol > 0) options.solve.atol = o->atol;
     options.averaged = o->weights != "raw";
     options.device = o->common.device_for(model.config().net.kind);
+    if (!o->precision.empty()) {
+      if (options.device.is_cpu() || !model.network().unet())
+        throw InputError("[--precision] expected none but for an image network on a CUDA device, got {}", o->precision);
+      options.precision = o->precision;
+    }
     if (any_texts(model.columns()) && !o->output.ends_with(".csv"))
       say("Categories are written as codes (0, 1, ... in the order of their names), dates as days or seconds since "
           "1970, "

@@ -23,7 +23,7 @@ namespace htfm {
 
 namespace {
 
-constexpr int64_t kMostSteps = 3000, kFewestSteps = 300, kLargestBatch = 512;
+constexpr int64_t kFewestSteps = 300, kLargestBatch = 512;
 constexpr double kRate = 3e-3, kDecay = 0.1, kAverage = 0.99, kValidation = 0.15;
 // A table of a tenth of these rows is known by heart after some dozen steps at that rate: it gets smaller steps, and is
 // looked at more often.

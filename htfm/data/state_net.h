@@ -25,6 +25,8 @@ at::Tensor state_knots(const at::Tensor& numbers, const std::vector<bool>& smoot
 /// smooth alone would wash out what holds for one value, or from one value on.
 class StateNet {
  public:
+  static constexpr int64_t kMostSteps = 3000;  ///< of its training
+
   StateNet() = default;
   /// `counts`: of the discrete inputs; `states`: of the output; `knots`: of the numbers, undefined where there are
   /// none.

@@ -9,6 +9,7 @@
 
 #include "htfm/base/error.h"
 #include "htfm/base/seconds.h"
+#include "htfm/data/state_net.h"
 #include "htfm/fit/plan_table.h"
 #include "htfm/model/model.h"
 #include "htfm/train/trainer.h"
@@ -84,15 +85,16 @@ std::string fit_to_time(RunConfig& config, const Dataset& data, double seconds) 
 }
 
 std::string fit_states_to_time(RunConfig& config, const Dataset& data, double seconds) {
-  constexpr int64_t kFew = 4, kMore = 24, kAll = 3000, kFewest = 20, kEnough = 100;
+  constexpr int64_t kFew = 4, kMore = 24, kFewest = 20, kEnough = 100;
   const Dataset tried = tried_rows(data);
   const double few = seconds_of_states(config, tried, kFew), more = seconds_of_states(config, tried, kMore);
   const double a_step = std::max(1e-6, (more - few) / (kMore - kFew));
   const auto possible = static_cast<int64_t>((seconds - few) / a_step);
-  if (possible >= kAll) return {};
+  if (possible >= StateNet::kMostSteps) return {};
   config.train.state_steps = std::max(kFewest, possible);
   return fmt::format(
-      "at most {} of up to {} steps of each network fit into the time limit{}", config.train.state_steps, kAll,
+      "at most {} of up to {} steps of each network fit into the time limit{}", config.train.state_steps,
+      StateNet::kMostSteps,
       config.train.state_steps < kEnough ? ": too few to learn well how these columns go with the others" : "");
 }
 

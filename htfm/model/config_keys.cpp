@@ -54,8 +54,7 @@ void ConfigBindings::add_all(RunConfig& c) {
   add("data.kinds", c.data.kinds,
       "what columns of the file may hold: numbers, or auto (numbers, categories, dates); after commas, kinds of single "
       "columns, which override it: zip=category, day=date:D.M.Y, grade=ordered:low|mid|high (or ordered:@FILE, a "
-      "category a line), n=number, "
-      "key=identifier");
+      "category a line), n=number, key=identifier");
   add("data.decimal", c.data.decimal, "decimal mark in texts of the file: auto, point or comma");
   add("data.constraints", c.data.constraints,
       "relations that every row satisfies, separated by semicolons: paid <= incurred; total = net + tax");
@@ -293,8 +292,7 @@ void ConfigBindings::add_all(RunConfig& c) {
   add("sample.nfe", c.sample.nfe, 1, 1'000'000, "network evaluations per sample, at most");
   add("sample.precision", c.sample.precision,
       "of evaluations on a device: auto (train.precision), fp8 (image networks: convolutions after norms in eight "
-      "bits; "
-      "it needs compute capability 9), bf16, tf32 or float32");
+      "bits; it needs compute capability 9), bf16, tf32 or float32");
   add("sample.time_grid", c.sample.time_grid,
       "where steps are placed: angle (in the flow's angle: the same problem for every clock), clock (at times by "
       "clock: the same ratios of noise to signal), uniform, or auto (angle; clock for images and fields)");

@@ -213,6 +213,7 @@ TEST(Program, TrainSampleEvalReportInfo) {
   EXPECT_EQ(w.run("sample run -n 10 --family stable --alpha 1.7 -o t.npy").code, 0);
   expect_refused(w, "sample nowhere -n 10 -o t.npy", "nowhere");
   expect_refused(w, "sample run -n 10 --solver heun --nfe 1 -o t.npy", "sample.nfe");
+  expect_refused(w, "sample run -n 10 --precision fp8 -o t.npy", "--precision");
 
   ASSERT_EQ(w.run("data mixture2d -n 300 -o r.npy").code, 0);
   const auto scores = nlohmann::json::parse(w.run("eval --real r.npy --fake s.npy --json").out);
