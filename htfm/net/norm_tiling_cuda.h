@@ -20,10 +20,10 @@ struct Tiling {
 Tiling tile_alone(int pixels, int channels, int groups);
 int device_attribute(cudaDeviceAttr attribute);
 
-/// Whether a block may have so much shared memory.
+/// Whether a block may have so much shared memory, beside its fixed variables. 48 KiB in all need no permission.
 template <class Kernel>
 bool allow_shared(Kernel kernel, size_t bytes) {
-  if (bytes <= 48 * 1024 ||
+  if (bytes <= 47 * 1024 ||
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) == cudaSuccess)
     return true;
   cudaGetLastError();
