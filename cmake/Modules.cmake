@@ -9,8 +9,9 @@ endif()
 set(HTFM_ISA_FLAGS_v3 -march=x86-64-v3)
 set(HTFM_ISA_FLAGS_v4 -march=x86-64-v4 -mprefer-vector-width=512)
 set(HTFM_BATCH 6 CACHE STRING "Files of a module that are compiled together; 1: each alone, for work on the library")
-# Its results are part of every training: the same bits with every instruction set, so no fused multiplications.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/htfm/method/coefficient_kernels.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+# Their results are part of every training: the same bits with every instruction set, so no fused multiplications.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/htfm/method/coefficient_kernels.cpp ${CMAKE_SOURCE_DIR}/htfm/data/state_kernels.cpp
+                            PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 
 function(htfm_module name)
   cmake_parse_arguments(ARG "" "" "USES;LIBS" ${ARGN})

@@ -33,7 +33,8 @@ at::Tensor as_input(const at::Tensor& seen) { return seen.to(at::kDouble).asinh(
 
 // Knots of a checkpoint: of each number none, or at least two that ascend, and nothing after them.
 at::Tensor checked_knots(const at::Tensor& knots, int64_t dim, const std::string& path) {
-  bool good = knots.dim() == 2 && knots.size(0) == dim && knots.scalar_type() == at::kFloat;
+  bool good = knots.dim() == 2 && knots.size(0) == dim && knots.size(1) <= Polygons::kMost + 1 &&
+              knots.scalar_type() == at::kFloat;
   const at::Tensor out = knots.contiguous();
   const float* k = good ? out.const_data_ptr<float>() : nullptr;
   for (int64_t j = 0; good && j < dim; ++j, k += out.size(1)) {
@@ -205,6 +206,7 @@ at::Tensor DiscretePart::draw_with(const at::Tensor& seen, Key key, int64_t firs
   const int64_t n = seen.size(0), heads = static_cast<int64_t>(list_.size());
   std::vector<at::Tensor> states;
   for (int64_t h = 0; h < heads; ++h) states.push_back(at::zeros({n}, at::kLong));
+  const at::Tensor numbers = learned() ? as_input(seen) : at::Tensor();
   const int64_t parts = (n + kDrawn - 1) / kDrawn;
   for (int64_t h = 0; h < heads; ++h) {
     const DiscreteColumn& c = list_[static_cast<size_t>(h)];
@@ -224,7 +226,7 @@ at::Tensor DiscretePart::draw_with(const at::Tensor& seen, Key key, int64_t firs
           p = known->add(shifts[static_cast<size_t>(h)]);
         } else if (learned()) {
           StateInputs inputs{at::zeros({kDrawn, seen.size(1)}, at::kFloat)};
-          inputs.numbers.narrow(0, 0, rows).copy_(as_input(seen.narrow(0, begin, rows)));
+          inputs.numbers.narrow(0, 0, rows).copy_(numbers.narrow(0, begin, rows));
           for (int64_t j = 0; j < h; ++j) {
             inputs.states.push_back(at::zeros({kDrawn}, at::kLong));
             inputs.states.back().narrow(0, 0, rows).copy_(states[static_cast<size_t>(j)].narrow(0, begin, rows));

@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <numeric>
 
 #include "htfm/base/nan.h"
 #include "htfm/base/parallel.h"
@@ -29,10 +31,10 @@ constexpr double kRate = 3e-3, kDecay = 0.1, kAverage = 0.99, kValidation = 0.15
 // looked at more often.
 constexpr int64_t kManyRows = 30'000, kRowsPerValidation = 300;
 constexpr double kSmallestShareOfRate = 0.1;
-constexpr int64_t kPatience = 8, kPatientSteps = 400;   // validations without a gain, and steps
-constexpr double kOperations = 6e11;                    // that a training may take
-constexpr int64_t kMostPieces = 64, kFewestPieces = 4;  // of a number's polygon
-constexpr int64_t kPiecesOfAll = 1024;                  // together, where there are many numbers
+constexpr int64_t kPatience = 8, kPatientSteps = 400;  // validations without a gain, and steps
+constexpr double kOperations = 6e11;                   // that a training may take
+constexpr int64_t kFewestPieces = 4;                   // of a number's polygon
+constexpr int64_t kPiecesOfAll = 1024;                 // together, where there are many numbers
 constexpr int64_t kRowsPerPiece = 100;
 
 at::Tensor rows_of(const at::Tensor& values, const std::vector<int64_t>& rows) {
@@ -52,27 +54,11 @@ struct Adam {
   std::vector<float> first, second;
 
   void step(float* w, const float* g, float* average, int64_t t, double rate, double keep) {
-    const auto a = static_cast<float>(rate / (1 - std::pow(0.9, t))),
-               b = static_cast<float>(1 / (1 - std::pow(0.999, t))), shrink = static_cast<float>(1 - rate * kDecay),
-               k = static_cast<float>(keep);
-    for (size_t i = 0; i < first.size(); ++i) {
-      first[i] += 0.1F * (g[i] - first[i]);
-      second[i] += 0.001F * (g[i] * g[i] - second[i]);
-      w[i] = w[i] * shrink - a * first[i] / (std::sqrt(second[i] * b) + 1e-8F);
-      average[i] = w[i] + k * (average[i] - w[i]);
-    }
+    const AdamStep step{static_cast<float>(rate / (1 - std::pow(0.9, t))),
+                        static_cast<float>(1 / (1 - std::pow(0.999, t))), static_cast<float>(1 - rate * kDecay),
+                        static_cast<float>(keep)};
+    kernels<StateKernels>().adam(step, std::ssize(first), g, first.data(), second.data(), w, average);
   }
-};
-
-// Where a number lies between knots: the piece, and which part of it lies below; beyond the ends at the ends.
-struct PolygonPlace {
-  PolygonPlace(const std::vector<float>& knots, float x) {
-    const auto above = std::upper_bound(knots.begin() + 1, knots.end() - 1, x);
-    piece = above - knots.begin() - 1;
-    part = std::clamp((x - above[-1]) / (above[0] - above[-1]), 0.0F, 1.0F);
-  }
-  int64_t piece;
-  float part;
 };
 
 }  // namespace
@@ -85,7 +71,7 @@ struct StateNet::Pass {
 at::Tensor state_knots(const at::Tensor& numbers, const std::vector<bool>& smooth) {
   const int64_t n = numbers.size(0), d = numbers.size(1);
   const int64_t pieces =
-      std::clamp(std::min(n / kRowsPerPiece, kPiecesOfAll / std::max<int64_t>(1, d)), kFewestPieces, kMostPieces);
+      std::clamp(std::min(n / kRowsPerPiece, kPiecesOfAll / std::max<int64_t>(1, d)), kFewestPieces, Polygons::kMost);
   at::Tensor out = at::full({d, pieces + 1}, kNan, at::kFloat);
   const float* x = numbers.const_data_ptr<float>();
   float* k = out.mutable_data_ptr<float>();
@@ -105,73 +91,65 @@ at::Tensor state_knots(const at::Tensor& numbers, const std::vector<bool>& smoot
 StateNet::StateNet(int64_t numbers, std::vector<int64_t> counts, int64_t states, const at::Tensor& knots)
     : numbers_(numbers),
       states_(states),
-      width_(128),
-      knots_(static_cast<size_t>(numbers)),
+      width_(Polygons::kWidth),
+      pieces_(static_cast<size_t>(numbers)),
+      knots_(static_cast<size_t>(numbers * (Polygons::kMost + 1)), std::numeric_limits<float>::infinity()),
       counts_(std::move(counts)) {
   if (!knots.defined()) return;
-  const float* k = knots.const_data_ptr<float>();
-  for (int64_t j = 0; j < numbers; ++j, k += knots.size(1))
-    for (int64_t q = 0; q < knots.size(1) && !std::isnan(k[q]); ++q) knots_[static_cast<size_t>(j)].push_back(k[q]);
+  const float* from = knots.const_data_ptr<float>();
+  float* to = knots_.data();
+  for (int64_t j = 0; j < numbers; ++j, from += knots.size(1), to += Polygons::kMost + 1) {
+    int64_t count = 0;
+    while (count < knots.size(1) && !std::isnan(from[count])) to[count] = from[count], ++count;
+    pieces_[static_cast<size_t>(j)] = std::max<int64_t>(0, count - 1);
+  }
 }
 
-int64_t StateNet::pieces() const {
-  int64_t out = 0;
-  for (const std::vector<float>& k : knots_) out += k.empty() ? 0 : static_cast<int64_t>(k.size()) - 1;
-  return out;
+Polygons StateNet::polygons() const { return {numbers_, pieces_.data(), knots_.data()}; }
+int64_t StateNet::pieces() const { return std::accumulate(pieces_.begin(), pieces_.end(), int64_t{0}); }
+int64_t StateNet::knot_count() const {
+  return pieces() + std::count_if(pieces_.begin(), pieces_.end(), [](int64_t n) { return n > 0; });
 }
 
 // A piece says -1 below it, 1 above it, and goes from one to the other in it: a weight bends a polygon in one place and
 // counts for all rows. A polygon is read from its values at the knots, so a row costs two of them and not all pieces.
 void StateNet::add_polygons(const at::Tensor& weights, const at::Tensor& numbers, at::Tensor& out) const {
-  const int64_t n = numbers.size(0), w = width_;
-  const float *x = numbers.const_data_ptr<float>(), *piece = weights.const_data_ptr<float>();
-  float* z = out.mutable_data_ptr<float>();
-  std::vector<float> values;
-  for (int64_t j = 0; j < numbers_; ++j) {
-    const std::vector<float>& knots = knots_[static_cast<size_t>(j)];
-    if (knots.empty()) continue;
-    const auto count = static_cast<int64_t>(knots.size()) - 1;
-    values.assign(static_cast<size_t>((count + 1) * w), 0);
+  if (pieces() == 0) return;
+  const int64_t w = width_;
+  const float* piece = weights.const_data_ptr<float>();
+  std::vector<float> values(static_cast<size_t>(knot_count() * w));
+  float* value = values.data();
+  for (const int64_t count : pieces_) {
+    if (count == 0) continue;
     for (int64_t b = 0; b < count; ++b)
-      for (int64_t u = 0; u < w; ++u) values[static_cast<size_t>(u)] -= piece[b * w + u];
+      for (int64_t u = 0; u < w; ++u) value[u] -= piece[b * w + u];
     for (int64_t b = 0; b < count; ++b)
-      for (int64_t u = 0; u < w; ++u)
-        values[static_cast<size_t>((b + 1) * w + u)] = values[static_cast<size_t>(b * w + u)] + 2 * piece[b * w + u];
-    for (int64_t i = 0; i < n; ++i) {
-      const PolygonPlace at(knots, x[i * numbers_ + j]);
-      const float *low = values.data() + at.piece * w, *high = low + w;
-      float* row = z + i * w;
-      for (int64_t u = 0; u < w; ++u) row[u] += low[u] + at.part * (high[u] - low[u]);
-    }
-    piece += count * w;
+      for (int64_t u = 0; u < w; ++u) value[(b + 1) * w + u] = value[b * w + u] + 2 * piece[b * w + u];
+    value += (count + 1) * w, piece += count * w;
   }
+  kernels<StateKernels>().add_polygons(polygons(), values.data(), numbers.const_data_ptr<float>(), numbers.size(0),
+                                       out.mutable_data_ptr<float>());
 }
 
 void StateNet::polygon_gradient(const at::Tensor& out, const at::Tensor& numbers, at::Tensor& weights) const {
-  const int64_t n = numbers.size(0), w = width_;
-  const float *x = numbers.const_data_ptr<float>(), *g = out.const_data_ptr<float>();
+  if (pieces() == 0) return;
+  const int64_t w = width_;
+  std::vector<float> values(static_cast<size_t>(knot_count() * w)), below(static_cast<size_t>(w)), all;
+  kernels<StateKernels>().polygon_gradient(polygons(), numbers.const_data_ptr<float>(), out.const_data_ptr<float>(),
+                                           numbers.size(0), values.data());
+  const float* value = values.data();
   float* piece = weights.mutable_data_ptr<float>();
-  std::vector<float> values, below, all;
-  for (int64_t j = 0; j < numbers_; ++j) {
-    const std::vector<float>& knots = knots_[static_cast<size_t>(j)];
-    if (knots.empty()) continue;
-    const auto count = static_cast<int64_t>(knots.size()) - 1;
-    values.assign(static_cast<size_t>((count + 1) * w), 0);
-    for (int64_t i = 0; i < n; ++i) {
-      const PolygonPlace at(knots, x[i * numbers_ + j]);
-      float *low = values.data() + at.piece * w, *high = low + w;
-      const float* row = g + i * w;
-      for (int64_t u = 0; u < w; ++u) high[u] += at.part * row[u], low[u] += (1 - at.part) * row[u];
-    }
+  for (const int64_t count : pieces_) {
+    if (count == 0) continue;
     below.assign(static_cast<size_t>(w), 0), all.assign(static_cast<size_t>(w), 0);
     for (int64_t b = 0; b <= count; ++b)
-      for (int64_t u = 0; u < w; ++u) all[static_cast<size_t>(u)] += values[static_cast<size_t>(b * w + u)];
+      for (int64_t u = 0; u < w; ++u) all[static_cast<size_t>(u)] += value[b * w + u];
     for (int64_t b = 0; b < count; ++b)
       for (int64_t u = 0; u < w; ++u) {
-        below[static_cast<size_t>(u)] += values[static_cast<size_t>(b * w + u)];
+        below[static_cast<size_t>(u)] += value[b * w + u];
         piece[b * w + u] = all[static_cast<size_t>(u)] - 2 * below[static_cast<size_t>(u)];
       }
-    piece += count * w;
+    value += (count + 1) * w, piece += count * w;
   }
 }
 
@@ -199,7 +177,12 @@ std::vector<at::Tensor> StateNet::views(const at::Tensor& flat) const {
 StateNet::Pass StateNet::forward(const std::vector<at::Tensor>& w, const StateInputs& inputs) const {
   Pass p;
   p.z1 = at::addmm(w[1], inputs.numbers, w[0]);
-  for (size_t j = 0; j < inputs.states.size(); ++j) p.z1.add_(at::index_select(w[6 + j], 0, inputs.states[j]));
+  std::vector<const float*> tables;
+  std::vector<const int64_t*> states;
+  for (size_t j = 0; j < inputs.states.size(); ++j)
+    tables.push_back(w[6 + j].const_data_ptr<float>()), states.push_back(inputs.states[j].const_data_ptr<int64_t>());
+  kernels<StateKernels>().add_rows(tables.data(), states.data(), std::ssize(tables), p.z1.size(0),
+                                   p.z1.mutable_data_ptr<float>());
   add_polygons(w.back(), inputs.numbers, p.z1);
   p.h1 = at::silu(p.z1);
   p.z2 = at::addmm(w[3], p.h1, w[2]);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "htfm/base/random.h"
+#include "htfm/data/state_kernels.h"
 
 namespace htfm {
 
@@ -50,11 +51,14 @@ class StateNet {
   double loss(const at::Tensor& flat, const StateInputs& inputs, const at::Tensor& target) const;
   int64_t size() const;
   int64_t pieces() const;
+  int64_t knot_count() const;
+  Polygons polygons() const;
   void add_polygons(const at::Tensor& weights, const at::Tensor& numbers, at::Tensor& out) const;
   void polygon_gradient(const at::Tensor& out, const at::Tensor& numbers, at::Tensor& weights) const;
 
   int64_t numbers_ = 0, states_ = 0, width_ = 0;
-  std::vector<std::vector<float>> knots_;  // of each number; empty, or at least two
+  std::vector<int64_t> pieces_;  // of each number's polygon
+  std::vector<float> knots_;     // as Polygons has them
   std::vector<int64_t> counts_;
   at::Tensor weights_;
 };

@@ -67,11 +67,16 @@ void announce(const TableFitOptions& o, const at::Tensor& rows, const std::strin
 // What is left of the pains that judging and reporting take, where the time is limited.
 double leisure(const TableFitOptions& o) { return o.minutes > 0 ? std::clamp(o.minutes / kLeisure, 0.1, 1.0) : 1; }
 
+// What is left of them where a row has many numbers, or many states.
+double slimness(const TableTransform& t) {
+  const auto numbers = static_cast<double>(t.dim()), states = static_cast<double>(std::ssize(t.discrete().list()));
+  return std::clamp(std::min(16 / numbers, 32 / (numbers + states)), 0.1, 1.0);
+}
+
 // How many rows are drawn to be compared.
 int64_t judged_rows(const TablePlan& plan, const TableFitOptions& o) {
   if (o.judged > 0) return o.judged;
-  const double wide = std::min(1.0, 16 / static_cast<double>(plan.transform.dim()));
-  return static_cast<int64_t>(kJudged * std::clamp(wide * leisure(o), 0.1, 1.0));
+  return static_cast<int64_t>(kJudged * std::max(0.1, slimness(plan.transform) * leisure(o)));
 }
 
 // Folders of the models that a fit needs beside the one that it gives, in the folder of the run where there is one.
@@ -158,7 +163,7 @@ Drawn draw_stage(Training training, const RunConfig& config, int64_t n, const st
   SampleOptions options = sample_options(config);
   options.n = n;
   if (o.sampled) options.report = [&](int64_t done, int64_t all) { o.sampled(stage, done, all); };
-  const double most = kCalibrated * std::clamp(16 / static_cast<double>(model.dim()), 0.1, 1.0) * leisure(o);
+  const double most = kCalibrated * slimness(model.transform()) * leisure(o);
   SampleResult result = calibrated_sample(model, options, static_cast<int64_t>(most));
   if (needs_calibration(model) && !folder.empty())
     save_checkpoint(RunFolder(folder).newest().path, model, training.state);
