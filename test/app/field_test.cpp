@@ -152,6 +152,21 @@ TEST_F(Fields, ScoresAreSetRightBySamples) {
   expect_refusal("calibrate points -n 1000", "expected a run of fields prepared with --transform scores");
 }
 
+// In a small run of the experiment scores are set right by as many fields as are scored, and not by thousands.
+TEST_F(Fields, TheExperimentCalibratesInProportion) {
+  ASSERT_EQ(place_.run(prepare_).code, 0);
+  const Outcome r = place_.run(
+      "reproduce weather --data rain.fields --seeds 1 --only =scores-G,=G -o w --json --set unet.base=8 --set "
+      "unet.multipliers=1 --set unet.blocks=1 --set unet.attention= --set unet.heads=1 --set train.epochs=1 "
+      "--set sample.n=30 --set sample.nfe=2");
+  ASSERT_EQ(r.code, 0) << r.err;
+  for (const json& cell : json::parse(slurp(place_ / "w/weather.json")).at("cells")) {
+    const std::string name = cell.at("cell");
+    if (name == "training part") continue;
+    EXPECT_EQ(cell.at("calibration_fields"), name.starts_with("scores-") ? 30 : 0) << name;
+  }
+}
+
 // `htfm calibrate --spectrum` also brings the shape of the spectrum nearer to that of the training part, in the
 // checkpoint that is sampled from and trained on; without the set that the run was trained on it changes nothing.
 TEST_F(Fields, TheSpectrumIsSetRightBySamples) {
