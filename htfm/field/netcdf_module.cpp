@@ -207,6 +207,19 @@ class NetcdfFields {
     const std::string listed = field.text("coordinates");
     const auto in_degrees = [](const NetcdfVariable& v, std::vector<double> values) {
       for (double& x : values) x *= degrees_factor(v);
+  // Of the rows or of the columns: all of them, or none where the file has only fill values.
+  static std::vector<double> places_along(const NetcdfVariable& v) {
+    std::vector<double> out = v.all();
+    const auto known = [](double x) { return std::isfinite(x); };
+    const auto missing = std::find_if_not(out.begin(), out.end(), known);
+    if (missing != out.end() && std::any_of(out.begin(), out.end(), known))
+      throw InputError(
+          "[netcdf] {}: expected a number for each place along '{}', got a missing one (_FillValue, missing_value or "
+          "outside the valid range) at {} of {}: CF allows none in a coordinate (in Python .dropna('{}'))",
+          v.file(), v.name, missing - out.begin() + 1, out.size(), v.dimensions[0].name);
+    return out;
+  }
+
       return values;
     };
     // Of every point; those that the field itself lists go first, since a staggered grid has several on its dimensions.
@@ -233,7 +246,7 @@ class NetcdfFields {
       if (std::vector<double> values = of_points(kind, true); !values.empty()) return values;
       for (const bool is_own : {true, false})
         if (const auto* v = along(own, [&](const auto& x) { return kind(x) && is_listed(x, listed) == is_own; }))
-          return in_degrees(*v, v->all());
+          return in_degrees(*v, places_along(*v));
       return of_points(kind, false);
     };
     grid->latitude = places(is_netcdf_latitude, rows), grid->longitude = places(is_netcdf_longitude, columns);
