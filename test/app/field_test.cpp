@@ -216,6 +216,10 @@ TEST_F(Fields, ScoresGivenMeansAreSetRightBySamplesGivenTheSame) {
   EXPECT_NEAR(samples.gt(0).to(at::kDouble).mean().item<double>(), wet, 4 * std::sqrt(2 * wet * (1 - wet) / 300));
   write_npy(place_ / "wide.npy", at::zeros({3, 1, 3, 3}, at::kFloat));
   expect_refusal("calibrate run --given wide.npy", "wide.npy: ");
+  for (const std::string& command : {std::string("calibrate run"), std::string("sample run -o x.npy")})
+    expect_refusal(command + " --given frame0.grib2",
+                   "frame0.grib2: expected a prepared set or .npy, got a file of fields: make a set of it first (htfm "
+                   "prepare frame0.grib2 --variable NAME -o given.fields)");
 }
 
 // Beside samples in any format stands what they were given, by names that --given takes.
