@@ -298,7 +298,10 @@ TEST_F(Fields, WhatIsWrongIsSaidInOneLineAndNothingIsLeft) {
   expect_refusal("prepare a.nc --variable snow -o bad.fields",
                  "a.nc: expected the variable 'snow', got rain(time 4, lat 6, lon 8)");
   expect_refusal("prepare frame0.grib2 --train 1999" + mrms,
-                 "expected fields to train on (1999), got none: times run from 2019-06-10 00:00");
+                 "expected fields to train on (1999), got none: all fields have the time 2019-06-10 00:00");
+  expect_refusal("prepare frame0.grib2 frame1.grib2 --test 2020" + mrms,
+                 "expected fields to hold out (2020), got none: times run from 2019-06-10 00:00 to 2019-06-10 00:06; "
+                 "--test 0.25 holds out the last quarter");
   const Outcome none = place_.run("prepare frame0.grib2 -o bad.fields");
   EXPECT_EQ(none.code, 2);
   EXPECT_NE(none.err.find("[variable]"), std::string::npos) << none.err;
