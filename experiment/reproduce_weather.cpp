@@ -108,7 +108,7 @@ Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) 
   Model model = train_with_status(cell.config, {.folder = o.folder + "/runs/" + run, .device = device, .resume = true});
   SampleOptions options = sample_options(cell.config);
   options.device = device, options.report = sample_status();
-  set_laws_right(model, options);
+  const int64_t calibrated = set_laws_right(model, options, std::min(kCalibrationFields, options.n));
   const std::string samples = fmt::format("{}/{}.npy", o.folder, cell.name),
                     maps = fmt::format("{}/{}.png", o.folder, cell.name);
   const ScoredFieldRun scored = score_field_run(model, options, samples, {.shown = 4});
@@ -116,6 +116,7 @@ Json score_cell(const Cell& cell, const ReproduceOptions& o, at::Device device) 
   Json j = field_figures(o.data, samples, scored.evaluation, true);
   j["maps"] = maps;
   j["cell"] = cell.name, j["steps"] = model.step, j["skipped_steps"] = model.skipped;
+  j["calibration_fields"] = calibrated;
   j["diverged"] = scored.sampled.diverged, j["nfe"] = scored.sampled.evaluations, j["seconds"] = scored.sampled.seconds;
   say(fmt::format("{:<24} KR {:.3f}, SR {:.3f}, tail KS {:.3f}, share {:.3f}, spectrum {:.3f}, diverged {}", cell.name,
                   j["kr"].get<double>(), j["sr"].get<double>(), j["tail_ks"].get<double>(),
@@ -178,10 +179,11 @@ std::vector<std::string> weather_settings(const std::string& data, uint64_t seed
           fmt::format("seed={}", seed)};
 }
 
-void set_laws_right(Model& model, SampleOptions options, int64_t fields) {
-  if (!needs_calibration(model)) return;
+int64_t set_laws_right(Model& model, SampleOptions options, int64_t fields) {
+  if (!needs_calibration(model)) return 0;
   options.n = fields, options.seed += 1;
   calibrated_sample(model, options);
+  return fields;
 }
 
 Json reproduce_weather(const ReproduceOptions& o) {

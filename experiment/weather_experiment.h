@@ -25,10 +25,12 @@ std::string epochs_of(const std::string& data, int64_t steps);
 
 constexpr const char* kHeun = "-heun";  ///< the end of a cell's name; others are sampled by AB2
 
-constexpr int64_t kCalibrationFields = 2000;  ///< drawn to set the laws of scores right
+/// Drawn to set the laws of scores right, at the most; in a small run as many as are scored.
+constexpr int64_t kCalibrationFields = 2000;
 
-/// Where values are scores: sets their laws right by samples of the model, other ones than `options` would draw.
-void set_laws_right(Model& model, SampleOptions options, int64_t fields = kCalibrationFields);
+/// Where values are scores: sets their laws right by samples of the model, other ones than `options` would draw. Gives
+/// how many: 0 where values are none.
+int64_t set_laws_right(Model& model, SampleOptions options, int64_t fields);
 
 /// Prints the scores of cells (field_figures) with their intervals, then the held-out part's own and those that the
 /// paper prints, and gives them as a table of a page.

@@ -9,6 +9,7 @@
 #include "htfm/base/split.h"
 #include "htfm/field/block_means.h"
 #include "htfm/field/field_set.h"
+#include "htfm/field/list_fields.h"
 #include "htfm/io/dtype.h"
 #include "htfm/io/hash.h"
 #include "htfm/io/npy.h"
@@ -103,6 +104,11 @@ GivenConditions read_given_fields(const ConditionEncoder& encoder, const std::st
   check_there(encoder);
   const ConditionField& own = encoder.field().field();
   if (!own.there()) throw InputError("[--given] {}: expected conditions, {}, got fields", path, encoder.describe());
+  if (!is_field_set(path) && is_field_file(path))
+    throw InputError(
+        "[--given] {}: expected a prepared set or .npy, got a file of fields: make a set of it first (htfm prepare {} "
+        "--variable NAME -o given.fields)",
+        path, path);
   at::Tensor fields = is_field_set(path) ? open_field_set(path).fields : read_npy(path);
   if (fields.dim() == 3 && own.channels == 1) fields = fields.unsqueeze(1);
   const bool fits = fields.dim() == 4 && fields.size(0) > 0 && fields.size(1) == own.channels &&

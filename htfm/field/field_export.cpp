@@ -35,7 +35,7 @@ void export_fields(const FieldSet& set, const std::vector<int64_t>& index, const
   header.each = "field", header.calendar = set.calendar, header.attributes = attributes;
   std::set<int64_t> times;
   for (const int64_t i : index) {
-    header.time.push_back(set.time.const_data_ptr<int64_t>()[i]), times.insert(header.time.back());
+    if (set.dated) header.time.push_back(set.time.const_data_ptr<int64_t>()[i]), times.insert(header.time.back());
     header.held_out.push_back(set.held_out.const_data_ptr<uint8_t>()[i]);
     if (set.member.defined()) header.member.push_back(set.member.const_data_ptr<int64_t>()[i]);
     if (header.latitude.empty() && set.latitude.defined()) {
@@ -45,7 +45,8 @@ void export_fields(const FieldSet& set, const std::vector<int64_t>& index, const
       header.own_longitude.insert(header.own_longitude.end(), straight.begin(), straight.end());
     }
   }
-  if (times.size() == index.size() && std::is_sorted(header.time.begin(), header.time.end())) header.each = "time";
+  if (set.dated && times.size() == index.size() && std::is_sorted(header.time.begin(), header.time.end()))
+    header.each = "time";
   const std::unique_ptr<FieldWriter> file = open_field_writer(path, header);
   constexpr int64_t kTogether = 64;
   for (size_t first = 0; first < index.size(); first += kTogether) {

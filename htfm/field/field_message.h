@@ -34,6 +34,7 @@ struct FieldChoice {
   std::string step_type = {};             ///< GRIB: instant, accum, avg, max, ...
   std::optional<int64_t> member = {};     ///< of an ensemble
   bool expand_reduced = false;            ///< GRIB: reduced grids are interpolated along their rows to regular ones
+  bool keys = false;                      ///< GRIB: with FieldMessage::keys
   bool everything = false;  ///< also fields of several variables and levels, and those that cannot be read: a list
 
   /// Step and step_from of hours (6), or of an interval of them (0-6). InputError for anything else.
@@ -54,11 +55,14 @@ class FieldMessage {
   std::string title = {};  ///< long name
   std::string level = {};  ///< "isobaricInhPa 500"; empty: it has none
   std::string step = {};   ///< "0", "0-6 (accum)"; empty: it has none
-  int64_t time = 0;        ///< of validity, in seconds since 1970 of the calendar
+  int64_t time = 0;        ///< of validity, in seconds since 1970 of the calendar; without dates a number in the file
+  bool dated = true;       ///< whether the file says a time
   Calendar calendar = Calendar::gregorian;
   std::optional<int64_t> member = {};     ///< of an ensemble
   std::shared_ptr<const Grid> grid = {};  ///< none where there is a problem
-  std::string problem = {};               ///< why its values cannot be read, and what to do (FieldChoice::everything)
+  /// GRIB (FieldChoice::keys): "key=value" of what the message says about itself, but for its grid and its packing.
+  std::vector<std::string> keys = {};
+  std::string problem = {};  ///< why its values cannot be read, and what to do (FieldChoice::everything)
 
   /// Visits the rows of a window that ends before the last column (row 0 is the window's first); values that the file
   /// marks as missing are NaN. A whole radar mosaic need not be in memory.

@@ -8,14 +8,15 @@ namespace htfm {
 
 // Every member, by name: one that is added does not compile until it is sent too.
 PieceWriter& operator<<(PieceWriter& to, const FieldChoice& choice) {
-  const auto& [name, code, level_type, level, step, step_from, step_type, member, expand_reduced, everything] = choice;
-  return to << name << code << level_type << level << step << step_from << step_type << member << expand_reduced
+  const auto& [name, code, level_type, level, step, step_from, step_type, member, expand_reduced, keys, everything] =
+      choice;
+  return to << name << code << level_type << level << step << step_from << step_type << member << expand_reduced << keys
             << everything;
 }
 PieceReader& operator>>(PieceReader& from, FieldChoice& choice) {
-  auto& [name, code, level_type, level, step, step_from, step_type, member, expand_reduced, everything] = choice;
+  auto& [name, code, level_type, level, step, step_from, step_type, member, expand_reduced, keys, everything] = choice;
   return from >> name >> code >> level_type >> level >> step >> step_from >> step_type >> member >> expand_reduced >>
-         everything;
+         keys >> everything;
 }
 PieceWriter& operator<<(PieceWriter& to, const Grid& grid) {
   const auto& [height, width, kind, key, south_first, latitude, longitude] = grid;
@@ -26,14 +27,16 @@ PieceReader& operator>>(PieceReader& from, Grid& grid) {
   return from >> height >> width >> kind >> key >> south_first >> latitude >> longitude;
 }
 PieceWriter& operator<<(PieceWriter& to, const FieldMessage& message) {
-  const auto& [name, text, units, title, level, step, time, calendar, member, grid, problem] = message;
+  const auto& [name, text, units, title, level, step, time, dated, calendar, member, grid, keys, problem] = message;
   static_cast<void>(grid);  // sent where it is another than the last one
-  return to << name << text << units << title << level << step << time << calendar << member << problem;
+  return to << name << text << units << title << level << step << time << dated << calendar << member << keys
+            << problem;
 }
 PieceReader& operator>>(PieceReader& from, FieldMessage& message) {
-  auto& [name, text, units, title, level, step, time, calendar, member, grid, problem] = message;
+  auto& [name, text, units, title, level, step, time, dated, calendar, member, grid, keys, problem] = message;
   static_cast<void>(grid);
-  return from >> name >> text >> units >> title >> level >> step >> time >> calendar >> member >> problem;
+  return from >> name >> text >> units >> title >> level >> step >> time >> dated >> calendar >> member >> keys >>
+         problem;
 }
 
 namespace {

@@ -52,6 +52,11 @@ class PieceWriter {
     bytes_ += text;
     return *this;
   }
+  PieceWriter& operator<<(const std::vector<std::string>& texts) {
+    *this << uint64_t{texts.size()};
+    for (const std::string& text : texts) *this << text;
+    return *this;
+  }
   template <class T>
   PieceWriter& operator<<(const std::vector<T>& values) {
     *this << uint64_t{values.size()};
@@ -88,6 +93,14 @@ class PieceReader {
     uint64_t size = 0;
     *this >> size;
     text.assign(take(size), size);
+    return *this;
+  }
+  PieceReader& operator>>(std::vector<std::string>& texts) {
+    uint64_t count = 0;
+    *this >> count;
+    if (count > rest_.size() / sizeof(uint64_t)) take(rest_.size() + 1);
+    texts.resize(count);
+    for (std::string& text : texts) *this >> text;
     return *this;
   }
   template <class T>

@@ -120,12 +120,13 @@ void write_field_set(const std::string& path, const FieldSet& set) {
   file.metadata["format"] = kFormat;
   file.metadata["transform"] = nlohmann::json(set.transform).dump();
   file.metadata["provenance"] = set.provenance;
-  file.metadata["about"] = nlohmann::json{{"channels", set.channels},
-                                          {"units", set.units},
-                                          {"south_first", set.south_first},
-                                          {"period", set.period},
-                                          {"calendar", calendar_name(set.calendar)}}
-                               .dump();
+  nlohmann::json about{{"channels", set.channels},
+                       {"units", set.units},
+                       {"south_first", set.south_first},
+                       {"period", set.period},
+                       {"calendar", calendar_name(set.calendar)}};
+  if (!set.dated) about["dated"] = false;
+  file.metadata["about"] = about.dump();
   write_safetensors(path, file);
 }
 
@@ -186,7 +187,7 @@ FieldSet open_field_set(const std::string& path) {
     set.channels = about.at("channels").get<std::vector<std::string>>(),
     set.units = about.at("units").get<std::vector<std::string>>();
     set.south_first = about.at("south_first");
-    set.period = about.value("period", int64_t{0});
+    set.period = about.value("period", int64_t{0}), set.dated = about.value("dated", true);
     const std::string calendar = about.value("calendar", "");
     if (!calendar_by_name(calendar))
       throw InputError("[fields] {}: expected the name of a calendar, such as gregorian, got '{}'", path, calendar);

@@ -16,7 +16,8 @@ namespace htfm HTFM_PUBLIC {
 
 struct FieldSet {
   at::Tensor fields = {};    ///< n x c x h x w float32, in the variables' own units
-  at::Tensor time = {};      ///< n: seconds since 1970
+  at::Tensor time = {};      ///< n: seconds since 1970; without dates numbers from 0, the same for members of a time
+  bool dated = true;         ///< whether the times are dates
   at::Tensor held_out = {};  ///< n of uint8: 1 where a field is not to be trained on
   at::Tensor place = {};     ///< n x 2: row and column of the grid where the window begins
   at::Tensor corners =

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "htfm/base/error.h"
+#include "htfm/field/same_time.h"
 #include "htfm/field/windows.h"
 #include "htfm/io/text.h"
 #include "htfm/io/unit.h"
@@ -84,6 +85,14 @@ std::string ends_text(const Grid& g) {
 
 struct FirstIsEnough {};  // ends a visit
 
+// A second field of a channel for one time and member.
+struct Another {
+  std::string text;
+  int64_t time;
+  std::optional<int64_t> member;
+  bool dated;
+};
+
 }  // namespace
 
 FrameLayout look_at_first(const std::string& file, const PrepareSpec& spec) {
@@ -98,7 +107,7 @@ FrameLayout look_at_first(const std::string& file, const PrepareSpec& spec) {
         out.own_units.push_back(m.units);
         out.texts.push_back(m.text);
         if (c > 0) throw FirstIsEnough{};
-        out.grid = m.grid, out.calendar = m.calendar;
+        out.grid = m.grid, out.calendar = m.calendar, out.dated = m.dated;
         out.windows = choose_windows(spec, *m.grid, file);
         out.asked = static_cast<int64_t>(out.windows.size());
         if (spec.tiles > 0) {  // those inside the coverage of the first frame
@@ -124,34 +133,40 @@ FrameLayout look_at_first(const std::string& file, const PrepareSpec& spec) {
 
 FileFrames read_frames(const std::string& file, const PrepareSpec& spec, const FrameLayout& layout) {
   FileFrames out;
-  for (size_t c = 0; c < spec.channels.size(); ++c)
-    visit_fields(file, spec.channels[c], [&](const FieldMessage& m) {
-      if (m.grid->key != layout.grid->key) {
-        const bool alike = m.grid->text() == layout.grid->text();
-        const auto shown = [&](const Grid& g) { return alike ? g.text() + ends_text(g) : g.text(); };
-        throw InputError("[prepare] {}: expected the grid of {} ({}), got {}{}", file, layout.file, shown(*layout.grid),
-                         alike ? "another " : "", shown(*m.grid));
-      }
-      if (!is_no_unit(m.units) && !is_no_unit(layout.own_units[c]) && !is_same_unit(m.units, layout.own_units[c]))
-        throw InputError("[prepare] {}: expected '{}' in {}, as in {}, got {}: convert one of them first", file, m.name,
-                         in_quotes(layout.own_units[c]), layout.file, in_quotes(m.units));
-      if (m.calendar != layout.calendar)
-        throw InputError("[prepare] {}: expected the calendar of {} ({}), got {}", file, layout.file,
-                         calendar_name(layout.calendar), calendar_name(m.calendar));
-      Frame& frame = out[{m.time, m.member.value_or(-1)}];
-      frame.channels.resize(spec.channels.size());
-      if (!frame.channels[c].empty())
-        throw InputError(
-            "[prepare] {}: expected one field for '{}' at {}, got another: {} (choose by level or step; if the "
-            "file has this time twice, leave one out)",
-            file, spec.channels[c].text(), moment_text(m.time, m.calendar), m.text);
-      frame.channels[c] = read_windows(m, spec, layout.windows);
-      if (!(spec.transform.reach > 0)) return;
-      frame.outside.resize(spec.channels.size());
-      const bool plain = std::find(spec.plain.begin(), spec.plain.end(), layout.names[c]) != spec.plain.end();
-      frame.outside[c] = plain ? std::vector<std::vector<int32_t>>(layout.windows.size())
-                               : find_outside(m, spec.transform, layout.windows);
-    });
+  for (size_t c = 0; c < spec.channels.size(); ++c) try {
+      visit_fields(file, spec.channels[c], [&](const FieldMessage& m) {
+        if (m.grid->key != layout.grid->key) {
+          const bool alike = m.grid->text() == layout.grid->text();
+          const auto shown = [&](const Grid& g) { return alike ? g.text() + ends_text(g) : g.text(); };
+          throw InputError("[prepare] {}: expected the grid of {} ({}), got {}{}", file, layout.file,
+                           shown(*layout.grid), alike ? "another " : "", shown(*m.grid));
+        }
+        if (!is_no_unit(m.units) && !is_no_unit(layout.own_units[c]) && !is_same_unit(m.units, layout.own_units[c]))
+          throw InputError("[prepare] {}: expected '{}' in {}, as in {}, got {}: convert one of them first", file,
+                           m.name, in_quotes(layout.own_units[c]), layout.file, in_quotes(m.units));
+        if (m.dated != layout.dated)
+          throw InputError("[prepare] {}: expected fields {}, as in {}, got '{}' {}", file,
+                           layout.dated ? "with a date" : "without dates", layout.file, m.name,
+                           layout.dated ? "without" : "with dates");
+        if (m.dated && m.calendar != layout.calendar)
+          throw InputError("[prepare] {}: expected the calendar of {} ({}), got {}", file, layout.file,
+                           calendar_name(layout.calendar), calendar_name(m.calendar));
+        Frame& frame = out[{m.time, m.member.value_or(-1)}];
+        frame.channels.resize(spec.channels.size());
+        if (!frame.channels[c].empty()) throw Another{m.text, m.time, m.member, m.dated};
+        frame.channels[c] = read_windows(m, spec, layout.windows);
+        if (!(spec.transform.reach > 0)) return;
+        frame.outside.resize(spec.channels.size());
+        const bool plain = std::find(spec.plain.begin(), spec.plain.end(), layout.names[c]) != spec.plain.end();
+        frame.outside[c] = plain ? std::vector<std::vector<int32_t>>(layout.windows.size())
+                                 : find_outside(m, spec.transform, layout.windows);
+      });
+    } catch (const Another& a) {
+      const FieldChoice& choice = spec.channels[c];
+      throw InputError("[prepare] {}: expected one field for '{}'{}, got several: {} ({})", file, choice.text(),
+                       a.dated ? " at " + moment_text(a.time, layout.calendar) : "", a.text,
+                       same_time_text(file, choice, a.time, a.member));
+    }
   return out;
 }
 

@@ -14,6 +14,7 @@ namespace htfm {
 struct FrameLayout {
   std::shared_ptr<const Grid> grid = {};
   Calendar calendar = Calendar::gregorian;
+  bool dated = true;  ///< FieldMessage::dated
   std::vector<Window> windows = {};
   std::string file = {};                                        ///< the first one
   int64_t asked = 0;                                            ///< windows before those outside the coverage went

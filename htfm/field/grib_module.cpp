@@ -221,6 +221,33 @@ std::optional<int64_t> valid_time(const GribHandle& h) {
       {date / 10000, date / 100 % 100, date % 100, time / 100, time % 100, h.whole_or("second", 0)});
 }
 
+// What a message says of itself, as it is coded, section by section; its lengths, grid and packing left out.
+std::vector<std::string> keys_of(const GribHandle& h) {
+  const bool old = h.whole("editionNumber") == 1;
+  std::vector<std::string> out;
+  const std::unique_ptr<codes_keys_iterator, int (*)(codes_keys_iterator*)> keys(
+      codes_keys_iterator_new(h.get(), CODES_KEYS_ITERATOR_SKIP_COMPUTED | CODES_KEYS_ITERATOR_SKIP_DUPLICATES,
+                              nullptr),
+      codes_keys_iterator_delete);
+  bool grid = false;
+  while (keys && codes_keys_iterator_next(keys.get())) {
+    const std::string key = codes_keys_iterator_get_name(keys.get());
+    if (key == (old ? "section2Length" : "section3Length")) grid = true;
+    if (key == "section4Length") grid = false;
+    if (key == (old ? "section4Length" : "section5Length")) break;
+    const bool coded = (key.starts_with("section") && key.ends_with("Length")) || key == "totalLength" ||
+                       key == "decimalScaleFactor" || key.starts_with("bitMap");
+    if (!grid && !coded) out.push_back(key + "=" + h.words(key.c_str()));
+  }
+  return out;
+}
+
+// As samples are written (grib_write_module.cpp): the reference time means nothing.
+bool is_without_date(const GribHandle& h) {
+  return h.whole("editionNumber") == 2 && h.whole_or("significanceOfReferenceTime", 0) == 255 &&
+         h.whole_or("dataDate", 0) == 19700101 && h.whole_or("dataTime", 0) == 0;
+}
+
 struct Closer {
   void operator()(std::FILE* file) const {
     codes_grib_multi_support_reset_file(codes_context_get_default(), file);
@@ -267,6 +294,8 @@ void visit_grib(const std::string& path, const FieldChoice& choice, const FieldV
     message.name = what.name, message.text = what.text(), message.units = handle.words("units");
     message.title = handle.words("name"), message.level = what.level_text(), message.step = what.step_text();
     message.member = what.member, message.time = time.value_or(0);
+    if (is_without_date(handle)) message.dated = false, message.time = what.member.value_or(0);
+    if (choice.keys) message.keys = keys_of(handle);
     visitor(message);
     ++used;
   }

@@ -16,6 +16,7 @@ namespace htfm {
 namespace {
 
 constexpr int64_t kMostMembers = 255;  // a byte
+constexpr int64_t kNoCentre = 65535;   // missing: the message that this one begins as says ECMWF
 
 // Degrees from one to the next; 0 where they are not equally far apart.
 double even_step(const std::vector<double>& places) {
@@ -34,6 +35,13 @@ bool is_unit_of(codes_handle* h, const std::string& unit) {
   return is_same_unit(own, unit) || is_no_unit(own);
 }
 
+// Some names stand for a parameter at a level: at the ground, where fields are written, a gh would be called orog.
+bool is_name_of(codes_handle* h, const std::string& name) {
+  char own[256] = {};
+  size_t size = sizeof own;
+  return codes_get_string(h, "shortName", own, &size) == 0 && name == own;
+}
+
 class GribWriter : public FieldWriter {
  public:
   GribWriter(const std::string& path, const FieldFileHeader& header)
@@ -46,8 +54,9 @@ class GribWriter : public FieldWriter {
           path);
     if (header.time.empty() && header.count > kMostMembers)
       throw InputError(
-          "[-o] {}: expected at most {} samples for GRIB2, which numbers members in a byte, got {}: write "
-          "NetCDF (.nc)",
+          "[-o] {}: expected at most {} samples or fields without dates for GRIB2, which numbers members in a byte, "
+          "got "
+          "{}: write NetCDF (.nc)",
           path, kMostMembers, header.count);
     if (header.calendar != Calendar::gregorian)
       throw InputError("[-o] {}: expected Gregorian times for GRIB2, got {}: write NetCDF (.nc)", path,
@@ -101,7 +110,9 @@ class GribWriter : public FieldWriter {
     number("iDirectionIncrementInDegrees", even_step(lon));
     number("jDirectionIncrementInDegrees", std::abs(even_step(lat)));
     whole("jScansPositively", lat.front() < lat.back());
-    if (header_.time.empty()) {  // a sample is a member of an ensemble, of no day
+    whole("centre", kNoCentre);
+    if (header_.time.empty()) {  // a sample is a member of an ensemble, of no day, which GRIB cannot leave out
+      whole("significanceOfReferenceTime", 255), whole("dataDate", 19700101), whole("dataTime", 0);
       whole("productDefinitionTemplateNumber", 1);
       whole("perturbationNumber", done_), whole("numberOfForecastsInEnsemble", header_.count);
     } else {
@@ -116,7 +127,8 @@ class GribWriter : public FieldWriter {
     }
     size_t size = header_.channels[c].size();
     // A local number where it is none of ecCodes' names, or where that name stands for values in another unit.
-    if (codes_set_string(h, "shortName", header_.channels[c].c_str(), &size) || !is_unit_of(h, header_.units[c]))
+    if (codes_set_string(h, "shortName", header_.channels[c].c_str(), &size) || !is_name_of(h, header_.channels[c]) ||
+        !is_unit_of(h, header_.units[c]))
       whole("discipline", 0), whole("parameterCategory", 192), whole("parameterNumber", 192 + static_cast<int64_t>(c));
     whole("bitsPerValue", 24);
     const std::vector<double> all(values, values + header_.height * header_.width);

@@ -61,8 +61,9 @@ std::vector<ListedFields> list_fields(const std::string& path, int64_t values) {
   visit_fields(path, {.everything = true}, [&](const FieldMessage& m) {
     if (m.grid && (grid_key != m.grid->key || grid.empty())) grid_key = m.grid->key, grid = grid_text(*m.grid);
     const std::string own = m.grid ? grid : "";
-    const std::string kind = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", m.name, m.level, m.step, own,
-                                         static_cast<int>(m.calendar), m.text.substr(0, m.text.find(", member")));
+    const std::string kind =
+        fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", m.name, m.level, m.step, own, static_cast<int>(m.calendar), m.dated,
+                    m.text.substr(0, m.text.find(", member")));
     const auto [place, is_new] = places.try_emplace(kind, out.size());
     if (is_new) {
       out.push_back({.name = m.name,
@@ -75,6 +76,7 @@ std::vector<ListedFields> list_fields(const std::string& path, int64_t values) {
                      .problem = m.problem,
                      .first_time = m.time,
                      .last_time = m.time,
+                     .dated = m.dated,
                      .calendar = m.calendar,
                      .lowest = kNan,
                      .highest = kNan});

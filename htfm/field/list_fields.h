@@ -19,6 +19,7 @@ struct ListedFields {
   std::string problem = {};  ///< why they cannot be read, and what to do
   int64_t count = 0;
   int64_t first_time = 0, last_time = 0;
+  bool dated = true;  ///< whether the times are dates, and not numbers of the fields
   Calendar calendar = Calendar::gregorian;
   std::set<int64_t> members = {};
   double lowest = 0, highest = 0;  ///< NaN: not looked at, or all missing

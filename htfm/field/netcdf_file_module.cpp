@@ -140,7 +140,9 @@ void NetcdfVariable::read(const std::vector<size_t>& start, const std::vector<si
   std::vector<double> missing = numbers("_FillValue");
   for (const double v : numbers("missing_value")) missing.push_back(v);
   if (const auto v = parse_number<double>(text("missing_value"))) missing.push_back(*v);  // written as text
-  if (missing.empty()) missing.push_back(fill());
+  // Numbers that were never written. A coordinate has none by the CF conventions: a packed one may well reach the whole
+  // number that stands for them.
+  if (missing.empty() && !(is_coordinate() && type_ != NC_FLOAT && type_ != NC_DOUBLE)) missing.push_back(fill());
   auto [lowest, highest] = valid_range();
   const double factor = packing("scale_factor", 1), shift = packing("add_offset", 0);
   const double more = unsigned_range();
@@ -212,6 +214,8 @@ double NetcdfVariable::fill() const {
     case NC_DOUBLE: return NC_FILL_DOUBLE;
     case NC_SHORT: return NC_FILL_SHORT;
     case NC_INT: return NC_FILL_INT;
+    case NC_USHORT: return NC_FILL_USHORT;
+    case NC_UINT: return NC_FILL_UINT;
     default: return kNan;
   }
 }

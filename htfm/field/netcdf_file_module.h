@@ -48,6 +48,8 @@ class NetcdfVariable {
   bool numeric() const { return type_ != NC_CHAR && type_ != NC_STRING && type_ < NC_FIRSTUSERTYPEID; }
   /// Whether its only dimension is that one.
   bool along(const NetcdfDimension& d) const { return dimensions.size() == 1 && dimensions[0].id == d.id; }
+  /// Whether it holds the coordinates of its only dimension.
+  bool is_coordinate() const { return dimensions.size() == 1 && dimensions[0].name == base; }
   bool has(const NetcdfDimension& d) const;
   size_t points() const;  ///< or the most that a size can be
   /// An attribute; empty where there is none of that kind.

@@ -26,7 +26,13 @@ bool is_step_name(const std::string& name) {
 // A time of the analysis and not of validity.
 bool is_reference_time(const NetcdfVariable& v) { return v.text("standard_name") == "forecast_reference_time"; }
 
-enum class Role { row, column, time, member, step, level };
+// A dimension that counts fields, where it has no dates.
+bool is_counter_name(const std::string& name) {
+  return one_of(lower_case(name), {"time", "times", "t", "record", "records", "field", "fields", "frame", "frames",
+                                   "case", "cases", "event", "events"});
+}
+
+enum class Role { row, column, time, counter, member, step, level };
 
 class NetcdfFields {
  public:
@@ -129,6 +135,8 @@ class NetcdfFields {
         out.of[k] = Role::member;
       else if (standard == "forecast_period" || is_step_name(d.name))
         out.of[k] = Role::step;
+      else if (n > 2 && is_counter_name(d.name) && (!own || own->numeric()))
+        out.of[k] = Role::counter;
     }
     // Rows and columns: by latitude and longitude, by the axes' names, by places in two dimensions, or the last two.
     const auto find = [&](const std::function<bool(const NetcdfDimension&)>& holds) {
@@ -199,6 +207,19 @@ class NetcdfFields {
     return out == end ? out : std::vector<double>();
   }
 
+  // Of the rows or of the columns: all of them, or none where the file has only fill values.
+  static std::vector<double> places_along(const NetcdfVariable& v) {
+    std::vector<double> out = v.all();
+    const auto known = [](double x) { return std::isfinite(x); };
+    const auto missing = std::find_if_not(out.begin(), out.end(), known);
+    if (missing != out.end() && std::any_of(out.begin(), out.end(), known))
+      throw InputError(
+          "[netcdf] {}: expected a number for each place along '{}', got a missing one (_FillValue, missing_value or "
+          "outside the valid range) at {} of {}: CF allows none in a coordinate (in Python .dropna('{}'))",
+          v.file(), v.name, missing - out.begin() + 1, out.size(), v.dimensions[0].name);
+    return out;
+  }
+
   std::shared_ptr<const Grid> read_grid(const NetcdfVariable& field, const Roles& roles) const {
     auto grid = std::make_shared<Grid>();
     const NetcdfDimension &rows = field.dimensions[roles.row], &columns = field.dimensions[roles.column];
@@ -233,7 +254,7 @@ class NetcdfFields {
       if (std::vector<double> values = of_points(kind, true); !values.empty()) return values;
       for (const bool is_own : {true, false})
         if (const auto* v = along(own, [&](const auto& x) { return kind(x) && is_listed(x, listed) == is_own; }))
-          return in_degrees(*v, v->all());
+          return in_degrees(*v, places_along(*v));
       return of_points(kind, false);
     };
     grid->latitude = places(is_netcdf_latitude, rows), grid->longitude = places(is_netcdf_longitude, columns);
@@ -299,7 +320,8 @@ class NetcdfFields {
     if (counted && !choice_.level)
       throw InputError(
           "[netcdf] {}: expected a variable '{}' that says what this dimension of {} is (a time has units like "
-          "'hours since 2019-06-10', a level is chosen by --level), got none; --level 0 chooses the first of {}",
+          "'hours since 2019-06-10', a level is chosen by --level, fields without dates lie along 'time' or 'field'), "
+          "got none; --level 0 chooses the first of {}",
           file_.path(), d.name, field.shape_text(), d.size);
     std::vector<double> values(counted ? d.size : 0);
     std::iota(values.begin(), values.end(), 0.0);
@@ -331,6 +353,19 @@ class NetcdfFields {
       if (v.points() == 1) return {read_netcdf_spans(v), n};
     }
     return {.along = n};
+  }
+
+  // Of a field without a date: its place along what counts fields, or among the members where nothing else does.
+  static int64_t number_of(const NetcdfVariable& field, const Roles& roles, const std::vector<size_t>& at) {
+    const auto along = [&](std::initializer_list<Role> those) {
+      size_t size = 1, number = 0;
+      for (size_t k = 0; k < at.size(); ++k)
+        if (std::find(those.begin(), those.end(), roles.of[k]) != those.end())
+          number = number * field.dimensions[k].size + at[k], size *= field.dimensions[k].size;
+      return std::pair{size, static_cast<int64_t>(number)};
+    };
+    const auto [size, number] = along({Role::counter, Role::step});
+    return size > 1 ? number : along({Role::member}).second;
   }
 
   void visit(const NetcdfVariable& field, const FieldVisitor& visitor) const;
@@ -424,7 +459,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
   std::vector<int64_t> spans, members;
   std::vector<std::vector<size_t>> index(n, {0});  // the places along each dimension that are visited
   std::vector<std::vector<double>> levels(n);
-  bool stepped = false, of_analysis = false;
+  bool stepped = false, of_analysis = false, counted = false;
   for (size_t k = 0; k < n; ++k) {
     const NetcdfDimension& d = field.dimensions[k];
     const auto every = [&] {
@@ -465,6 +500,10 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
           throw InputError("[netcdf] {}: expected step {} in {}, got steps from {} to {} hours", file_.path(),
                            *choice_.step, field.shape_text(), spans.front() / 3600, spans.back() / 3600);
         break;
+      case Role::counter:
+        every();
+        counted = counted || d.size > 1;
+        break;
       case Role::level:
         if (!problem.empty()) break;  // listed once, not for each of its points
         index[k] = level_indices(field, roles, d);
@@ -476,7 +515,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
   if (choice_.member && members.empty())
     throw InputError("[netcdf] {}: expected a dimension of members for --member, got {}", file_.path(),
                      field.shape_text());
-  if (times.seconds.empty())  // a time without a dimension: that of validity before others, the analysis' last
+  if (times.seconds.empty() && !counted)  // a time of all fields: that of validity before others, the analysis' last
     for (int best = -1; const NetcdfVariable& v : all_) {
       if (v.points() != 1 || !v.numeric() || !is_netcdf_time(v)) continue;
       const int rank = v.text("standard_name") == "time" ? 2 : is_reference_time(v) ? 0 : 1;
@@ -504,7 +543,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
     NetcdfMessage message(field, start, roles.row, roles.column);
     message.name = field.name, message.units = field.text("units"), message.text = field.shape_text();
     message.title = field.text("long_name"), message.grid = grid, message.problem = problem;
-    message.calendar = times.calendar;
+    message.calendar = times.calendar, message.dated = !times.seconds.empty();
     if (times.seconds.size() == 1) message.time = times.seconds[0];
     for (size_t k = 0; k < n; ++k) {
       const size_t own = start[k];
@@ -528,6 +567,7 @@ void NetcdfFields::visit(const NetcdfVariable& field, const FieldVisitor& visito
       if (of_analysis) message.time += span;
       if (beside.along == n) message.step = fmt::format("{}", static_cast<double>(span) / 3600);
     }
+    if (!message.dated) message.time = number_of(field, roles, start);
     visitor(message);
     more = false;
     for (size_t k = n; k-- > 0 && !more;) {

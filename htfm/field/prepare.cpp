@@ -50,6 +50,7 @@ class Preparation {
   FileFrames read(const std::string& file) const { return read_frames(file, spec_, layout_); }
 
   void keep(const std::string& file, FileFrames frames) {
+    if (!layout_.dated) frames = renumbered(std::move(frames));
     int64_t kept = 0, missing = 0, incomplete = 0;
     json times = json::array();
     for (auto& [when, frame] : frames) {
@@ -89,6 +90,10 @@ class Preparation {
           "[prepare] {}: expected a field without missing values, got none: the fields of {} of {} frames are dropped "
           "(choose windows that have values everywhere: --box, --offset and --size, or --tiles)",
           layout_.file, summary_.missing, summary_.frames);
+    for (const auto& [part, own, text] : {std::tuple{&test, "test", &spec_.test}, {&train, "train", &spec_.train}})
+      if (!layout_.dated && part->by_date())
+        throw InputError("[{}] {}: expected a share such as 0.25 for fields without dates, got '{}'", own, layout_.file,
+                         *text);
     std::vector<int64_t> times;
     for (const StoredField& f : all) times.push_back(f.time);
     const std::vector<bool> held = test.of(times, layout_.calendar), taught = train.of(times, layout_.calendar);
@@ -110,10 +115,12 @@ class Preparation {
       ++(held[static_cast<size_t>(s.front())] ? summary_.test : summary_.train);
     }
     if (summary_.train == 0)
-      throw InputError("[prepare] {}: expected fields to train on ({}), got none: times run from {} to {}",
-                       layout_.file, spec_.train.empty() ? "all but " + spec_.test : spec_.train,
-                       moment_text(*std::min_element(times.begin(), times.end()), layout_.calendar),
-                       moment_text(*std::max_element(times.begin(), times.end()), layout_.calendar));
+      throw InputError("[prepare] {}: expected fields to train on ({}), got none: {}", layout_.file,
+                       spec_.train.empty() ? "all but " + spec_.test : spec_.train, range_text(times));
+    if (summary_.test == 0 && test.by_date())
+      throw InputError(
+          "[test] {}: expected fields to hold out ({}), got none: {}; --test 0.25 holds out the last quarter",
+          layout_.file, spec_.test, range_text(times));
     // The values of the chosen fields lie one after another already where all are chosen; otherwise they are copied.
     std::shared_ptr<const MappedFile> values = store_.map();
     ScratchFile copied(fs::path(output).parent_path().string());
@@ -151,7 +158,7 @@ class Preparation {
     keep_places();
     name_channels();
     fit_transform();
-    set_.south_first = layout_.grid->south_first, set_.calendar = layout_.calendar;
+    set_.south_first = layout_.grid->south_first, set_.calendar = layout_.calendar, set_.dated = layout_.dated;
     describe();
     write_field_set(output, set_);
     store_.remove();
@@ -171,10 +178,22 @@ class Preparation {
   }
 
   void see(const std::pair<int64_t, int64_t>& when, const std::string& file) {
+    next_ = std::max(next_, when.first + 1);
     if (const auto [at, fresh] = seen_.emplace(when, file); !fresh)
       throw InputError(
           "[prepare] {}: expected each time in one file only, got {} here and in {}: leave one of them out", file,
           moment_text(when.first, layout_.calendar), at->second);
+  }
+
+  // Fields without dates go on counting where the files before have ended.
+  FileFrames renumbered(FileFrames frames) const {
+    FileFrames out;
+    int64_t last = -1, number = next_ - 1;
+    for (auto& [when, frame] : frames) {
+      if (last != when.first) last = when.first, ++number;
+      out[{number, when.second}] = std::move(frame);
+    }
+    return out;
   }
 
   int64_t keep_frame(const std::pair<int64_t, int64_t>& when, const Frame& frame, int64_t& missing) {
@@ -197,6 +216,14 @@ class Preparation {
     return kept;
   }
 
+  std::string range_text(const std::vector<int64_t>& times) const {
+    const auto [first, last] = std::minmax_element(times.begin(), times.end());
+    if (!layout_.dated) return fmt::format("there are {} without dates", *last - *first + 1);
+    if (*first == *last) return "all fields have the time " + moment_text(*first, layout_.calendar);
+    return fmt::format("times run from {} to {}", moment_text(*first, layout_.calendar),
+                       moment_text(*last, layout_.calendar));
+  }
+
   // Each field alone, or as many of the same window and member as a sequence has, one step of time apart.
   std::vector<Sequence> sequences() {
     const std::vector<StoredField>& all = store_.fields();
@@ -205,6 +232,11 @@ class Preparation {
       for (size_t i = 0; i < all.size(); ++i) out.push_back({static_cast<int64_t>(i)});
       return out;
     }
+    if (!layout_.dated)
+      throw InputError(
+          "[sequence] {}: expected fields with dates, got some without: give the file times first (in Python "
+          ".assign_coords(time=...))",
+          layout_.file);
     std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> at;
     std::vector<int64_t> times;
     for (size_t i = 0; i < all.size(); ++i)
@@ -326,6 +358,7 @@ class Preparation {
   PrepareSummary summary_;
   FrameLayout layout_;
   std::map<std::pair<int64_t, int64_t>, std::string> seen_;  // the file that holds a time and member
+  int64_t next_ = 0;                                         // number of the next field without a date
   int64_t interval_ = 0;                                     // seconds between the times of a sequence
   json files_ = json::array();
 

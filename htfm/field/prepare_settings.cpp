@@ -188,9 +188,15 @@ void choose_window(const GivenValues& v, PrepareSpec& spec) {
   if (v.has("box")) spec.height = spec.width = 0;
   if (v.has("size")) spec.height = v.whole("size"), spec.width = v.whole("size", v.count("size") - 1);
   if (v.has("offset")) spec.offset = {v.whole("offset"), v.whole("offset", 1)};
-  if (v.has("centre")) spec.centre = Place{v.number("centre"), v.number("centre", 1)};
-  if (v.has("box"))
-    spec.box = {Place{v.number("box"), v.number("box", 1)}, Place{v.number("box", 2), v.number("box", 3)}};
+  const auto place = [&](const char* key, size_t at) {
+    const Place p{v.number(key, at), v.number(key, at + 1)};
+    if (std::abs(p.latitude) > 90 || std::abs(p.longitude) > 360)
+      throw InputError("[{}] expected latitudes from -90 to 90 before longitudes from -360 to 360, got {}, {}", key,
+                       p.latitude, p.longitude);
+    return p;
+  };
+  if (v.has("centre")) spec.centre = place("centre", 0);
+  if (v.has("box")) spec.box = {place("box", 0), place("box", 2)};
   if (v.has("tiles")) spec.tiles = v.whole("tiles");
   if (v.has("train-tiles")) spec.train_tiles = v.whole("train-tiles");
   if (v.has("mask-below")) spec.mask_below = v.number("mask-below");

@@ -16,6 +16,8 @@ class TimePart {
   /// InputError, which names `key`, for anything else.
   TimePart(const std::string& text, const std::string& key);
 
+  /// Whether it asks for years or months.
+  bool by_date() const { return !years_.empty() || !months_.empty() || !every_year_.empty(); }
   bool empty() const { return years_.empty() && months_.empty() && every_year_.empty() && share_ == 0; }
   /// Which of the times are chosen; equal times fall together.
   std::vector<bool> of(const std::vector<int64_t>& times, Calendar calendar = Calendar::gregorian) const;

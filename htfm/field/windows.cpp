@@ -35,7 +35,9 @@ std::vector<Window> choose_windows(const PrepareSpec& spec, const Grid& grid, co
     throw InputError("[size] expected none with --box, which has a size of its own, got {} x {}", spec.height,
                      spec.width);
   if ((spec.offset || spec.centre || spec.tiles > 0) && spec.height < 1)
-    throw InputError("[size] expected the size of a window beside offset, centre or tiles, such as 128x128; got none");
+    throw InputError(
+        "[size] expected the size of a window beside offset, centre or tiles, such as --size 128 or --size 128,256; "
+        "got none");
   if (spec.height > 0 && ways == 0 && (spec.height != grid.height || spec.width != grid.width))
     throw InputError(
         "[size] expected where the window of {} x {} lies in {}, got nothing: --centre LATITUDE,LONGITUDE, --offset "

@@ -14,10 +14,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostRows = 500;  // for the eye
 
-std::string times_text(int64_t first, int64_t last, Calendar calendar) {
+std::string times_text(int64_t first, int64_t last, Calendar calendar, bool dated) {
+  if (!dated) return "no dates";
   std::string out = moment_text(first, calendar);
   if (last != first) out += " to " + moment_text(last, calendar);
   return calendar == Calendar::gregorian ? out : fmt::format("{} ({})", out, calendar_name(calendar));
+}
+
+std::string set_times_text(const FieldSet& set) {
+  const auto* time = set.time.const_data_ptr<int64_t>();
+  const auto [first, last] = std::minmax_element(time, time + set.size());
+  return times_text(*first, *last, set.calendar, set.dated);
 }
 
 }  // namespace
@@ -34,7 +41,7 @@ std::string field_list_text(const std::vector<ListedFields>& all, const std::str
   for (const ListedFields& l : list) {
     const std::string members = l.members.empty() ? "" : fmt::format(" ({} members)", l.members.size());
     rows.push_back({l.name, l.level, l.step, fmt::format("{}{}", l.count, members),
-                    times_text(l.first_time, l.last_time, l.calendar),
+                    times_text(l.first_time, l.last_time, l.calendar, l.dated),
                     !l.problem.empty()     ? "-"
                     : std::isnan(l.lowest) ? "all missing"
                                            : fmt::format("{:.6g} to {:.6g}{}", l.lowest, l.highest,
@@ -67,17 +74,12 @@ std::string field_list_text(const std::vector<ListedFields>& all, const std::str
 std::string field_list_json(const std::vector<ListedFields>& list, const std::string& path) {
   Json fields = Json::array();
   for (const ListedFields& l : list) {
-    Json j{{"variable", l.name},
-           {"title", l.title},
-           {"units", l.units},
-           {"level", l.level},
-           {"step", l.step},
-           {"fields", l.count},
-           {"members", l.members.size()},
-           {"first_time", moment_text(l.first_time, l.calendar)},
-           {"last_time", moment_text(l.last_time, l.calendar)},
-           {"calendar", calendar_name(l.calendar)},
-           {"grid", l.grid}};
+    Json j{{"variable", l.name}, {"title", l.title},  {"units", l.units},           {"level", l.level},
+           {"step", l.step},     {"fields", l.count}, {"members", l.members.size()}};
+    if (l.dated)
+      j["first_time"] = moment_text(l.first_time, l.calendar), j["last_time"] = moment_text(l.last_time, l.calendar),
+      j["calendar"] = calendar_name(l.calendar);
+    j["grid"] = l.grid;
     if (!std::isnan(l.lowest)) j["lowest"] = l.lowest, j["highest"] = l.highest;
     if (l.missing > 0) j["missing"] = l.missing;
     if (!l.problem.empty()) j["problem"] = l.problem;
@@ -87,8 +89,6 @@ std::string field_list_json(const std::vector<ListedFields>& list, const std::st
 }
 
 std::string field_set_json(const FieldSet& set, const std::string& path) {
-  const auto* time = set.time.const_data_ptr<int64_t>();
-  const auto [first, last] = std::minmax_element(time, time + set.size());
   Json j{{"set", path},
          {"hash", set.hash},
          {"channels", set.channels},
@@ -97,7 +97,7 @@ std::string field_set_json(const FieldSet& set, const std::string& path) {
          {"train", set.part(false).size()},
          {"test", set.part(true).size()},
          {"shape", {set.fields.size(1), set.fields.size(2), set.fields.size(3)}},
-         {"times", times_text(*first, *last, set.calendar)},
+         {"times", set_times_text(set)},
          {"transform", set.transform.text()},
          {"mean", set.transform.mean},
          {"deviation", set.transform.deviation}};
@@ -113,7 +113,8 @@ std::string field_set_json(const FieldSet& set, const std::string& path) {
   j["tail"] = tails;
   const Json provenance = Json::parse(set.provenance);
   for (const char* key : {"recipe", "fields", "grid", "windows", "dropped_missing", "dropped_incomplete"})
-    if (provenance.contains(key)) j[std::string(key) == "fields" ? "source" : key] = provenance.at(key);
+    if (provenance.contains(key) && provenance.at(key) != "")
+      j[std::string(key) == "fields" ? "source" : key] = provenance.at(key);
   if (provenance.contains("files")) j["files"] = provenance.at("files").size();
   if (set.one_place()) {
     if (const auto [latitude, longitude] = set.places(0); !latitude.empty())
@@ -127,6 +128,7 @@ std::string field_set_json(const FieldSet& set, const std::string& path) {
 std::string prepared_json(const PrepareSummary& s, const FieldSet& set) {
   return Json{{"hash", set.hash},
               {"channels", set.channels},
+              {"times", set_times_text(set)},
               {"shape", {set.fields.size(1), set.fields.size(2), set.fields.size(3)}},
               {"grid", Json::parse(set.provenance).at("grid")},
               {"files", s.files},

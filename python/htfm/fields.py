@@ -130,12 +130,12 @@ def _check_finite(values: np.ndarray, t: Any, m: Any, members: int) -> None:
         )
 
 
-def _stamps(fields: xarray.DataArray, t: Any) -> tuple[np.ndarray, str]:
+def _stamps(fields: xarray.DataArray, t: Any) -> tuple[np.ndarray, str | None]:
     """Seconds since 1970 and their calendar, by the time of validity where there is one; times that are no dates are
-    numbered. Without a dimension of times: the one time of all fields, or 0."""
+    numbered, and have no calendar. Without a dimension of times: the one time of all fields, or 0."""
     if t is None:
         names = [name for name in ("valid_time", *_TIMES) if name in fields.coords and fields[name].ndim == 0]
-        return _stamps(fields.expand_dims(names[0]), names[0]) if names else (np.zeros(1, dtype=np.int64), "standard")
+        return _stamps(fields.expand_dims(names[0]), names[0]) if names else (np.zeros(1, dtype=np.int64), None)
     source = "valid_time" if "valid_time" in fields.coords and fields["valid_time"].dims == (t,) else t
     times: Any = fields[source].to_numpy() if source in fields.coords else np.arange(fields.sizes[t])
     if times.dtype.kind == "M":
@@ -146,7 +146,7 @@ def _stamps(fields: xarray.DataArray, t: Any) -> tuple[np.ndarray, str]:
     if times.dtype.kind in "iuf" and " since " in units.lower():
         raise InputError(f"[{t}] expected times of datetime64 or cftime, got numbers of '{units}': xarray.decode_cf makes dates of them")
     if times.dtype.kind in "iufm" or isinstance(times[0], tuple):  # also leads, and pairs of a time and a member
-        return np.arange(len(times), dtype=np.int64), "standard"
+        return np.arange(len(times), dtype=np.int64), None
     calendar = getattr(times[0], "calendar", None)  # of cftime
     if not calendar:
         raise InputError(f"[{t}] expected times of datetime64 or cftime, got '{times[0]}': xarray.decode_cf or pandas.to_datetime makes them")
@@ -176,7 +176,7 @@ def from_xarray(
     Each member of an ensemble is a field of its own; all members of a time are in the same part. The last share
     ``holdout`` of the times is held out, in whatever order they are. Rows are latitudes and columns
     longitudes where the coordinates say which is which; times are datetime64 or cftime, and numbers, leads and stacked
-    pairs are numbered. ``transform``: none, log1p or asinh of x / unit, or scores (normal or logistic: ``scores``) by
+    pairs are numbered (``FieldSet.dated`` is then False, and what is exported has no times). ``transform``: none, log1p or asinh of x / unit, or scores (normal or logistic: ``scores``) by
     the distribution of each channel; ``threshold``: values below it are dry;
     ``reach``: hidden values of dry points fall with their distance from the rain, up to this many points (512 with
     scores, otherwise none; doc/weather.md). With ``path`` the set is written to that file, which
@@ -211,11 +211,14 @@ def from_xarray(
     if not 0 <= holdout < 1:
         raise InputError(f"[holdout] expected a share from 0 to below 1, got {holdout}")
     stamps, calendar = _stamps(ordered, t)
+    together = members  # fields of one time
+    if t is None and calendar is None:  # members of no time are numbered
+        stamps, together = np.arange(members, dtype=np.int64), 1
     held = torch.zeros(n, dtype=torch.uint8)
     apart = round(len(stamps) * holdout)
     if apart:
         last = np.argsort(stamps, kind="stable")[len(stamps) - apart :]
-        held.view(-1, members)[torch.from_numpy(last)] = 1
+        held.view(-1, together)[torch.from_numpy(last)] = 1
     corners = np.full((n, 4), np.nan)
     latitude, longitude = _places(ordered, dims.y, dims.x)
     out = FieldSet()
@@ -223,8 +226,8 @@ def from_xarray(
         corners[:] = [latitude.flat[0], longitude.flat[0], latitude.flat[-1], longitude.flat[-1]]
         out.south_first = bool(latitude.flat[0] < latitude.flat[-1])
         out.set_places(torch.from_numpy(latitude.ravel().copy()), torch.from_numpy(longitude.ravel().copy()))
-    out.fields, out.calendar = torch.from_numpy(values), calendar
-    out.time, out.held_out = torch.from_numpy(np.repeat(stamps, members)), held
+    out.fields, out.calendar, out.dated = torch.from_numpy(values), calendar or "standard", calendar is not None
+    out.time, out.held_out = torch.from_numpy(np.repeat(stamps, together)), held
     if m is not None:
         numbers = ordered[m].to_numpy() if m in ordered.coords else np.arange(members)
         numbers = numbers if numbers.dtype.kind in "iu" else np.arange(members)  # names are numbered

@@ -56,6 +56,7 @@ void bind_fields(nb::module_& m) {
       .def(nb::init<>())
       .def_rw("fields", &FieldSet::fields)
       .def_rw("time", &FieldSet::time)
+      .def_rw("dated", &FieldSet::dated)
       .def_rw("held_out", &FieldSet::held_out)
       .def_prop_rw(
           "member",

@@ -126,7 +126,11 @@ def test_times_that_were_not_decoded_are_refused(rain):
     decoded = xr.decode_cf(raw.to_dataset(name="rain")).rain
     assert htfm.fields.from_xarray(decoded).time.tolist()[1] == 946684800 + 86400
     del raw.time.attrs["units"]
-    assert htfm.fields.from_xarray(raw).time.tolist()[:3] == [0, 1, 2], "numbers of nothing are numbered"
+    numbered = htfm.fields.from_xarray(raw)
+    assert numbered.time.tolist()[:3] == [0, 1, 2], "numbers of nothing are numbered"
+    assert not numbered.dated and htfm.fields.from_xarray(decoded).dated
+    members = htfm.fields.from_xarray(raw.isel(time=slice(4)).drop_vars("time").rename(time="member"), holdout=0.25)
+    assert members.time.tolist() == [0, 1, 2, 3] and members.held_out.tolist() == [0, 0, 0, 1]
 
 
 def test_a_set_alone_gives_its_fields(rain):

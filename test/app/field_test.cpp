@@ -152,6 +152,21 @@ TEST_F(Fields, ScoresAreSetRightBySamples) {
   expect_refusal("calibrate points -n 1000", "expected a run of fields prepared with --transform scores");
 }
 
+// In a small run of the experiment scores are set right by as many fields as are scored, and not by thousands.
+TEST_F(Fields, TheExperimentCalibratesInProportion) {
+  ASSERT_EQ(place_.run(prepare_).code, 0);
+  const Outcome r = place_.run(
+      "reproduce weather --data rain.fields --seeds 1 --only =scores-G,=G -o w --json --set unet.base=8 --set "
+      "unet.multipliers=1 --set unet.blocks=1 --set unet.attention= --set unet.heads=1 --set train.epochs=1 "
+      "--set sample.n=30 --set sample.nfe=2");
+  ASSERT_EQ(r.code, 0) << r.err;
+  for (const json& cell : json::parse(slurp(place_ / "w/weather.json")).at("cells")) {
+    const std::string name = cell.at("cell");
+    if (name == "training part") continue;
+    EXPECT_EQ(cell.at("calibration_fields"), name.starts_with("scores-") ? 30 : 0) << name;
+  }
+}
+
 // `htfm calibrate --spectrum` also brings the shape of the spectrum nearer to that of the training part, in the
 // checkpoint that is sampled from and trained on; without the set that the run was trained on it changes nothing.
 TEST_F(Fields, TheSpectrumIsSetRightBySamples) {
@@ -201,6 +216,10 @@ TEST_F(Fields, ScoresGivenMeansAreSetRightBySamplesGivenTheSame) {
   EXPECT_NEAR(samples.gt(0).to(at::kDouble).mean().item<double>(), wet, 4 * std::sqrt(2 * wet * (1 - wet) / 300));
   write_npy(place_ / "wide.npy", at::zeros({3, 1, 3, 3}, at::kFloat));
   expect_refusal("calibrate run --given wide.npy", "wide.npy: ");
+  for (const std::string& command : {std::string("calibrate run"), std::string("sample run -o x.npy")})
+    expect_refusal(command + " --given frame0.grib2",
+                   "frame0.grib2: expected a prepared set or .npy, got a file of fields: make a set of it first (htfm "
+                   "prepare frame0.grib2 --variable NAME -o given.fields)");
 }
 
 // Beside samples in any format stands what they were given, by names that --given takes.
@@ -279,7 +298,10 @@ TEST_F(Fields, WhatIsWrongIsSaidInOneLineAndNothingIsLeft) {
   expect_refusal("prepare a.nc --variable snow -o bad.fields",
                  "a.nc: expected the variable 'snow', got rain(time 4, lat 6, lon 8)");
   expect_refusal("prepare frame0.grib2 --train 1999" + mrms,
-                 "expected fields to train on (1999), got none: times run from 2019-06-10 00:00");
+                 "expected fields to train on (1999), got none: all fields have the time 2019-06-10 00:00");
+  expect_refusal("prepare frame0.grib2 frame1.grib2 --test 2020" + mrms,
+                 "expected fields to hold out (2020), got none: times run from 2019-06-10 00:00 to 2019-06-10 00:06; "
+                 "--test 0.25 holds out the last quarter");
   const Outcome none = place_.run("prepare frame0.grib2 -o bad.fields");
   EXPECT_EQ(none.code, 2);
   EXPECT_NE(none.err.find("[variable]"), std::string::npos) << none.err;

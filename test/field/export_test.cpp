@@ -70,6 +70,7 @@ TEST(Export, NamesOfGribAreKeptWhereTheUnitFits) {
                                          {"t", "degC", false},
                                          {"t", "", true},
                                          {"q", "kg kg-1", true},
+                                         {"gh", "m", false},  // at the ground it would be called orog
                                          {"my rain", "mm/h", false}}) {
     set.channels = {name}, set.units = {unit};
     ::testing::internal::CaptureStderr();

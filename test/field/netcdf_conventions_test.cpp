@@ -577,5 +577,56 @@ TEST(NetcdfFiles, SayWhatToDoWithoutValuesAndWithATimeTwice) {
                   "if the file has this time twice, leave one out");
 }
 
+// A packed coordinate may reach the number that stands for what was never written: CF has no missing values there. In a
+// field that number is a missing value, also of unsigned numbers.
+TEST(NetcdfMissing, DefaultFillValuesAreNumbersInCoordinatesAlone) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.nc";
+  Builder file(path, NC_NETCDF4);
+  file.dimension("time", 1), file.dimension("lat", 2), file.dimension("lon", 3);
+  const int t = file.variable("time", NC_DOUBLE, {"time"}), y = file.variable("lat", NC_INT, {"lat"}),
+            x = file.variable("lon", NC_SHORT, {"lon"}), v = file.variable("v", NC_SHORT, {"time", "lat", "lon"}),
+            u = file.variable("u", NC_USHORT, {"time", "lat", "lon"});
+  file.text(t, "units", "days since 2000-01-01");
+  file.text(y, "units", "degrees_north"), file.text(x, "units", "degrees_east");
+  const double factor = 0.005;
+  ok(nc_put_att_double(file.id(), x, "scale_factor", NC_DOUBLE, 1, &factor));
+  file.values();
+  const double day = 0;
+  const int latitude[] = {10, 11};
+  const short longitude[] = {NC_FILL_SHORT, -32567, -32367}, values[] = {1, 2, NC_FILL_SHORT, 4, 5, 6};
+  const unsigned short other[] = {1, 2, NC_FILL_USHORT, 4, 5, 6};
+  ok(nc_put_var_double(file.id(), t, &day)), ok(nc_put_var_int(file.id(), y, latitude));
+  ok(nc_put_var_short(file.id(), x, longitude)), ok(nc_put_var_short(file.id(), v, values));
+  ok(nc_put_var_ushort(file.id(), u, other));
+  file.close();
+  for (const char* name : {"v", "u"}) {
+    const auto fields = fields_of(path, {.name = name});
+    ASSERT_EQ(fields.size(), 1U);
+    for (int64_t i = 0; i < 3; ++i)
+      EXPECT_NEAR(fields[0].grid.at(0, i).longitude, -163.835 + static_cast<double>(i), 1e-9) << name;
+    EXPECT_TRUE(std::isnan(fields[0].values[2])) << name;
+    EXPECT_EQ(fields[0].values[3], 4) << name;
+  }
+}
+
+TEST(NetcdfMissing, OneInACoordinateIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.nc";
+  Builder file(path);
+  file.dimension("lat", 2), file.dimension("lon", 3);
+  const int y = file.variable("lat", NC_DOUBLE, {"lat"}), x = file.variable("lon", NC_DOUBLE, {"lon"});
+  file.variable("v", NC_DOUBLE, {"lat", "lon"});
+  file.text(y, "units", "degrees_north"), file.text(x, "units", "degrees_east");
+  const double fill = -999, latitude[] = {10, 11}, longitude[] = {5, -999, 7};
+  ok(nc_put_att_double(file.id(), x, "_FillValue", NC_DOUBLE, 1, &fill));
+  file.values();
+  ok(nc_put_var_double(file.id(), y, latitude)), ok(nc_put_var_double(file.id(), x, longitude));
+  file.close();
+  EXPECT_MENTIONS(input_error([&] { fields_of(path); }),
+                  "a.nc: expected a number for each place along 'lon', got a missing one (_FillValue, missing_value or "
+                  "outside the valid range) at 2 of 3");
+}
+
 }  // namespace
 }  // namespace htfm

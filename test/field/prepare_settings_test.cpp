@@ -63,6 +63,10 @@ TEST(PrepareSettings, RefuseWhatMakesNoSense) {
   EXPECT_EQ(refusal({{"size", {"0"}}}), "[size] expected a whole number above 0, got '0'");
   EXPECT_EQ(refusal({{"tiles", {"1.5"}}}), "[tiles] expected a whole number above 0, got '1.5'");
   EXPECT_EQ(refusal({{"box", {"1", "2", "3"}}}), "[box] expected 4 values, got 3");
+  EXPECT_EQ(refusal({{"box", {"0", "0", "120", "20"}}}),
+            "[box] expected latitudes from -90 to 90 before longitudes from -360 to 360, got 120, 20");
+  EXPECT_EQ(refusal({{"centre", {"-100", "40"}}}),
+            "[centre] expected latitudes from -90 to 90 before longitudes from -360 to 360, got -100, 40");
   EXPECT_EQ(refusal({{"size", {"1", "2", "3"}}}), "[size] expected 1 to 2 values, got 3");
   EXPECT_EQ(refusal({{"level", {"high"}}}), "[level] expected a number, got 'high'");
   EXPECT_EQ(refusal({{"dry-reach", {"40000"}}}), "[dry-reach] expected a number from 0 to 32767, got '40000'");

@@ -156,7 +156,7 @@ TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   EXPECT_MENTIONS(refusal({"a", "wide"}, spec), "(regular_ll, 32 x 40), got regular_ll, 32 x 48");
   EXPECT_MENTIONS(refusal({"a", "same"}, spec),
                   "same: expected each time in one file only, got 2019-06-10 00:00 here and in ");
-  EXPECT_MENTIONS(refusal({"twice"}, spec), "twice: expected one field for '209/6/1' at 2019-06-10 00:30, got another");
+  EXPECT_MENTIONS(refusal({"twice"}, spec), "twice: expected one field for '209/6/1' at 2019-06-10 00:30, got several");
   EXPECT_MENTIONS(refusal({"nothing"}, spec), "nothing: expected windows of 8 x 8 inside the coverage, got none of 20");
   GribSpec drought = radar(7);
   drought.value = [](long j, long i) { return j + i == 0 ? 0.05 : 0.0; };
@@ -169,9 +169,8 @@ TEST(Prepare, RefusesInOneLineAndLeavesNothing) {
   EXPECT_MENTIONS(refusal({"a"}, vil), "a: expected 0/15/3, got unknown (209/6/1)");
   PrepareSpec years = spec;
   years.train = "2020";
-  EXPECT_MENTIONS(
-      refusal({"a"}, years),
-      "a: expected fields to train on (2020), got none: times run from 2019-06-10 00:00 to 2019-06-10 00:00");
+  EXPECT_MENTIONS(refusal({"a"}, years),
+                  "a: expected fields to train on (2020), got none: all fields have the time 2019-06-10 00:00");
   PrepareSpec large = spec;
   large.height = 64;
   EXPECT_MENTIONS(refusal({"a"}, large), "expected a window inside the grid");

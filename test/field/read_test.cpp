@@ -253,9 +253,10 @@ TEST(Netcdf, UnpacksValuesTimesAndPlaces) {
   ASSERT_EQ(nc_inq_varid(id, "time", &time), 0);
   ASSERT_EQ(nc_rename_var(id, time, "when"), 0);
   ASSERT_EQ(nc_rename_att(id, time, "units", "about"), 0);
+  ASSERT_EQ(nc_rename_dim(id, 0, "kind"), 0);
   ASSERT_EQ(nc_close(id), 0);
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "bare.nc", {.name = "rain"}); }),
-                  "bare.nc: expected a variable 'time'");
+                  "bare.nc: expected a variable 'kind'");
   spill(folder / "cut.nc", bytes.substr(0, 40));
   EXPECT_MENTIONS(input_error([&] { read_all(folder / "cut.nc"); }), "cut.nc: ");
 }
