@@ -27,7 +27,10 @@ file(GLOB python_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/*.cpp)
 nanobind_add_module(htfm_python NB_STATIC NOMINSIZE ${python_sources})
 set_target_properties(htfm_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${HTFM_PYTHON_DIR})
 target_include_directories(htfm_python PRIVATE ${CMAKE_SOURCE_DIR})
-target_precompile_headers(htfm_python PRIVATE ${CMAKE_SOURCE_DIR}/python/src/bind.h)
+# Headers of others alone: after a change in one of ours ccache would take the old precompiled header for the new one.
+target_precompile_headers(htfm_python PRIVATE <nanobind/nanobind.h> <nanobind/stl/array.h> <nanobind/stl/function.h> <nanobind/stl/map.h> <nanobind/stl/optional.h>
+                          <nanobind/stl/pair.h> <nanobind/stl/string.h> <nanobind/stl/string_view.h> <nanobind/stl/tuple.h> <nanobind/stl/vector.h>
+                          <ATen/core/Tensor.h>)
 target_compile_definitions(htfm_python PRIVATE HTFM_TORCH_VERSION="${HTFM_TORCH_VERSION}")
 target_link_libraries(htfm_python PRIVATE htfm::htfm ${HTFM_TORCH_DIR}/lib/libtorch_python.so)
 
