@@ -173,3 +173,12 @@ def load(path: str | os.PathLike[str]) -> Model:
     if stored.is_file():
         frame = Frame.from_dict(json.loads(stored.read_text()))
     return Model(core, frame, folder=place if os.path.isdir(place) else "")
+def trust_torchscript(trusted: bool = True) -> None:
+    """Allows the code in the TorchScript files of ``net.path`` to run in this process; only for files of people you
+    trust.
+
+    >>> trust_torchscript(False)
+    """
+    _core.trust_torchscript(trusted)
+
+

@@ -12,6 +12,7 @@ from htfm._arrays import seed_of, whole
 from htfm._frames import Frame, back, dataset, is_path
 from htfm._model import Model
 
+from htfm._words import in_python
 _JOINT = ("both", "second_given_first", "first_given_second", "mean_second", "mean_first", "rows")
 
 
@@ -45,7 +46,7 @@ class Risk:
         #: What the intervals hold: samples, tail fit or refits.
         self.uncertainty: str = core.uncertainty
         #: What a reader should know, a sentence each; the first says what the intervals hold.
-        self.notes: list[str] = list(core.notes)
+        self.notes: list[str] = [in_python(note) for note in core.notes]
         #: (name, high or low, whether by the column's own law) of each loss.
         self.losses: list[tuple[str, str, bool]] = list(core.losses)
         self.seconds: float = core.seconds
@@ -150,7 +151,7 @@ class Risk:
         return self._core.json()
 
     def __str__(self) -> str:
-        return self._core.text()
+        return in_python(self._core.text())
 
     def __repr__(self) -> str:
         return f"Risk({', '.join(name for name, _, _ in self.losses)}; intervals: {self.uncertainty})"

@@ -14,6 +14,7 @@ from htfm._arrays import seed_of, whole
 from htfm._core import InputError
 from htfm._frames import Frame, back
 from htfm._progress import Progress, Reporter
+from htfm._words import in_python
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # of typing from Python 3.11 on
@@ -112,7 +113,7 @@ class Sampled:
             if n is None and not isinstance(given, Mapping) and "=" not in str(given):
                 options.n = options.given_count()
             for warning in options.given_warnings(core):
-                warnings.warn(warning, stacklevel=2)
+                warnings.warn(in_python(warning), stacklevel=2)
         # The solver fitted takes much longer to fit than to draw a few samples, and is the same for every seed; not so
         # with conditions, nor on a device, where it depends on the batch.
         steady = options.solver == "fitted" and device != "cuda" and not core.condition_columns and core.image_shape is None

@@ -9,6 +9,7 @@ from htfm import _core, clocks
 from htfm._arrays import seed_of
 from htfm._core import InputError
 from htfm._frames import dataset
+from htfm._words import in_python
 
 
 class Tail:
@@ -174,7 +175,7 @@ class Tails:
         return axes
 
     def __str__(self) -> str:
-        return self._core.text()
+        return in_python(self._core.text())
 
     def __repr__(self) -> str:
         low, high = self.interval

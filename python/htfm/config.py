@@ -7,6 +7,7 @@ from typing import Any, Mapping
 
 from htfm import _core
 from htfm._core import InputError, RunConfig
+from htfm._words import in_python
 
 ConfigLike = Any  # a mapping, the path of a TOML file, a RunConfig or None
 
@@ -101,4 +102,4 @@ def keys() -> dict[str, tuple[str, str, str]]:
     >>> keys()["clock.family"][0]
     'text'
     """
-    return {name: (kind, default, meaning) for name, kind, default, meaning in _core.config_keys()}
+    return {name: (kind, default, in_python(meaning)) for name, kind, default, meaning in _core.config_keys()}

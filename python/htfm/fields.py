@@ -13,6 +13,7 @@ import torch
 from htfm import _core
 from htfm._core import FieldSet, InputError
 
+from htfm._words import in_python
 if TYPE_CHECKING:
     import xarray
 
@@ -235,8 +236,11 @@ def from_xarray(
     out.units = units if len(units) == channels else [units[0] if units else ""] * channels
     if reach is None:
         reach = 512.0 if transform == "scores" and threshold is not None else 0.0
-    settings = _core.FieldTransform(transform, unit, threshold, quantum, depth, reach, scores)
-    out.transform = _core.fit_field_transform(settings, out.fields, held)
+    try:
+        settings = _core.FieldTransform(transform, unit, threshold, quantum, depth, reach, scores)
+        out.transform = _core.fit_field_transform(settings, out.fields, held)
+    except InputError as error:
+        raise InputError(in_python(str(error), dequantise="quantum", dry_depth="depth", dry_reach="reach")) from None
     out.provenance = json.dumps({"source": "xarray", "dims": [str(d) for d in ordered.dims], "shape": list(values.shape)})
     if path is not None:
         _core.write_field_set(os.fspath(path), out)
@@ -307,7 +311,7 @@ def settings() -> dict[str, str]:
     >>> settings()["tiles"]
     'Many windows, each this many rows and columns from the next, inside the coverage of the first frame'
     """
-    return dict(_core.prepare_settings())
+    return {name: in_python(meaning) for name, meaning in _core.prepare_settings()}
 
 
 def prepare(
