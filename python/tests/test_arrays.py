@@ -101,3 +101,22 @@ def test_baselines_train():
         assert model.sample(4, seed=1, nfe=6).shape == (4, 2), method
     with pytest.raises(ValueError, match="expected one of"):
         htfm.baselines.train("htfm")
+
+
+def test_signatures_refuse_gradients_that_they_do_not_have():
+    """Of the second order, of times and of chen's factors: torch would have taken them for constants."""
+    paths = torch.randn(2, 5, 2, dtype=torch.float64, requires_grad=True)
+    first, = torch.autograd.grad(htfm.signature(paths, 2).square().sum(), paths, create_graph=True)
+    plain, = torch.autograd.grad(htfm.signature(paths, 2).square().sum(), paths)
+    assert torch.equal(first, plain)
+    for call in (htfm.signature, htfm.logsignature):
+        first, = torch.autograd.grad(call(paths, 2).sum(), paths, create_graph=True)
+        with pytest.raises(ValueError, match="gradients of the first order"):
+            (first.square().sum() + paths.square().sum()).backward()
+    times = torch.linspace(0, 1, 5, requires_grad=True)
+    with pytest.raises(ValueError, match=r"\[times\] expected values without a gradient"):
+        htfm.signature(paths, 2, augment_time=True, times=times)
+    with pytest.raises(ValueError, match=r"\[first\] expected values without a gradient"):
+        htfm.chen(htfm.signature(paths, 2), htfm.signature(paths, 2), 2, 2)
+    with torch.no_grad():
+        htfm.chen(htfm.signature(paths, 2), htfm.signature(paths, 2), 2, 2)
