@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from htfm import _core
-from htfm._arrays import seed_of, whole
+from htfm._arrays import real, seed_of, text, whole
 from htfm._sampling import Sampled
 
 
@@ -42,7 +42,7 @@ class RareEvents(Sampled):
         >>> p.lower < p.probability < p.upper
         True
         """
-        return _core.event_probability(self._core, where, self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws))
+        return _core.event_probability(self._core, text(where, "where"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws))
 
     def rare_quantile(
         self,
@@ -66,7 +66,7 @@ class RareEvents(Sampled):
         True
         """
         return _core.rare_quantile(
-            self._core, of, probability, self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws)
+            self._core, text(of, "of"), real(probability, "probability"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws)
         )
 
     def sample_event(
@@ -90,7 +90,7 @@ class RareEvents(Sampled):
         >>> rows.shape, bool((rows[:, 0] > 5).all()), bool(abs(weights.mean() - p.probability) < 1e-9)
         ((100, 2), True, True)
         """
-        drawn = _core.sample_event(self._core, where, whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None))
+        drawn = _core.sample_event(self._core, text(where, "where"), whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None))
         return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.probability
 
     def sample_beyond(
@@ -116,7 +116,7 @@ class RareEvents(Sampled):
         True
         """
         drawn = _core.sample_beyond(
-            self._core, of, level, whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None)
+            self._core, text(of, "of"), real(level, "level"), whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None)
         )
         assert drawn.threshold is not None
         return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.threshold
