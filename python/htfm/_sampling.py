@@ -228,6 +228,9 @@ class Sampled:
         if output in ("numpy", "torch"):
             return rows if output == "torch" else rows.numpy()
         frame = self._frame if output is None else Frame(output, self._frame.columns, self._frame.dtypes, self._frame.numbered)
+        if frame.columns and len(frame.columns) != rows.shape[1]:  # without what is given
+            of = dict(zip(frame.columns, frame.dtypes))
+            frame = Frame(frame.kind, names, [of.get(name, "float64") for name in names], frame.numbered)
         return back(rows, frame, names, columns)
 
     def _give(self, options: _core.SampleOptions, given: Any, each: int) -> None:
