@@ -6,7 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <numeric>
+#include <span>
 
 #include "htfm/base/error.h"
 #include "htfm/condition/condition_neighbours.h"
@@ -26,6 +29,33 @@ void check_floats(const at::Tensor& x, const char* what) {
 // The rows as the core takes them: n x dim float32 on the host.
 at::Tensor host_rows(const at::Tensor& x) {
   return x.detach().reshape({x.size(0), -1}).to(at::kCPU, at::kFloat).contiguous();
+}
+
+// An exponent of ones, that of NaN and infinities, and one more reach the sign's bit. Without a branch or an early end
+// compilers make vectors of it.
+bool all_finite(std::span<const float> values) {
+  constexpr uint32_t kExponent = 0x7f800000, kOne = 0x00800000, kSign = 0x80000000;
+  uint32_t seen = 0;
+  for (const float v : values) seen |= (std::bit_cast<uint32_t>(v) & kExponent) + kOne;
+  return (seen & kSign) == 0;
+}
+
+// `rows`: n x dim float32 on the host.
+void check_finite(const at::Tensor& rows, const char* what) {
+  const std::span values(rows.const_data_ptr<float>(), static_cast<size_t>(rows.numel()));
+  if (all_finite(values)) return;
+  const auto found = std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); });
+  throw InputError("[FlowMatcher] expected finite {}, also as float32; got {} in row {} (counted from 0)", what, *found,
+                   (found - values.begin()) / rows.size(1));
+}
+
+// The same of rows on a device, by their distances from a centre.
+void check_distances(const at::Tensor& sizes, const char* what) {
+  const std::span values(sizes.const_data_ptr<double>(), static_cast<size_t>(sizes.numel()));
+  const auto found = std::ranges::find_if_not(values, [](double v) { return std::isfinite(v); });
+  if (found != values.end())
+    throw InputError("[FlowMatcher] expected finite {}, also as float32; got another in row {} (counted from 0)", what,
+                     found - values.begin());
 }
 
 // x = a x_1 + b x_0 and target = c x_1 + d x_0, row by row.
@@ -74,9 +104,7 @@ FlowMatcher::FlowMatcher(const RunConfig& config, const at::Tensor& rows, const 
   dim_ = std::accumulate(shape_.begin(), shape_.end(), int64_t{1}, std::multiplies<>());
   const Key key(static_cast<uint64_t>(config.seed));
   TrainingData set{host_rows(rows), {}, key.child("coupling")};
-  if (const float* x = set.rows.const_data_ptr<float>();
-      !std::all_of(x, x + set.rows.numel(), [](float v) { return std::isfinite(v); }))
-    throw InputError("[FlowMatcher] expected finite training rows, got a value that is not finite");
+  check_finite(set.rows, "training rows");
   if (conditional_) {
     if (condition.values.size(0) != rows.size(0))
       throw InputError("[condition] expected a row for each of {} training rows, got {}", rows.size(0),
@@ -91,6 +119,14 @@ FlowMatcher::FlowMatcher(const RunConfig& config, const at::Tensor& rows, const 
   standardiser_ = RunningStandardiser(method_->feature().size());
 }
 
+bool FlowMatcher::takes(std::string_view key) {
+  constexpr std::string_view kGroups[] = {"clock.", "coupling.", "feature.", "path.", "precondition.", "source."},
+                             kKeys[] = {"data.tail",   "net.kind",           "precondition",      "seed",
+                                        "train.times", "train.times_centre", "train.times_spread"};
+  return !key.starts_with("path.learn") && (std::ranges::find(kKeys, key) != std::end(kKeys) ||
+                                            std::ranges::any_of(kGroups, [&](auto g) { return key.starts_with(g); }));
+}
+
 // Rows that only their distances are asked of, or nothing, stay on their device.
 DataBatch FlowMatcher::batch_of(const at::Tensor& own, const std::vector<int64_t>& index) {
   DataBatch out{.rows = {}, .index = index, .position = position_};
@@ -100,12 +136,14 @@ DataBatch FlowMatcher::batch_of(const at::Tensor& own, const std::vector<int64_t
   const bool looked_at = config_.coupling.kind != "independent" || config_.data.tail != "empirical";
   if (!there || (looked_at && !centre.defined())) {
     out.rows = host_rows(own);
+    check_finite(out.rows, "data");
     return out;
   }
   out.rows = own.reshape({own.size(0), dim_});
   if (!centre.defined()) return out;
   if (!centre_there_.defined() || centre_there_.device() != own.device()) centre_there_ = centre.to(own.device());
   out.sizes = pair_device().distances(out.rows, centre_there_);
+  check_distances(out.sizes, "data");
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "htfm/base/api.h"
@@ -20,11 +21,14 @@ namespace htfm HTFM_PUBLIC {
 class FlowMatcher {
  public:
   /// `rows`: the training set, n x (the shape of a row), float32 or float64 on any device: coupling and scales are
-  /// fitted to it. `config`: its clock, feature, path, coupling, source and precondition are taken, its seed, and
-  /// train.times; the method must be htfm. `condition`: what the caller's network is told of each row beside its pair:
-  /// rows are then coupled with clocks and noise among those of like conditions, so that given the condition these keep
-  /// their law.
+  /// fitted to it. `config`: the keys that it takes (takes()) are used, all others are not; the method must be htfm.
+  /// `condition`: what the caller's network is told of each row beside its pair: rows are then coupled with clocks and
+  /// noise among those of like conditions, so that given the condition these keep their law.
   FlowMatcher(const RunConfig& config, const at::Tensor& rows, const ConditionTable& condition = {});
+
+  /// Whether a key of a configuration changes the pairs: clock, feature, path (but no curves that are learned),
+  /// coupling, source, precondition, seed, data.tail, train.times, and net.kind, by which `auto` is resolved.
+  static bool takes(std::string_view key);
 
   /// What a network is trained on, of the type and on the device of x1. With preconditioning x and target are in the
   /// network's units (htfm/schedule/precondition.h), otherwise x_t and its velocity.
@@ -36,7 +40,9 @@ class FlowMatcher {
   };
   /// The pairs of one step for a batch of data, n x (the shape of a row). Step after step gives other pairs, the same
   /// in every run of a seed; the batches of a training in its order give that training's pairs. `index`: the places of
-  /// the rows in the training set, needed where coupling.size = file, and where there is a condition.
+  /// the rows in the training set, needed where coupling.size = file, and where there is a condition. Values that are
+  /// not finite are an InputError, except on a device with a coupling that looks at no rows: nothing waits for it
+  /// there, and they come out in x and target.
   Pairs sample(const at::Tensor& x1, const std::vector<int64_t>& index = {});
 
   const RunConfig& config() const { return config_; }

@@ -12,9 +12,10 @@ from htfm._torch import check_torch as _check_torch
 _check_torch()
 
 from htfm import baselines, clocks, config, couplings, data, fields, metrics  # noqa: E402
-from htfm._core import Error, InputError, Interrupted, set_thread_count, thread_count  # noqa: E402
+from htfm._core import Error, InputError, Interrupted, thread_count  # noqa: E402
 from htfm._core import version as __version__  # noqa: E402
-from htfm._fit import fit, load, train  # noqa: E402
+from htfm._arrays import set_thread_count  # noqa: E402
+from htfm._fit import fit, load, train, trust_torchscript  # noqa: E402
 from htfm._matcher import FlowMatcher, solve, solvers  # noqa: E402
 from htfm._model import Model  # noqa: E402
 from htfm._risk import Risk, risk  # noqa: E402
@@ -50,4 +51,5 @@ __all__ = [
     "tails",
     "thread_count",
     "train",
+    "trust_torchscript",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import torch.utils.dlpack
 
+from htfm import _core
 from htfm._core import InputError
 
 ArrayLike = Any  # numpy.ndarray, torch.Tensor, anything with __dlpack__, nested lists of numbers
@@ -26,6 +27,9 @@ def _as_torch(x: torch.Tensor) -> torch.Tensor:
 def share(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Restore]:
     """A tensor on the memory of x, and what turns a result into x's own kind."""
     if isinstance(x, torch.Tensor):
+        if x.layout != torch.strided or x.is_quantized or x.is_nested:
+            kind = "nested" if x.is_nested else "quantised" if x.is_quantized else str(x.layout).removeprefix("torch.")
+            raise InputError(f"[{what}] expected a dense tensor, got a {kind} one")
         return x, _as_torch
     if isinstance(x, np.ndarray):
         if x.dtype.kind not in "biufcO":
@@ -47,14 +51,22 @@ def share(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Restore]:
         values = np.asarray(x)
     except (TypeError, ValueError) as error:
         raise InputError(f"[{what}] expected an array of numbers, got {type(x).__name__}") from error
+    if values.dtype == object and hasattr(x, "to_numpy"):  # a frame whose columns have several types of number, or Int64
+        try:
+            values = x.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError):
+            pass
     if values.dtype == object or not (np.issubdtype(values.dtype, np.number) or values.dtype == bool):
         raise InputError(f"[{what}] expected an array of numbers, got {type(x).__name__}")
-    return torch.from_numpy(np.ascontiguousarray(values)), _as_numpy
+    return share(np.ascontiguousarray(values), what)
 
 
 def share_floats(x: ArrayLike, what: str = "array") -> tuple[torch.Tensor, Restore]:
-    """The same of float32 or float64; whole numbers become float64."""
+    """The same of float32 or float64: whole numbers become float64, half precision float32 and back."""
     tensor, restore = share(x, what)
+    if tensor.dtype in (torch.float16, torch.bfloat16):
+        own = tensor.dtype
+        return tensor.to(torch.float32), lambda result: restore(result.to(own))
     if tensor.dtype in (torch.float32, torch.float64):
         return tensor, restore
     if tensor.is_complex():
@@ -69,6 +81,54 @@ def whole(value: Any, what: str) -> int:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return int(value)
     raise InputError(f"[{what}] expected a whole number, got {value!r}")
+
+
+def real(value: Any, what: str) -> float:
+    """A number, also as an array or a tensor of one."""
+    if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        return float(value)
+    raise InputError(f"[{what}] expected a number, got {value!r}")
+
+
+def set_thread_count(count: int) -> None:
+    """Sets the threads that the library may use; 0 means one for each core.
+
+    >>> set_thread_count(2)
+    """
+    _core.set_thread_count(whole(count, "threads"))
+
+
+def flag(value: Any, what: str) -> bool:
+    """True or False; nothing else is taken for one."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InputError(f"[{what}] expected True or False, got {value!r}")
+
+
+def text(value: Any, what: str) -> str:
+    if isinstance(value, str):
+        return value
+    raise InputError(f"[{what}] expected a text, got {value!r}")
+
+
+def model_device(device: Any) -> str:
+    """auto, cpu or cuda; also as torch names them."""
+    name = str(device)
+    return "cuda" if name == "cuda:0" else name
+
+
+def device_name(device: str | torch.device | None) -> str:
+    """A device of torch's that is there, by its name."""
+    if device is None:
+        return "cpu"
+    try:
+        there = torch.device(device)
+        torch.empty(0, device=there)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise InputError(f"[device] expected a device of torch that is there, got '{device}': {str(error).splitlines()[0]}") from None
+    return str(there)
 
 
 def points(x: ArrayLike, what: str) -> torch.Tensor:

@@ -9,15 +9,23 @@ from typing import Any, Mapping, Sequence
 
 from htfm import _core
 from htfm import config as _config
-from htfm._arrays import seed_of
+from htfm._arrays import flag, model_device, real, seed_of, whole
 from htfm._core import InputError
 from htfm._frames import Frame, dataset, is_path, joined
 from htfm._model import FRAME_FILE, Model, origin
 from htfm._progress import Progress, Reporter
 
 
+def _seed(seed: Any, random_state: Any, settings: Any) -> int | None:
+    """The seed that was given as an argument; not also among the settings."""
+    own, keys = seed_of(seed, random_state), _config.keys_of(_config.settings_of(settings))
+    if own is not None and "seed" in keys:
+        raise InputError("[seed] expected the argument seed= or the key of settings, got both")
+    return own
+
+
 def _check_resume(resume: bool, folder: Any) -> None:
-    if resume and folder is None:
+    if flag(resume, "resume") and folder is None:
         raise InputError("[resume] expected the folder of the run that is to go on, got none")
 
 
@@ -64,15 +72,21 @@ def fit(
     options.settings = _config.settings_of(settings)
     if condition:
         options.settings = [*options.settings, "condition.columns=" + joined(condition, "condition")]
-    options.seed = seed_of(seed, random_state, 0)
+    options.seed = _seed(seed, random_state, settings) or 0
+    holdout, minutes = real(holdout, "holdout"), None if minutes is None else real(minutes, "minutes")
     if not 0 <= holdout <= 0.9:
         raise InputError(f"[holdout] expected a share from 0 to 0.9, got {holdout}")
     if minutes is not None and not minutes > 0:
         raise InputError(f"[minutes] expected a positive number, got {minutes}")
-    options.holdout, options.minutes = holdout, 0.0 if minutes is None else float(minutes)
-    options.samples, options.compare = int(samples), compare
+    options.holdout, options.minutes = holdout, 0.0 if minutes is None else minutes
+    options.samples, options.compare = whole(samples, "samples"), flag(compare, "compare")
+    if options.samples < 0:
+        raise InputError(f"[samples] expected a number from 0, got {samples}")
     options.folder = "" if folder is None else os.fspath(folder)
     options.resume = resume
+    log_returns = flag(log_returns, "log_returns")
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise InputError(f"[kinds] expected a dictionary of columns and kinds, got {type(kinds).__name__}")
     kinds_text = ",".join(["auto", *(f"{name}={kind}" for name, kind in (kinds or {}).items())])
     constraints_text = "; ".join([constraints] if isinstance(constraints, str) else constraints)
     with Reporter(progress) as reporter:
@@ -129,9 +143,11 @@ def train(
     >>> htfm.train({"data": {"n": 300}, "train": {"epochs": 1}, "clock": {"family": "stable", "alpha": 1.7}}).step
     1
     """
-    own_seed = seed_of(seed, random_state)
-    _config.settings_of(settings)
+    own_seed = _seed(seed, random_state, settings)
+    device = model_device(device)
     _check_resume(resume, folder)
+    if data is not None and "data.path" in _config.keys_of(_config.settings_of(settings)):
+        raise InputError("[data.path] expected the argument data= or the key of settings, got both")
     extra = dict(settings or {})
     if own_seed is not None:
         extra["seed"] = own_seed
@@ -157,6 +173,15 @@ def train(
     return Model(core, frame, folder=place)
 
 
+def trust_torchscript(trusted: bool = True) -> None:
+    """Allows the code in the TorchScript files of ``net.path`` to run in this process; only for files of people you
+    trust.
+
+    >>> trust_torchscript(False)
+    """
+    _core.trust_torchscript(trusted)
+
+
 def load(path: str | os.PathLike[str]) -> Model:
     """The model of a run folder, its newest checkpoint, or of a checkpoint file; of the program or of Python.
 
@@ -171,5 +196,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     stored = pathlib.Path(place) / FRAME_FILE
     frame = Frame(kind="auto")
     if stored.is_file():
-        frame = Frame.from_dict(json.loads(stored.read_text()))
+        try:
+            frame = Frame.from_dict(json.loads(stored.read_text()))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise InputError(f"[run] {stored}: expected what fit() and save() write there, got something else") from None
     return Model(core, frame, folder=place if os.path.isdir(place) else "")

@@ -10,10 +10,10 @@ import torch
 
 from htfm import _core, clocks
 from htfm import config as _config
-from htfm._arrays import ArrayLike, seed_of, share_floats, whole
+from htfm._arrays import ArrayLike, device_name, flag, seed_of, share_floats, text, whole
 from htfm._core import InputError
 from htfm._progress import Progress, Reporter
-from htfm._sampling import doubts
+from htfm._sampling import doubts, set_solver_numbers
 
 Velocity = Callable[..., torch.Tensor]
 
@@ -25,13 +25,20 @@ def _conditions(condition: Any) -> tuple[list[list[str]], torch.Tensor | None]:
     if hasattr(condition, "columns"):
         columns = [condition[name].to_numpy() for name in condition.columns]
     else:
-        cells = condition.detach().cpu().numpy() if isinstance(condition, torch.Tensor) else np.asarray(condition)
+        if isinstance(condition, torch.Tensor):
+            condition = condition.detach().cpu()
+            condition = (condition.float() if condition.dtype == torch.bfloat16 else condition).numpy()
+        cells = np.asarray(condition)
         if cells.ndim not in (1, 2):
             raise InputError(f"[condition] expected one value or a row of values for each row, got {cells.ndim} dimensions")
         columns = [cells] if cells.ndim == 1 else list(cells.T)
+    if not columns:
+        raise InputError("[condition] expected at least one column, got none")
     categories: list[list[str]] = []
     values = []
     for column in columns:
+        if np.issubdtype(column.dtype, np.complexfloating):
+            raise InputError("[condition] expected real numbers or categories, got complex numbers")
         if np.issubdtype(column.dtype, np.floating):
             if not np.isfinite(column).all():
                 raise InputError(f"[condition] expected finite numbers, got {column[~np.isfinite(column)][0]}")
@@ -54,6 +61,21 @@ def _places(index: Any) -> list[int]:
     return places.tolist()
 
 
+_TAKEN = "clock.*, coupling.*, data.tail, feature.*, net.kind, path.*, precondition.*, seed, source.*, train.times*"
+
+
+def _check_settings(keys: Sequence[str], arguments: Mapping[str, bool]) -> None:
+    """Refuses keys that change no pairs, and those of which an argument that was given (true) says something else."""
+    known = _config.keys()
+    for key in keys:
+        if key in known and not _core.FlowMatcher.takes(key):
+            where = " (solve() has arguments for these)" if key.startswith("sample.") else ""
+            raise InputError(f"[{key}] expected a key that a FlowMatcher uses ({_TAKEN}), got one that changes no pairs{where}")
+        for own, given in arguments.items():
+            if given and (key.startswith(own) if own.endswith(".") else key == own):
+                raise InputError(f"[{key}] expected the argument {own.partition('.')[0]}= or this key, got both")
+
+
 class FlowMatcher:
     """Flow matching under a clock: says what a network of yours sees and what it should give.
 
@@ -62,7 +84,8 @@ class FlowMatcher:
     data (:func:`htfm.couplings.kinds`). ``precondition``: the network works in units in which every clock is of order
     one; :func:`solve` knows. ``feature``: whether the network is told of the clock; where not, ``t`` is the clock's time
     (``precondition.time``), at which an ordinary clock has as much noise, and where large clocks meet large data the
-    units grow with them (``precondition.scale``), so that the samples' tails are the data's. ``settings``: any other key of a configuration.
+    units grow with them (``precondition.scale``), so that the samples' tails are the data's. ``settings``: further keys of a configuration;
+    those that change no pairs (``sample``, most of ``train`` and ``data``) are refused.
     ``condition``: what your network is told of each training row beside its pair, an array or a data frame of as many
     rows; numbers with a point are near each other, everything else is a category. Clocks and noise then keep their law
     given the condition, and :meth:`sample` wants the rows' places (``index``).
@@ -91,6 +114,7 @@ class FlowMatcher:
         condition: Any = None,
         settings: Mapping[str, Any] | None = None,
     ):
+        precondition, feature = flag(precondition, "precondition"), flag(feature, "feature")
         rows, _ = share_floats(x_train, "x_train")
         law = clocks.of(clock)
         base = _core.RunConfig()
@@ -106,8 +130,17 @@ class FlowMatcher:
             own["precondition.time"] = "clock"
             if coupling in ("pool", "radial", "clock"):  # and the units say how large the data are that a clock meets
                 own["precondition.scale"] = "clock"
-        lines = _config.settings_of(own) + _config.settings_of(settings)
-        self._matcher = _core.FlowMatcher(_core.with_settings(base, lines), rows, *_conditions(condition))
+        further = _config.settings_of(settings)
+        keys = _config.keys_of(further)
+        arguments = {"clock.": clock is not None, "coupling.kind": coupling != "independent", "precondition.enabled": not precondition,
+                     "precondition": not precondition, "feature.": not feature, "seed": seed is not None or random_state is not None}
+        _check_settings(keys, arguments)
+        config = _core.with_settings(base, _config.settings_of(own) + further)
+        used = _config.entries(config)
+        for key in keys:
+            if key.startswith("clock.") and key not in used:
+                raise InputError(f"[{key}] expected a parameter of the clock '{used['clock.family']}', got one of another family")
+        self._matcher = _core.FlowMatcher(config, rows, *_conditions(condition))
 
     def sample(self, x1: ArrayLike, index: Sequence[int] | torch.Tensor | None = None) -> tuple[Any, Any, Any, Any]:
         """Times, states, velocities and features for a batch: what the network sees is ``t``, ``x_t`` and ``feature``,
@@ -124,13 +157,10 @@ class FlowMatcher:
             raise InputError(
                 "[FlowMatcher] expected sample() in the process that trains, got a call in a worker of a DataLoader: every "
                 "worker and every epoch would draw the same times, clocks and noise (let workers return x1 alone)")
-        half = isinstance(x1, torch.Tensor) and x1.dtype in (torch.float16, torch.bfloat16)
-        batch, restore = share_floats(x1.float() if half else x1, "x1")
+        batch, restore = share_floats(x1, "x1")
         t, x, target, feature = self._matcher.sample(batch, _places(index))
         if batch is x1:
             return t, x, target, feature
-        if half:
-            restore = lambda pair: pair.to(x1.dtype)  # noqa: E731
         return restore(t), restore(x), restore(target), None if feature is None else restore(feature)
 
     @property
@@ -188,19 +218,16 @@ class FlowMatcher:
         >>> matcher = FlowMatcher(torch.randn(100, 2))
         >>> matcher.load_state_dict(matcher.state_dict())
         """
+        if not isinstance(state, Mapping):
+            raise InputError(f"[state] expected what state_dict() gives, got {type(state).__name__}")
+        wanted = self._matcher.state()
+        if state.keys() != wanted.keys() or not all(isinstance(v, torch.Tensor) for v in state.values()):
+            got = ", ".join(f"{key} ({type(value).__name__})" for key, value in state.items()) or "nothing"
+            raise InputError(f"[state] expected tensors named {', '.join(wanted)}; got {got}")
+        for name in ("step", "position"):
+            if state[name].numel() != 1 or state[name].is_floating_point() or int(state[name]) < 0:
+                raise InputError(f"[state] expected a whole number from 0 as {name}, got {state[name].tolist()}")
         self._matcher.load_state(dict(state))
-
-
-def _device(device: str | torch.device | None) -> str:
-    """A device of torch's that is there, by its name."""
-    if device is None:
-        return "cpu"
-    try:
-        there = torch.device(device)
-        torch.empty(0, device=there)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"[device] expected a device of torch that is there, got '{device}': {str(error).splitlines()[0]}") from None
-    return str(there)
 
 
 def solve(
@@ -217,8 +244,10 @@ def solve(
     time_power: float = 1.0,
     time_centre: float = 0.0,
     time_spread: float = 1.0,
-    rtol: float = 1e-5,
-    atol: float = 1e-5,
+    rtol: float | None = None,
+    atol: float | None = None,
+    eta: float | None = None,
+    eta_from: float | None = None,
     batch: int | None = None,
     first: int = 0,
     progress: Progress = False,
@@ -229,7 +258,8 @@ def solve(
     and runs where its parameters are unless ``device`` says otherwise. It is called without gradients, and in the mode it is
     in (``module.eval()`` is yours to call). ``solver``: one of :func:`solvers`; by default ab2. ``nfe``: evaluations per
     sample, by default 20; of dopri5 the most that it may spend, by default 2000. ``batch``: samples at a time; by default all. ``time_grid``: angle, clock
-    or uniform (doc/configuration.md, sample.time_grid).
+    or uniform (doc/configuration.md, sample.time_grid). ``rtol``, ``atol``: the error of dopri5, by default 1e-5. ``eta``, ``eta_from``:
+    the noise of the solver stochastic (sample.eta). The velocity is asked with ``t``, ``x`` and ``feature`` of the type of ``x_train``.
 
     >>> import torch
     >>> matcher = FlowMatcher(torch.randn(200, 2))
@@ -247,23 +277,24 @@ def solve(
     if batch is not None and whole(batch, "batch") < 1:
         raise InputError(f"[batch] expected at least one sample at a time, got {batch}")
     options = _core.sample_options(core.config)
-    options.solver = "ab2" if solver is None else solver
+    options.solver = "ab2" if solver is None else text(solver, "solver")
     options.n, options.first = n, whole(first, "first")
     options.nfe = whole(nfe, "nfe") if nfe is not None else 2000 if options.solver == "dopri5" else 20
     options.seed = seed_of(seed, random_state, 0)
     options.device_rows = n if batch is None else whole(batch, "batch")
-    options.time_power, options.time_centre, options.time_spread = time_power, time_centre, time_spread
-    options.rtol, options.atol = rtol, atol
+    set_solver_numbers(options, time_power=time_power, time_centre=time_centre, time_spread=time_spread, rtol=rtol, atol=atol, eta=eta,
+                       eta_from=eta_from)
     if time_grid is not None:
         options.set_time_grid(time_grid)
-    options.set_device(_device(device))
+    options.set_device(device_name(device))
     told = matcher.feature_size > 0
 
     def network(t: torch.Tensor, x: torch.Tensor, feature: torch.Tensor | None) -> torch.Tensor:
         with torch.no_grad():
             out = velocity(t, x, feature) if told else velocity(t, x)
-        if not isinstance(out, torch.Tensor):
-            raise InputError(f"[velocity] expected a torch tensor of the shape {list(x.shape)}, got {type(out).__name__}")
+        if not isinstance(out, torch.Tensor) or not out.is_floating_point():
+            got = f"one of {out.dtype}" if isinstance(out, torch.Tensor) else type(out).__name__
+            raise InputError(f"[velocity] expected a torch tensor of the shape {list(x.shape)} and a type of real numbers, got {got}")
         return out
 
     with Reporter(progress) as reporter:

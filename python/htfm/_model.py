@@ -15,6 +15,7 @@ from htfm._arrays import seed_of
 from htfm._core import InputError
 from htfm._frames import Frame
 from htfm._rare import RareEvents
+from htfm._words import in_python
 
 FRAME_FILE = "frame.json"  # in a run folder: what the table was
 
@@ -78,7 +79,7 @@ class Model(RareEvents):
     @property
     def column_kinds(self) -> list[str]:
         """What each column was recognised as, in words."""
-        return list(self._core.column_kinds)
+        return [in_python(kind) for kind in self._core.column_kinds]
 
     def describe(self) -> dict[str, Any]:
         """What the model is, as ``htfm info`` says it.
@@ -99,12 +100,12 @@ class Model(RareEvents):
     @property
     def comparison(self) -> list[str]:
         """How it compares with simpler models on rows that none has seen, a sentence each."""
-        return list(_core.comparison_sentences(self._fit)) if self._fit is not None else []
+        return [in_python(s) for s in _core.comparison_sentences(self._fit)] if self._fit is not None else []
 
     @property
     def notes(self) -> list[str]:
         """How fit() read the table and which clock it chose, a sentence each."""
-        return list(self._fit.notes) if self._fit is not None else []
+        return [in_python(note) for note in self._fit.notes] if self._fit is not None else []
 
     @property
     def losses(self) -> tuple[list[float], list[float]]:

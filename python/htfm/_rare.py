@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping
 
 from htfm import _core
-from htfm._arrays import seed_of, whole
+from htfm._arrays import real, seed_of, text, whole
 from htfm._sampling import Sampled
 
 
@@ -13,10 +13,13 @@ class RareEvents(Sampled):
     """How probable what hardly ever happens is, and rows of it."""
 
     def _rare_options(
-        self, nfe: int | None, seed: int | None, device: str, solver: str | None, draws: int | None
+        self, nfe: int | None, seed: int | None, device: str, solver: str | None, draws: int | None, given: Any
     ) -> _core.RareOptions:
         options = _core.RareOptions()
-        options.set_sample(self._sample_options(nfe, seed, device, solver))
+        sample = self._sample_options(nfe, seed, device, solver)
+        if given is not None and not (isinstance(given, Mapping) and not given):
+            self._give(sample, given, 1)
+        options.set_sample(sample)
         if draws is not None:
             options.draws = whole(draws, "draws")
         return options
@@ -30,11 +33,13 @@ class RareEvents(Sampled):
         random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
+        given: Any = None,
         draws: int | None = None,
     ) -> _core.EventProbability:
         """How probable a condition on columns is, however rare: ``probability``, ``standard_error``, the 95 % interval
         ``lower`` to ``upper``, and the network samples that it took. ``draws``: those of the estimate itself, after the
-        search. doc/rare-events.md.
+        search. ``given``: as in :meth:`sample`, the same for all; a model that has conditions needs all of them.
+        doc/rare-events.md.
 
         >>> import htfm
         >>> model = htfm.train({"data.n": 300, "train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2})
@@ -42,7 +47,7 @@ class RareEvents(Sampled):
         >>> p.lower < p.probability < p.upper
         True
         """
-        return _core.event_probability(self._core, where, self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws))
+        return _core.event_probability(self._core, text(where, "where"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws, given))
 
     def rare_quantile(
         self,
@@ -54,10 +59,11 @@ class RareEvents(Sampled):
         random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
+        given: Any = None,
         draws: int | None = None,
     ) -> _core.RareQuantile:
         """The number that an expression of columns exceeds with this probability, down to 1e-10: ``value`` with its
-        95 % interval ``lower`` to ``upper``.
+        95 % interval ``lower`` to ``upper``. ``given``: as in :meth:`event_probability`.
 
         >>> import htfm
         >>> model = htfm.train({"data.n": 300, "train.epochs": 1, "sample.solver": "euler", "sample.nfe": 2})
@@ -66,7 +72,7 @@ class RareEvents(Sampled):
         True
         """
         return _core.rare_quantile(
-            self._core, of, probability, self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws)
+            self._core, text(of, "of"), real(probability, "probability"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, draws, given)
         )
 
     def sample_event(
@@ -79,6 +85,7 @@ class RareEvents(Sampled):
         random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
+        given: Any = None,
         output: str | None = None,
     ) -> tuple[Any, Any, _core.EventProbability]:
         """n rows that meet a condition, as :meth:`sample` gives them; their weights; and the condition's probability.
@@ -90,7 +97,7 @@ class RareEvents(Sampled):
         >>> rows.shape, bool((rows[:, 0] > 5).all()), bool(abs(weights.mean() - p.probability) < 1e-9)
         ((100, 2), True, True)
         """
-        drawn = _core.sample_event(self._core, where, whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None))
+        drawn = _core.sample_event(self._core, text(where, "where"), whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None, given))
         return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.probability
 
     def sample_beyond(
@@ -104,6 +111,7 @@ class RareEvents(Sampled):
         random_state: Any = None,
         device: str = "auto",
         solver: str | None = None,
+        given: Any = None,
         output: str | None = None,
     ) -> tuple[Any, Any, _core.RareQuantile]:
         """n rows whose size, or another expression of columns, is beyond its quantile at a level; their weights; and
@@ -116,7 +124,7 @@ class RareEvents(Sampled):
         True
         """
         drawn = _core.sample_beyond(
-            self._core, of, level, whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None)
+            self._core, text(of, "of"), real(level, "level"), whole(n, "n"), self._rare_options(nfe, seed_of(seed, random_state), device, solver, None, given)
         )
         assert drawn.threshold is not None
         return self._rows(drawn.samples, output), drawn.weights.numpy(), drawn.threshold

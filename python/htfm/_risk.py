@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 import torch
 
 from htfm import _core
-from htfm._arrays import seed_of, whole
+from htfm._arrays import real, seed_of, whole
+from htfm._core import InputError
 from htfm._frames import Frame, back, dataset, is_path
 from htfm._model import Model
+from htfm._words import in_python
 
 _JOINT = ("both", "second_given_first", "first_given_second", "mean_second", "mean_first", "rows")
 
@@ -45,7 +47,7 @@ class Risk:
         #: What the intervals hold: samples, tail fit or refits.
         self.uncertainty: str = core.uncertainty
         #: What a reader should know, a sentence each; the first says what the intervals hold.
-        self.notes: list[str] = list(core.notes)
+        self.notes: list[str] = [in_python(note) for note in core.notes]
         #: (name, high or low, whether by the column's own law) of each loss.
         self.losses: list[tuple[str, str, bool]] = list(core.losses)
         self.seconds: float = core.seconds
@@ -150,7 +152,7 @@ class Risk:
         return self._core.json()
 
     def __str__(self) -> str:
-        return self._core.text()
+        return in_python(self._core.text())
 
     def __repr__(self) -> str:
         return f"Risk({', '.join(name for name, _, _ in self.losses)}; intervals: {self.uncertainty})"
@@ -158,6 +160,11 @@ class Risk:
 
 def _sides(losses: str | Mapping[str, str]) -> str:
     return losses if isinstance(losses, str) else ",".join(f"{name}={side}" for name, side in losses.items())
+
+
+def _reals(values: Any, what: str) -> list[float]:
+    """Numbers; one alone stands for a list of it."""
+    return [real(v, what) for v in values] if isinstance(values, Iterable) and not isinstance(values, str) else [real(values, what)]
 
 
 def risk(
@@ -192,19 +199,22 @@ def risk(
     >>> [loss[:2] for loss in found.losses]
     [('column 1', 'low'), ('column 2', 'low')]
     """
+    if not isinstance(model, Model):
+        raise InputError(f"[model] expected a Model, got {type(model).__name__}")
     options = _core.RiskOptions()
     options.losses = _sides(losses)
     if portfolio is None:
         options.portfolio = []
     elif isinstance(portfolio, Mapping):
-        options.portfolio = [(str(name), float(weight)) for name, weight in portfolio.items()]
+        options.portfolio = [(str(name), real(weight, "portfolio")) for name, weight in portfolio.items()]
     else:
         options.portfolio = _core.read_portfolio(os.fspath(portfolio))
-    options.levels, options.return_periods = [float(p) for p in levels], [float(t) for t in return_periods]
-    options.rows_per_period, options.stress_level = float(rows_per_period), float(stress_level)
-    options.stress_quantiles, options.stress = [float(q) for q in stress_quantiles], [str(name) for name in stress]
+    options.levels, options.return_periods = _reals(levels, "levels"), _reals(return_periods, "return_periods")
+    options.rows_per_period, options.stress_level = real(rows_per_period, "rows_per_period"), real(stress_level, "stress_level")
+    options.stress_quantiles = _reals(stress_quantiles, "stress_quantiles")
+    options.stress = [stress] if isinstance(stress, str) else [str(name) for name in stress]
     options.n, options.rounds, options.refits = whole(n or 0, "n"), whole(rounds, "rounds"), whole(refits, "refits")
-    options.interval = float(interval)
+    options.interval = real(interval, "interval")
     options.seed = seed_of(seed, random_state)
     rows = None
     if data is not None:
@@ -214,4 +224,4 @@ def risk(
             rows = dataset(data)[0]
     elif model._fit is not None:
         rows = model._fit.rows
-    return Risk(_core.risk(model._core, options, rows), stress_quantiles)
+    return Risk(_core.risk(model._core, options, rows), options.stress_quantiles)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Mapping
 import torch
 
 from htfm import _core
-from htfm._arrays import seed_of, whole
+from htfm._arrays import flag, model_device, real, seed_of, text, whole
 from htfm._core import InputError
 from htfm._frames import Frame, back
 from htfm._progress import Progress, Reporter
+from htfm._words import in_python
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # of typing from Python 3.11 on
@@ -32,6 +33,19 @@ def doubts(drawn: _core.SampleResult, n: int, options: _core.SampleOptions) -> l
     if drawn.diverged:
         out.append(f"[sample] {drawn.diverged} of {n} samples are not finite")
     return out
+
+
+_OWN_NUMBERS = {"rtol": "dopri5", "atol": "dopri5", "eta": "stochastic", "eta_from": "stochastic"}
+
+
+def set_solver_numbers(options: _core.SampleOptions, **numbers: Any) -> None:
+    """Sets those that are given, and refuses those that the solver does not use."""
+    for name, value in numbers.items():
+        if value is None:
+            continue
+        setattr(options, name, real(value, name))
+        if _OWN_NUMBERS.get(name, options.solver) != options.solver:
+            raise InputError(f"[{name}] expected the solver {_OWN_NUMBERS[name]} with it, got {options.solver}, which does not use it")
 
 
 class Sampled:
@@ -95,27 +109,26 @@ class Sampled:
             options.n = whole(n, "n")
         if time_grid is not None:
             options.set_time_grid(time_grid)
-        numbers = {"time_power": time_power, "time_centre": time_centre, "time_spread": time_spread, "rtol": rtol, "atol": atol, "eta": eta}
-        for name, value in numbers.items():
-            if value is not None:
-                setattr(options, name, value)
+        set_solver_numbers(options, time_power=time_power, time_centre=time_centre, time_spread=time_spread, rtol=rtol, atol=atol, eta=eta)
         if weights not in ("ema", "raw"):
             raise InputError(f"[weights] expected ema or raw; got '{weights}'")
         options.averaged = weights == "ema"
         options.first = whole(first, "first")
         if guidance is not None:
-            options.guidance = float(guidance)
+            options.guidance = real(guidance, "guidance")
         if isinstance(given, Mapping) and not given:
             given = None
+        if given is None and each != 1:
+            raise InputError(f"[each] expected given= with it, whose rows it counts samples for; got {each!r} alone")
         if given is not None:
-            self._give(options, given, each)
+            self._give(options, given, whole(each, "each"))
             if n is None and not isinstance(given, Mapping) and "=" not in str(given):
                 options.n = options.given_count()
             for warning in options.given_warnings(core):
-                warnings.warn(warning, stacklevel=2)
+                warnings.warn(in_python(warning), stacklevel=2)
         # The solver fitted takes much longer to fit than to draw a few samples, and is the same for every seed; not so
         # with conditions, nor on a device, where it depends on the batch.
-        steady = options.solver == "fitted" and device != "cuda" and not core.condition_columns and core.image_shape is None
+        steady = options.solver == "fitted" and model_device(device) != "cuda" and not core.condition_columns and core.image_shape is None
         state = (options.nfe, options.averaged, core.weights._version)
         if steady and self._steps is not None and self._steps[0] == state:
             options.set_steps(self._steps[1])
@@ -168,7 +181,7 @@ class Sampled:
         if own_seed is None:
             options.seed = options.seed + 1
         options.n = whole(n, "n")
-        _core.calibrate(self._core, options, spectrum)
+        _core.calibrate(self._core, options, flag(spectrum, "spectrum"))
         return self
 
     def _sample_options(
@@ -178,12 +191,12 @@ class Sampled:
         if seed is not None:
             options.seed = seed
         if solver is not None:
-            options.solver = solver
+            options.solver = text(solver, "solver")
         if nfe is not None:
             options.nfe = whole(nfe, "nfe")
         elif options.solver == "dopri5":
             options.nfe = max(options.nfe, 2000)
-        options.set_device(_core.choose_device(device, self._core.config.network))
+        options.set_device(_core.choose_device(model_device(device), self._core.config.network))
         return options
 
     def _rows(
@@ -200,6 +213,8 @@ class Sampled:
         columns = list(core.columns) if columns is None else columns
         shape = core.image_shape
         if shape is not None:
+            if output not in (None, "numpy", "torch"):
+                raise InputError(f"[output] expected numpy or torch for images and fields; got '{output}'")
             images = rows.reshape(-1, *shape)
             if as_xarray:
                 from htfm.fields import to_xarray
@@ -213,6 +228,9 @@ class Sampled:
         if output in ("numpy", "torch"):
             return rows if output == "torch" else rows.numpy()
         frame = self._frame if output is None else Frame(output, self._frame.columns, self._frame.dtypes, self._frame.numbered)
+        if frame.columns and len(frame.columns) != rows.shape[1]:  # without what is given
+            of = dict(zip(frame.columns, frame.dtypes))
+            frame = Frame(frame.kind, names, [of.get(name, "float64") for name in names], frame.numbered)
         return back(rows, frame, names, columns)
 
     def _give(self, options: _core.SampleOptions, given: Any, each: int) -> None:

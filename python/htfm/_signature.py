@@ -7,9 +7,22 @@ from typing import Any, TypeAlias
 import torch
 
 from htfm import _core
-from htfm._arrays import ArrayLike, share, share_floats
+from htfm._arrays import ArrayLike, share, share_floats, whole
+from htfm._core import InputError
 
 _Options: TypeAlias = "tuple[str, bool, torch.Tensor | None, bool]"
+
+
+class _FirstOrder(torch.autograd.Function):
+    """A gradient that is asked for its own: without this torch would take it for a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: torch.Tensor, paths: torch.Tensor) -> torch.Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, None]:
+        raise InputError("[signature] expected gradients of the first order, got a gradient of a gradient")
 
 
 class _Signature(torch.autograd.Function):
@@ -28,13 +41,19 @@ class _Signature(torch.autograd.Function):
             out = _core.signature_gradient(paths, depth, gradient, *options)
         else:
             out = _core.logsignature_gradient(paths, depth, basis, gradient, *options)
-        return out, None, None, None
+        return _FirstOrder.apply(out, paths) if torch.is_grad_enabled() else out, None, None, None  # type: ignore[no-untyped-call]
 
 
 def _compute(paths: torch.Tensor, depth: int, basis: str | None, options: _Options) -> torch.Tensor:
     if basis is None:
         return _core.signature(paths, depth, *options)
     return _core.logsignature(paths, depth, basis, *options)
+
+
+def _without_gradient(x: torch.Tensor, what: str) -> torch.Tensor:
+    if x.requires_grad and torch.is_grad_enabled():
+        raise InputError(f"[{what}] expected values without a gradient, since none would reach them, got some that ask for one: .detach()")
+    return x
 
 
 def _run(
@@ -47,8 +66,9 @@ def _run(
     time_first: bool,
 ) -> Any:
     x, restore = share_floats(paths, "paths")
-    grid = None if times is None else share(times, "times")[0]
+    grid = None if times is None else _without_gradient(share_floats(times, "times")[0], "times")
     options = (convention, augment_time, grid, time_first)
+    depth = whole(depth, "depth")
     if x.requires_grad and torch.is_grad_enabled():
         return restore(_Signature.apply(x, depth, basis, options))  # type: ignore[no-untyped-call]
     return restore(_compute(x, depth, basis, options))
@@ -67,7 +87,7 @@ def signature(
 
     ``convention``: what happens between two points: linear, jump, leadlag or constant. ``augment_time`` puts time in
     front as a channel, uniform on [0, 1] or ``times``; ``time_first``: channel 0 is time already. The result is of the
-    kind and type of ``paths``. Torch tensors that ask for it get gradients.
+    kind and type of ``paths``. Torch tensors that ask for it get gradients (of the first order).
 
     >>> import numpy as np
     >>> signature(np.array([[[0.0, 0.0], [1.0, 2.0]]]), depth=2)
@@ -108,4 +128,5 @@ def chen(first: ArrayLike, second: ArrayLike, channels: int, depth: int) -> Any:
     """
     a, restore = share_floats(first, "first")
     b, _ = share_floats(second, "second")
-    return restore(_core.chen(a, b, channels, depth))
+    _without_gradient(a, "first"), _without_gradient(b, "second")
+    return restore(_core.chen(a, b, whole(channels, "channels"), whole(depth, "depth")))

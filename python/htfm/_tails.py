@@ -6,9 +6,10 @@ import os
 from typing import Any, Sequence
 
 from htfm import _core, clocks
-from htfm._arrays import seed_of
+from htfm._arrays import flag, real, seed_of, text, whole
 from htfm._core import InputError
 from htfm._frames import dataset
+from htfm._words import in_python
 
 
 class Tail:
@@ -80,7 +81,7 @@ class Tails:
         >>> low < value < high
         True
         """
-        return self._core.quantile(self._side(column, side), p)
+        return self._core.quantile(self._side(column, side), real(p, "p"))
 
     def _side(self, column: int | None, side: str) -> int:
         if column is None:
@@ -174,7 +175,7 @@ class Tails:
         return axes
 
     def __str__(self) -> str:
-        return self._core.text()
+        return in_python(self._core.text())
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -201,6 +202,6 @@ def tails(
     >>> found.verdict, found.clock.family
     ('heavy', 'inverse-gamma')
     """
-    table, _, name = dataset(data, columns, drop, missing, log_returns)
-    core = _core.diagnose(table, radius, directions, level, seed_of(seed, random_state, 0))
+    table, _, name = dataset(data, columns, drop, missing, flag(log_returns, "log_returns"))
+    core = _core.diagnose(table, text(radius, "radius"), whole(directions, "directions"), real(level, "level"), seed_of(seed, random_state, 0))
     return Tails(core, table, name)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from htfm import _core
-from htfm._arrays import ArrayLike, seed_of, share_floats, whole
+from htfm._arrays import ArrayLike, device_name, real, seed_of, share_floats, whole
 from htfm._core import ClockSample, InputError
 
 __all__ = [
@@ -85,7 +85,7 @@ class Clock:
         random_state: Any = None,
         first: int = 0,
         paths: bool = True,
-        device: str = "cpu",
+        device: str | torch.device = "cpu",
     ) -> ClockSample:
         """n clocks: ``.area``, ``.end`` and, unless ``paths`` is False, ``.paths`` (n x (grid + 1)), float64 tensors.
 
@@ -96,7 +96,7 @@ class Clock:
         True
         """
         key = _core.Key(seed_of(seed, random_state, 0)).child("clock")  # as the program draws them
-        return self._made().sample(key, whole(n, "n"), whole(first, "first"), paths, device)
+        return self._made().sample(key, whole(n, "n"), whole(first, "first"), bool(paths), device_name(device))
 
     def source(self, area: ArrayLike, dim: int, seed: int | None = None, *, random_state: Any = None) -> torch.Tensor:
         """Points of the source for these areas: sqrt(2 A) z with z normal, n x dim.
@@ -106,6 +106,8 @@ class Clock:
         torch.Size([5, 2])
         """
         areas = share_floats(area, "area")[0].to("cpu", torch.float64)
+        if not bool((areas.isfinite() & (areas > 0)).all()):
+            raise InputError("[area] expected positive, finite areas of clocks, got another value")
         return _core.sample_source(_core.Key(seed_of(seed, random_state, 0)).child("source"), areas, whole(dim, "dim"))
 
     def _parts(self) -> tuple[Any, ...]:
@@ -142,7 +144,7 @@ def make(family: str, grid: int = 200, scale: float = 1.0, **parameters: float) 
     >>> make("stable", alpha=1.7)
     Clock(stable(alpha=1.7), grid 200)
     """
-    return Clock(_core.ClockSpec(family, {k: float(v) for k, v in parameters.items()}, grid, scale))
+    return Clock(_core.ClockSpec(family, {k: real(v, k) for k, v in parameters.items()}, whole(grid, "grid"), real(scale, "scale")))
 
 
 def _again(family: str, grid: int, scale: float, parameters: dict[str, float]) -> Clock:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from htfm import _core
 from htfm._core import InputError, RunConfig
+from htfm._words import in_python
 
 ConfigLike = Any  # a mapping, the path of a TOML file, a RunConfig or None
 
@@ -18,8 +19,10 @@ def _text(key: str, value: Any) -> str:
         return ",".join(_text(key, v) for v in value)
     if isinstance(value, (int, float, str)):
         return repr(value) if isinstance(value, float) else str(value)
-    if hasattr(value, "item"):
-        return _text(key, value.item())
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if hasattr(value, "tolist"):  # of numpy or torch
+        return _text(key, value.tolist())
     raise InputError(f"[{key}] expected a number, a text or a list, got {type(value).__name__}")
 
 
@@ -38,7 +41,20 @@ def settings_of(settings: Mapping[str, Any] | None, prefix: str = "") -> list[st
             out += settings_of(value, name + ".")
         else:
             out.append(f"{name}={_text(name, value)}")
+    names = keys_of(out)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"[{name}] expected each key once, got it nested and with a dot")
     return out
+
+
+def keys_of(lines: Sequence[str]) -> list[str]:
+    """The keys of such lines.
+
+    >>> keys_of(["clock.family=stable"])
+    ['clock.family']
+    """
+    return [line.partition("=")[0] for line in lines]
 
 
 def make(config: ConfigLike = None, settings: Mapping[str, Any] | None = None) -> RunConfig:
@@ -101,4 +117,4 @@ def keys() -> dict[str, tuple[str, str, str]]:
     >>> keys()["clock.family"][0]
     'text'
     """
-    return {name: (kind, default, meaning) for name, kind, default, meaning in _core.config_keys()}
+    return {name: (kind, default, in_python(meaning)) for name, kind, default, meaning in _core.config_keys()}

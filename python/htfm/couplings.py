@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from htfm import _core
-from htfm._arrays import ArrayLike, share
+from htfm._arrays import ArrayLike, real, share
+from htfm._core import InputError
 
 __all__ = ["assignment", "kinds", "linear_sum_assignment", "sample_plan"]
 
 
 def assignment(x0: ArrayLike, x1: ArrayLike, p: float = 2.0) -> Any:
-    """The row of x0 that goes with each row of x1 in the pairing of least total cost ``|x1 - x0|^p``, 1 <= p <= 2.
+    """The row of x0 that goes with each row of x1 in the pairing of least total cost ``|x1 - x0|^p``, 1 <= p <= 16.
 
     A permutation of whole numbers, of the kind of x1 (and on its device: tensors of a device are assigned on the host).
 
@@ -29,7 +31,9 @@ def assignment(x0: ArrayLike, x1: ArrayLike, p: float = 2.0) -> Any:
     """
     a, _ = share(x0, "x0")
     b, restore = share(x1, "x1")
-    index = _core.assign(a, b, p)
+    if not a.shape[:1].numel() or not b.shape[:1].numel():
+        raise InputError("[assignment] expected at least one point, got none")
+    index = _core.assign(a, b, real(p, "p"))
     return restore(index if b.device.type == "cpu" else index.to(b.device))
 
 
@@ -53,6 +57,7 @@ def sample_plan(x0: ArrayLike, x1: ArrayLike, p: float = 2.0) -> tuple[Any, Any]
     >>> x0.ravel()
     array([5., 0.])
     """
+    x0, x1 = (x if hasattr(x, "shape") else np.asarray(x) for x in (x0, x1))
     return x0[assignment(x0, x1, p)], x1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from htfm import _core
-from htfm._arrays import seed_of, whole
+from htfm._arrays import real, seed_of, whole
 
 __all__ = ["names", "synthetic"]
 
@@ -37,4 +37,4 @@ def synthetic(
     (4, 3)
     """
     key = _core.Key(seed_of(seed, random_state, 0)).child("data")
-    return _core.draw_synthetic(key, name, whole(n, "n"), alpha, whole(dim, "dim"), nu).numpy()
+    return _core.draw_synthetic(key, name, whole(n, "n"), real(alpha, "alpha"), whole(dim, "dim"), real(nu, "nu")).numpy()

@@ -11,7 +11,9 @@ import numpy as np
 import torch
 
 from htfm import _core
+from htfm._arrays import real as _real, whole
 from htfm._core import FieldSet, InputError
+from htfm._words import in_python
 
 if TYPE_CHECKING:
     import xarray
@@ -189,7 +191,11 @@ def from_xarray(
     """
     import xarray as xr
 
+    holdout, unit, quantum, depth = _real(holdout, "holdout"), _real(unit, "unit"), _real(quantum, "quantum"), _real(depth, "depth")
+    threshold, reach = (None if v is None else _real(v, name) for v, name in ((threshold, "threshold"), (reach, "reach")))
     if isinstance(fields, xr.Dataset):
+        if not fields.data_vars:
+            raise InputError("[fields] expected at least one variable, got a Dataset of none")
         _check_same_dims(fields)
         units = [str(fields[name].attrs.get("units", "")) for name in fields.data_vars]
         fields = fields.to_array("channel")
@@ -238,8 +244,11 @@ def from_xarray(
     out.units = units if len(units) == channels else [units[0] if units else ""] * channels
     if reach is None:
         reach = 512.0 if transform == "scores" and threshold is not None else 0.0
-    settings = _core.FieldTransform(transform, unit, threshold, quantum, depth, reach, scores)
-    out.transform = _core.fit_field_transform(settings, out.fields, held)
+    try:
+        settings = _core.FieldTransform(transform, unit, threshold, quantum, depth, reach, scores)
+        out.transform = _core.fit_field_transform(settings, out.fields, held)
+    except InputError as error:
+        raise InputError(in_python(str(error), dequantise="quantum", dry_depth="depth", dry_reach="reach")) from None
     out.provenance = json.dumps({"source": "xarray", "dims": [str(d) for d in ordered.dims], "shape": list(values.shape)})
     if path is not None:
         _core.write_field_set(os.fspath(path), out)
@@ -259,13 +268,15 @@ def to_xarray(samples: Any, prepared: str | os.PathLike[str] | FieldSet | None =
 
     if isinstance(samples, FieldSet):
         samples, prepared = samples.fields, samples if prepared is None else prepared
-    values = samples.numpy() if isinstance(samples, torch.Tensor) else np.asarray(samples)
+    values = samples.detach().cpu().numpy() if isinstance(samples, torch.Tensor) else np.asarray(samples)
     if values.ndim != 4:
         raise InputError(f"[fields] expected an array n x channels x height x width or an open set, got {values.ndim} dimensions")
     out = xr.DataArray(values, dims=("sample", "channel", "y", "x"))
     if prepared is None:
         return out
     set_ = prepared if isinstance(prepared, FieldSet) else _core.open_field_set(os.fspath(prepared))
+    if len(set_.channels) != values.shape[1]:
+        raise InputError(f"[fields] expected the channels {', '.join(set_.channels)} of the set, got {values.shape[1]} of them")
     out = out.assign_coords(channel=list(set_.channels))
     if len(set(set_.units)) == 1 and set_.units[0]:
         out.attrs["units"] = set_.units[0]
@@ -310,11 +321,11 @@ def settings() -> dict[str, str]:
     >>> settings()["tiles"]
     'Many windows, each this many rows and columns from the next, inside the coverage of the first frame'
     """
-    return dict(_core.prepare_settings())
+    return {name: in_python(meaning) for name, meaning in _core.prepare_settings()}
 
 
 def prepare(
-    files: Sequence[str | os.PathLike[str]], recipe: str | None, output: str | os.PathLike[str], **changes: Any
+    files: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], recipe: str | None, output: str | os.PathLike[str], **changes: Any
 ) -> tuple[int, int]:
     """A prepared set out of GRIB2 or NetCDF files by a recipe, where this build can read them; how many fields it has to
     train on and held out. Further arguments are :func:`settings` (with "_" for "-"), which override the recipe or stand alone.
@@ -324,6 +335,8 @@ def prepare(
     ...
     htfm._core.InputError: ...
     """
+    if isinstance(files, (str, os.PathLike)):
+        files = [files]
     values = {} if recipe is None else {"recipe": [recipe]}
     for name, value in changes.items():
         several = value if isinstance(value, (list, tuple)) else (value,)
@@ -352,9 +365,12 @@ def evaluate(
     """
     import tempfile
 
+    channel, wet = whole(channel, "channel"), None if wet is None else _real(wet, "wet")
     if isinstance(fake, (str, os.PathLike)):
         return dict(_core.evaluate_fields(os.fspath(real), os.fspath(fake), part, channel, -1.0 if wet is None else wet))
-    values = fake.to_numpy() if hasattr(fake, "to_numpy") else fake
+    values = fake.detach().cpu() if isinstance(fake, torch.Tensor) else fake.to_numpy() if hasattr(fake, "to_numpy") else np.asarray(fake)
+    if values.ndim < 2:
+        raise InputError(f"[fake] expected fields n x channels x height x width or a path, got {type(fake).__name__}")
     tensor = torch.as_tensor(np.ascontiguousarray(values, dtype=np.float32))
     with tempfile.TemporaryDirectory() as scratch:
         file = os.path.join(scratch, "samples.npy")

@@ -14,7 +14,7 @@ from typing import Any, Callable, Mapping, Sequence
 import torch
 
 from htfm import _core
-from htfm._arrays import ArrayLike, points, seed_of
+from htfm._arrays import ArrayLike, points as _points, real as _real, seed_of, whole
 
 __all__ = [
     "Score",
@@ -49,7 +49,7 @@ class Score(float):
 
 
 def _pair(real: ArrayLike, fake: ArrayLike) -> tuple[torch.Tensor, torch.Tensor]:
-    return points(real, "real"), points(fake, "fake")
+    return _points(real, "real"), _points(fake, "fake")
 
 
 def names() -> dict[str, str]:
@@ -79,7 +79,8 @@ def compute(
     0.0
     """
     a, b = _pair(real, fake)
-    values = _core.compute_metrics(list(names or []), a, b, seed_of(seed, random_state, 0), k, rounds)
+    wanted = [names] if isinstance(names, str) else list(names or [])
+    values = _core.compute_metrics(wanted, a, b, seed_of(seed, random_state, 0), whole(k, "k"), whole(rounds, "rounds"))
     return {
         name: Score(value, low=low, high=high) if interval else Score(value) for name, value, low, high, interval in values
     }
@@ -104,7 +105,7 @@ def f1_prd(
     """
     a, b = _pair(real, fake)
     f1, precision, recall, curve_precision, curve_recall = _core.f1_prd(
-        a, b, clusters, clusterings, angles, seed_of(seed, random_state, 0)
+        a, b, whole(clusters, "clusters"), whole(clusterings, "clusterings"), whole(angles, "angles"), seed_of(seed, random_state, 0)
     )
     return Score(f1, precision=precision, recall=recall, curve=(curve_precision, curve_recall))
 
@@ -117,7 +118,7 @@ def f1_knn(real: ArrayLike, fake: ArrayLike, k: int = 10) -> Score:
     >>> float(f1_knn(x, x))
     1.0
     """
-    f1, precision, recall = _core.f1_knn(*_pair(real, fake), k)
+    f1, precision, recall = _core.f1_knn(*_pair(real, fake), whole(k, "k"))
     return Score(f1, precision=precision, recall=recall)
 
 
@@ -138,7 +139,7 @@ def w1_sliced(
     >>> float(w1_sliced([[0.0, 0.0]], [[0.0, 0.0]]))
     0.0
     """
-    value, error = _core.w1_sliced(*_pair(real, fake), directions, seed_of(seed, random_state, 0))
+    value, error = _core.w1_sliced(*_pair(real, fake), whole(directions, "directions"), seed_of(seed, random_state, 0))
     return Score(value, standard_error=error)
 
 
@@ -159,7 +160,9 @@ def mmd(
     >>> abs(mmd(rng.normal(size=(200, 2)), rng.normal(size=(200, 2)))) < 0.1
     True
     """
-    value, used = _core.mmd(*_pair(real, fake), points, octaves, bandwidth, seed_of(seed, random_state, 0))
+    value, used = _core.mmd(
+        *_pair(real, fake), whole(points, "points"), whole(octaves, "octaves"), _real(bandwidth, "bandwidth"), seed_of(seed, random_state, 0)
+    )
     return Score(value, bandwidth=used)
 
 
@@ -189,7 +192,7 @@ def tails(
     >>> tails(x, x)["log_ratio"][0]
     0.0
     """
-    return dict(_core.tails_of(*_pair(real, fake), tail_fraction, list(levels)))
+    return dict(_core.tails_of(*_pair(real, fake), _real(tail_fraction, "tail_fraction"), [_real(p, "levels") for p in levels]))
 
 
 def images(
@@ -220,7 +223,7 @@ def images(
     """
     from htfm._arrays import share
 
-    return dict(_core.evaluate_images(real, kind, subset, network, share(samples, "samples")[0].cpu(), batch, k, cache, device))
+    return dict(_core.evaluate_images(real, kind, subset, network, share(samples, "samples")[0].cpu(), whole(batch, "batch"), whole(k, "k"), cache, str(device)))
 
 
 def register(name: str, score: Callable[[Any, Any], Mapping[str, float] | float], summary: str = "") -> None:

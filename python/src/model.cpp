@@ -311,6 +311,8 @@ void bind_matcher(nb::module_& m) {
             return std::make_tuple(std::move(p.t), std::move(p.x), std::move(p.target), std::move(p.feature));
           },
           "x1"_a, "index"_a = std::vector<int64_t>(), Unlocked())
+      .def_static(
+          "takes", [](const std::string& key) { return FlowMatcher::takes(key); }, "key"_a)
       .def_prop_ro("config", &FlowMatcher::config)
       .def_prop_ro("clock", [](const SharedMatcher& self) { return self.clock().spec; })
       .def_prop_ro("clock_explanation", [](const SharedMatcher& self) { return self.clock().explanation; })

@@ -27,6 +27,31 @@ void translate_torch_error(const std::exception_ptr& thrown, void*) {
   }
 }
 
+// A message of the library as htfm/_words.py puts it: options of the program are arguments here.
+std::string in_python(const char* text) {
+  try {
+    return nb::cast<std::string>(nb::module_::import_("htfm._words").attr("in_python")(text));
+  } catch (const std::exception&) {
+    return text;
+  }
+}
+
+template <class Kind>
+void translate(const std::exception_ptr& thrown, void* type) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Kind& e) {
+    PyErr_SetString(static_cast<PyObject*>(type), in_python(e.what()).c_str());
+  }
+}
+
+template <class Kind>
+void add_exception(nb::module_& m, const char* name, PyObject* base, const char* doc) {
+  const nb::exception<Kind> type(m, name, base);
+  type.attr("__doc__") = doc;
+  nb::register_exception_translator(&translate<Kind>, type.ptr());
+}
+
 }  // namespace
 
 }  // namespace htfm::python
@@ -40,11 +65,11 @@ NB_MODULE(_core, m) {
   m.attr("version") = HTFM_VERSION;
   m.attr("torch_version") = HTFM_TORCH_VERSION;
   nb::register_exception_translator(translate_torch_error);
-  nb::exception<Error>(m, "Error", PyExc_RuntimeError).attr("__doc__") = "A failure that the user did not cause.";
-  nb::exception<InputError>(m, "InputError", PyExc_ValueError).attr("__doc__") =
-      "Bad input, in one line: what was expected, what was found.";
-  nb::exception<Interrupted>(m, "Interrupted", PyExc_KeyboardInterrupt).attr("__doc__") =
-      "Ended on request (Ctrl-C); what was done so far is kept where the text says.";
+  add_exception<Error>(m, "Error", PyExc_RuntimeError, "A failure that the user did not cause.");
+  add_exception<InputError>(m, "InputError", PyExc_ValueError,
+                            "Bad input, in one line: what was expected, what was found.");
+  add_exception<Interrupted>(m, "Interrupted", PyExc_KeyboardInterrupt,
+                             "Ended on request (Ctrl-C); what was done so far is kept where the text says.");
 
   m.def("thread_count", &thread_count, "Threads that the library may use.");
   m.def("set_thread_count", &set_thread_count, "count"_a, "Sets them; 0 means one for each core.");

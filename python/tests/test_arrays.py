@@ -101,3 +101,52 @@ def test_baselines_train():
         assert model.sample(4, seed=1, nfe=6).shape == (4, 2), method
     with pytest.raises(ValueError, match="expected one of"):
         htfm.baselines.train("htfm")
+
+
+def test_signatures_refuse_gradients_that_they_do_not_have():
+    """Of the second order, of times and of chen's factors: torch would have taken them for constants."""
+    paths = torch.randn(2, 5, 2, dtype=torch.float64, requires_grad=True)
+    first, = torch.autograd.grad(htfm.signature(paths, 2).square().sum(), paths, create_graph=True)
+    plain, = torch.autograd.grad(htfm.signature(paths, 2).square().sum(), paths)
+    assert torch.equal(first, plain)
+    for call in (htfm.signature, htfm.logsignature):
+        first, = torch.autograd.grad(call(paths, 2).sum(), paths, create_graph=True)
+        with pytest.raises(ValueError, match="gradients of the first order"):
+            (first.square().sum() + paths.square().sum()).backward()
+    times = torch.linspace(0, 1, 5, requires_grad=True)
+    with pytest.raises(ValueError, match=r"\[times\] expected values without a gradient"):
+        htfm.signature(paths, 2, augment_time=True, times=times)
+    with pytest.raises(ValueError, match=r"\[first\] expected values without a gradient"):
+        htfm.chen(htfm.signature(paths, 2), htfm.signature(paths, 2), 2, 2)
+    with torch.no_grad():
+        htfm.chen(htfm.signature(paths, 2), htfm.signature(paths, 2), 2, 2)
+
+
+def test_half_precision_comes_back_as_it_is():
+    for dtype in (torch.float16, torch.bfloat16):
+        paths = torch.randn(2, 5, 2).to(dtype).requires_grad_()
+        found = htfm.signature(paths, 2)
+        found.sum().backward()
+        assert found.dtype == paths.grad.dtype == dtype
+        assert torch.equal(found, htfm.signature(paths.float(), 2).to(dtype))
+
+
+@pytest.mark.parametrize("call, named", [
+    (lambda x: htfm.signature(x.reshape(1, 400, 3), "2"), "depth"), (lambda x: htfm.couplings.assignment(x, x, p="2"), "p"),
+    (lambda x: htfm.clocks.stable("1.7"), "alpha"), (lambda x: htfm.clocks.stable(1.7, grid=2.5), "grid"),
+    (lambda x: htfm.clocks.stable(1.7).sample(3, device="gpu"), "device"), (lambda x: htfm.clocks.stable(1.7).source([-1.0], 2), "area"),
+    (lambda x: htfm.clocks.stable(1.7).source([np.nan], 2), "area"), (lambda x: htfm.metrics.f1_knn(x, x, k=2.5), "k"),
+    (lambda x: htfm.metrics.compute(x, x, rounds="a"), "rounds"), (lambda x: htfm.data.synthetic(alpha="x"), "alpha"),
+    (lambda x: htfm.tails(x, level="a"), "level"), (lambda x: htfm.tails(x, directions=2.5), "directions"),
+    (lambda x: htfm.set_thread_count(2.5), "threads"), (lambda x: htfm.couplings.assignment(x[:0], x[:0]), "assignment")])
+def test_wrong_arguments_are_named_in_one_line(table, call, named):
+    with pytest.raises(ValueError, match=rf"^\[{named}\] expected [^\n]* got [^\n]*$"):
+        call(table)
+
+
+def test_lists_names_and_devices_are_taken_as_torch_has_them(table):
+    x0, x1 = htfm.couplings.sample_plan([[0.0], [5.0]], [[6.0], [1.0]])
+    assert x0.ravel().tolist() == [5.0, 0.0] and x1.shape == (2, 1)
+    assert htfm.metrics.compute(table, table, "w1_pooled") == htfm.metrics.compute(table, table, ["w1_pooled"])
+    assert htfm.clocks.stable(1.7).sample(3, device=torch.device("cpu")).area.shape == (3,)
+    assert htfm.clocks.stable(torch.tensor(1.5)).parameters == {"alpha": 1.5}

@@ -59,3 +59,25 @@ def test_pairs_come_in_the_order_of_the_users_stream():
 def test_a_table_is_sampled_on_the_device(model):
     host, device = model.sample(300, nfe=8, seed=1, solver="ab2", device="cpu"), model.sample(300, nfe=8, seed=1, solver="ab2", device="cuda")
     assert abs(device - host).max() < 1e-3 * (1 + abs(host).max())
+
+
+@pytest.mark.parametrize("coupling", ["independent", "pool", "ot"])
+def test_values_that_are_not_finite_are_refused_where_the_host_waits_anyway(coupling):
+    x = torch.randn(500, 2, generator=torch.Generator().manual_seed(0)).cuda()
+    matcher = htfm.FlowMatcher(x, htfm.clocks.stable(1.7), coupling)
+    batch = x[:64].clone()
+    batch[37, 1] = torch.nan
+    if coupling != "independent":
+        with pytest.raises(ValueError, match="expected finite data, .* in row 37 "):
+            matcher.sample(batch)
+        return
+    _, x_t, u_t, _ = matcher.sample(batch)  # in that row and no other
+    assert all(torch.equal(torch.nonzero(~v.isfinite().all(1)).flatten().cpu(), torch.tensor([37])) for v in (x_t, u_t))
+
+
+def test_a_state_may_lie_on_the_device():
+    x = torch.randn(500, 2, generator=torch.Generator().manual_seed(0))
+    one, other = (htfm.FlowMatcher(x, htfm.clocks.stable(1.7)) for _ in range(2))
+    one.sample(x[:50])
+    other.load_state_dict({name: value.cuda() for name, value in one.state_dict().items()})
+    assert all(torch.equal(a, b) for a, b in zip(one.sample(x[:50]), other.sample(x[:50])))

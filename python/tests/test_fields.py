@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import htfm
 
@@ -173,3 +174,30 @@ def test_variables_that_are_no_fields_are_named(rain):
             htfm.fields.from_xarray(xr.Dataset({"rain": rain, name: other}))
     with pytest.raises(ValueError, match="expected numbers, got values of type complex64"):
         htfm.fields.from_xarray(rain.astype("c8"))
+
+
+def test_wrong_arguments_are_named_in_one_line(tmp_path):
+    rain = xr.DataArray(np.random.default_rng(0).gamma(1.0, size=(10, 4, 4)), dims=("time", "y", "x"), name="rain")
+    for name in ("holdout", "unit", "threshold", "quantum", "depth", "reach"):
+        with pytest.raises(ValueError, match=rf"^\[{name}\] expected a number, got 'a'$"):
+            htfm.fields.from_xarray(rain, **{name: "a"})
+    with pytest.raises(ValueError, match="at least one variable"):
+        htfm.fields.from_xarray(xr.Dataset())
+    path = tmp_path / "rain.fields"
+    htfm.fields.from_xarray(rain, path)
+    samples = torch.rand(3, 1, 4, 4, requires_grad=True)
+    assert htfm.fields.to_xarray(samples, path).shape == (3, 1, 4, 4) and htfm.fields.evaluate(path, samples)["kr"]
+    for option, found in (({"channel": "a"}, "channel"), ({"wet": "a"}, "wet")):
+        with pytest.raises(ValueError, match=rf"^\[{found}\] expected"):
+            htfm.fields.evaluate(path, samples, **option)
+    for wrong, found in ((lambda: htfm.fields.evaluate(path, None), "fake"), (lambda: htfm.fields.to_xarray(np.zeros((2, 3, 4, 4)), path), "fields")):
+        with pytest.raises(ValueError, match=rf"^\[{found}\] expected"):
+            wrong()
+    with pytest.raises(ValueError, match=r"no-file\.nc"):  # one name is one file, not a list of letters
+        htfm.fields.prepare(str(tmp_path / "no-file.nc"), None, tmp_path / "out.fields", variable="rain", size=4)
+    np.save(tmp_path / "images.npy", np.zeros((120, 1, 8, 8), dtype=np.uint8))
+    model = htfm.train({"data.path": tmp_path / "images.npy", "data.kind": "images", "train.epochs": 1, "train.batch": 60, "net.kind": "unet",
+                        "unet.base": 8, "unet.groups": 4, "unet.multipliers": "1", "unet.blocks": 1, "unet.attention": "", "sample.nfe": 2})
+    assert isinstance(model.sample(1, output="torch"), torch.Tensor)
+    with pytest.raises(ValueError, match=r"^\[output\] expected numpy or torch"):
+        model.sample(1, output="pandas")

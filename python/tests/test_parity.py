@@ -81,7 +81,7 @@ PYTHON = {
     "resolve_checkpoint": "htfm.load",
     "networks": "htfm._core.networks",
     "torchscript_trusted": "htfm._core.torchscript_trusted",
-    "trust_torchscript": "htfm._core.trust_torchscript",
+    "trust_torchscript": "htfm.trust_torchscript",
     "field_page": "htfm._core.field_page",
     "tail_page": "htfm.Tails.to_html",
     "risk": "htfm.risk",

@@ -246,3 +246,21 @@ def test_queries_and_arrow_tables_are_read():
 def test_arrays_of_no_numbers_are_refused_in_one_line(kind):
     with pytest.raises(ValueError, match="expected an array of numbers, got one of"):
         htfm.fit(np.zeros(9, dtype=kind))
+
+
+def test_rare_events_under_a_condition():
+    """Given what the network is told, and only so."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.standard_t(3, 400), "y": rng.standard_t(3, 400).astype(np.float32), "line": ["fire", "water"] * 200})
+    model = htfm.fit(table, condition=["line"], **QUICK)
+    with pytest.raises(ValueError, match=r'\(given="line=..."\), got none'):
+        model.event_probability("x > 2", seed=1)
+    found = [model.event_probability("x > 2", seed=1, draws=2000, given=given) for given in ({"line": "fire"}, "line=fire", pd.DataFrame({"line": ["fire"]}))]
+    assert len({p.probability for p in found}) == 1 and found[0].lower < found[0].upper
+    rows, _, _ = model.sample_event(20, "x > 2", seed=1, given={"line": "fire"})
+    assert list(rows.columns) == ["x", "y"] and (rows["x"] > 2).all() and rows["y"].dtype == np.float32
+    rows, _, q = model.sample_beyond(20, 0.99, "x", seed=1, given={"line": "fire"})
+    assert (rows["x"] > q.value).all()
+    with pytest.raises(ValueError, match=r"^\[given\] line: expected a category that was seen in training"):
+        model.rare_quantile("x", 1e-3, given={"line": "air"})

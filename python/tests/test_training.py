@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -178,3 +179,41 @@ def test_what_cannot_be_meant_is_refused_in_one_line(table):
         with pytest.raises(ValueError, match="threads"):
             htfm.set_thread_count(count)
     assert len(htfm.data.synthetic(n=1e1)) == 10
+
+
+def test_settings_are_given_once():
+    for settings in ({"data": {"n": 200}, "data.n": 300}, {"train.epochs": 1, "train": {"epochs": 2}}):
+        with pytest.raises(ValueError, match="each key once"):
+            htfm.train(settings)
+    with pytest.raises(ValueError, match=r"\[seed\] expected the argument seed= or the key of settings, got both"):
+        htfm.train(TINY, settings={"seed": 1}, seed=2)
+    with pytest.raises(ValueError, match=r"\[data.path\] expected the argument data= or the key of settings, got both"):
+        htfm.train(TINY, settings={"data": {"path": "a.csv"}}, data="b.csv")
+    assert htfm.config.settings_of({"unet.multipliers": np.array([1, 2]), "data.path": pathlib.Path("a.csv")}) == [
+        "unet.multipliers=1,2", "data.path=a.csv"]
+
+
+@pytest.mark.parametrize("option", [
+    {"minutes": "1"}, {"holdout": "a"}, {"samples": 10.5}, {"samples": -1}, {"compare": "no"}, {"log_returns": "no"}, {"kinds": ["a"]},
+    {"resume": "no"}])
+def test_wrong_arguments_of_fit_are_named(table, option):
+    with pytest.raises(ValueError, match=rf"^\[{next(iter(option))}\] expected"):
+        htfm.fit(table, settings=TINY, **option)
+
+
+def test_devices_and_options_of_sample(model):
+    assert np.array_equal(model.sample(3, seed=1, solver="euler", device=torch.device("cpu")), model.sample(3, seed=1, solver="euler"))
+    for option, found in (({"rtol": 0.1}, "dopri5"), ({"eta": 0.5}, "stochastic"), ({"each": 2}, "given=")):
+        with pytest.raises(ValueError, match=rf"^\[{next(iter(option))}\] expected .*{found}"):
+            model.sample(3, solver="euler", **option)
+    for call in (lambda: model.event_probability(None), lambda: model.rare_quantile("column(1)", "x"), lambda: model.sample_beyond(5, "x")):
+        with pytest.raises(ValueError, match=r"^\[(where|probability|level)\] expected"):
+            call()
+
+
+def test_a_folder_whose_frame_was_damaged_is_named(model, tmp_path):
+    model.save(tmp_path / "run")
+    for text in ("{", "[]", '{"kind": "pandas"}'):
+        (tmp_path / "run/frame.json").write_text(text)
+        with pytest.raises(ValueError, match=r"^\[run\] .*/frame.json: expected what fit\(\) and save\(\) write there"):
+            htfm.load(tmp_path / "run")
