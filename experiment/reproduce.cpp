@@ -71,6 +71,8 @@ const std::vector<Experiment>& experiments() {
        false},
       {"auto", "verdicts of the tail diagnosis on 50 samples of each of several known distributions", reproduce_auto,
        false},
+      {"margins", "far quantiles of columns of 200 to 3,000 values: as drawn, rounded, repeated and heaped",
+       reproduce_margins, false},
       {"dimensions", "far quantiles of the radius in 8, 32 and 128 dimensions", reproduce_dimensions, false},
       {"cifar10lt", "CIFAR10-LT under the eight clocks of the paper (--data, --features)", reproduce_cifar10lt},
       {"cifar10lt-long", "CIFAR10-LT, 100,000 steps, five solvers (--data, --features)", reproduce_cifar10lt_long,

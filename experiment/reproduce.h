@@ -44,6 +44,8 @@ Json reproduce_tails(const ReproduceOptions& options);
 
 /// How often the diagnosis of tails is right on laws that are known.
 Json reproduce_auto(const ReproduceOptions& options);
+/// How far out the margins of small tables are right.
+Json reproduce_margins(const ReproduceOptions& options);
 /// Far quantiles of the radius in 8, 32 and 128 dimensions.
 Json reproduce_dimensions(const ReproduceOptions& options);
 

@@ -12,8 +12,10 @@
 #include "htfm/data/dates.h"
 #include "htfm/data/far_dates.h"
 #include "htfm/io/dtype.h"
+#include "htfm/stat/clumps.h"
 #include "htfm/stat/scatter.h"
 #include "htfm/stat/stray_values.h"
+#include "htfm/stat/threshold.h"
 
 namespace htfm {
 
@@ -89,11 +91,18 @@ MarginOptions margin_options(const ColumnTransform& c, std::span<const double> s
                     .most = c.most + half,
                     .step = c.step()};
   if (!c.values.empty() || spread.empty()) return out;
+  const auto clumps = [&](std::span<const double> sorted, size_t strays) {
+    const std::span<const double> others = sorted.first(sorted.size() - strays);
+    return clump_size(others, most_exceedances(static_cast<int64_t>(others.size())), out.step);
+  };
   std::vector<double> values(spread.size());  // as they are in the table: one that occurs often is no stray
   for (size_t i = 0; i < values.size(); ++i) values[i] = c.settle(spread[i]);
   out.strays_above = find_stray_values(values).values.size();
+  if (out.tail_above) out.clumps_above = clumps(values, out.strays_above);
   for (double& v : values) v = -v;
   out.strays_below = find_stray_values(values).values.size();
+  std::reverse(values.begin(), values.end());
+  if (out.tail_below) out.clumps_below = clumps(values, out.strays_below);
   return out;
 }
 

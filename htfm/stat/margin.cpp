@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMostKnots = 2000;
 constexpr double kShareLeft = 0.02;  // of the order statistics beyond a knot of a fine end: to the next knot
+constexpr int64_t kEnough = 150;     // exceedances: if so many pass the test as they are, clumps do not matter
 constexpr double kTold = 2.7055;     // 90 % quantile of the chi-squared law with one degree of freedom
 constexpr double kLeastProbability = 1e-300;
 constexpr double kLeastLevel = 1e-6;  // of a place in the body: beyond an end without tail
@@ -22,16 +23,21 @@ constexpr double kLeastLevel = 1e-6;  // of a place in the body: beyond an end w
 struct Side {
   std::vector<double> sorted;  // ascending towards the tail
   TailChoice choice;
+  double clumps = 1;
   bool there() const { return choice.k > 0 && choice.fits; }
 };
 
-Side look_at(std::vector<double> sorted) {
-  Side side{std::move(sorted), {}};
+Side look_at(std::vector<double> sorted, double clumps) {
+  Side side{std::move(sorted), {}, clumps};
   // Hill's and the moment estimate want positive values: distances from the median.
   const double centre = side.sorted[side.sorted.size() / 2];
   std::vector<double> distance = side.sorted;
   for (double& v : distance) v -= centre;
   side.choice = choose_threshold(distance);
+  if (clumps > 1 && !(side.there() && side.choice.k >= kEnough)) {
+    TailChoice choice = choose_threshold(distance, {.clumps = clumps});
+    if (choice.fits && (!side.there() || choice.k > side.choice.k)) side.choice = std::move(choice);
+  }
   side.choice.fit.threshold += centre;
   return side;
 }
@@ -46,7 +52,7 @@ MarginTail tail_of(const Side& side, const GpdFit& fit) {
 void fit_sides(const Side& a, const Side& b, MarginTail& first, MarginTail& second) {
   first = tail_of(a, a.choice.fit), second = tail_of(b, b.choice.fit);
   const auto lost = [](const Side& s, double shape) {
-    return std::abs(gpd_signed_deviance(s.sorted, s.choice.fit, shape));
+    return std::abs(gpd_signed_deviance(s.sorted, s.choice.fit, shape)) / s.clumps;
   };
   const double low = std::min(first.shape, second.shape), high = std::max(first.shape, second.shape);
   const auto both = [&](double shape) { return lost(a, shape) + lost(b, shape); };
@@ -89,11 +95,11 @@ Margin Margin::of_others(std::span<const double> sorted, const MarginOptions& o)
   Margin out;
   const size_t n = sorted.size();
   Side above, below;
-  if (o.tail_above) above = look_at({sorted.begin(), sorted.end()});
+  if (o.tail_above) above = look_at({sorted.begin(), sorted.end()}, o.clumps_above);
   if (o.tail_below) {
     std::vector<double> turned(sorted.rbegin(), sorted.rend());
     for (double& v : turned) v = -v;
-    below = look_at(std::move(turned));
+    below = look_at(std::move(turned), o.clumps_below);
   }
   if (above.there() && below.there())
     fit_sides(above, below, out.above_, out.below_);

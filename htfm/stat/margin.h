@@ -42,6 +42,7 @@ struct MarginOptions {
   double least = -1e308, most = 1e308;        ///< where the law ends, if a side has none
   size_t strays_below = 0, strays_above = 0;  ///< values at the ends that are far beyond all others
   double step = 0;                            ///< of the lattice whose cells the values are spread over
+  double clumps_below = 1, clumps_above = 1;  ///< values of a side's tail that say the same, on average (clump_size)
   bool fine_end = false;  ///< knots become denser towards the upper end, for millions of values without a tail there
 };
 

@@ -42,14 +42,19 @@ double largest_allowed(int64_t n, const ThresholdOptions& options) {
   return std::max(options.largest_share * count, std::min(count / 3, 150.0));
 }
 
-/// Everything that is asked of a k: 20, 23, ... up to the largest allowed.
+/// Everything that is asked of a k: 20, 23, ... up to the largest allowed. Of clumps as many, or half of the largest
+/// allowed, and up to kMostClumps.
 std::vector<int64_t> candidates(int64_t n, const ThresholdOptions& options) {
-  const auto count = static_cast<double>(n);
-  const double largest = largest_allowed(n, options);
+  constexpr double kMostClumps = 150;
+  const auto count = static_cast<double>(n), smallest = static_cast<double>(options.smallest);
+  double least = smallest, largest = largest_allowed(n, options);
+  if (options.clumps > 1) {
+    largest = std::min(largest, kMostClumps * options.clumps);
+    least = std::max(smallest, std::min(smallest * options.clumps, largest / 2));
+  }
   std::vector<int64_t> ks;
-  for (auto k = static_cast<double>(options.smallest); k <= largest && k < count;
-       k = std::max(k + 1, std::floor(k * options.growth)))
-    ks.push_back(static_cast<int64_t>(k));
+  for (double k = smallest; k <= largest && k < count; k = std::max(k + 1, std::floor(k * options.growth)))
+    if (k >= least) ks.push_back(static_cast<int64_t>(k));
   return ks;
 }
 
@@ -61,6 +66,7 @@ void check(const ThresholdOptions& o) {
   if (!(o.growth > 1)) throw InputError("[tail.growth] expected a ratio above 1, got {}", o.growth);
   if (!(o.p_value >= 0 && o.p_value < 1))
     throw InputError("[tail.p_value] expected a probability in [0, 1), got {}", o.p_value);
+  if (!(o.clumps >= 1)) throw InputError("[tail.clumps] expected at least 1, got {}", o.clumps);
   if (!(o.allowance >= 0)) throw InputError("[tail.allowance] expected at least 0, got {}", o.allowance);
 }
 
@@ -77,9 +83,10 @@ double gpd_distance(std::span<const double> sorted, const GpdFit& fit) {
   return k / 2 - 2 * below - logs;
 }
 
-double gpd_p_value(std::span<const double> sorted, const GpdFit& fit) {
+double gpd_p_value(std::span<const double> sorted, const GpdFit& fit, double clumps) {
   if (std::isnan(fit.shape)) return 0;
-  return std::clamp(std::exp(-rate_of_statistic(fit.shape) * (gpd_distance(sorted, fit) - 0.093)), 0.0, 1.0);
+  const double distance = gpd_distance(sorted, fit) / clumps;
+  return std::clamp(std::exp(-rate_of_statistic(fit.shape) * (distance - 0.093)), 0.0, 1.0);
 }
 
 double TailChoice::index() const { return gamma > 0 ? 1 / gamma : kLightest; }
@@ -97,7 +104,7 @@ TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptio
     if (std::isnan(fit.shape)) continue;
     choice.path.push_back({k, fit.threshold, hill_estimate(sorted, k, options.level),
                            moment_estimate(sorted, k, options.level), fit.estimate(options.level),
-                           gpd_p_value(sorted, fit)});
+                           gpd_p_value(sorted, fit, options.clumps)});
   }
   if (choice.path.empty()) {
     choice.explanation =

@@ -20,6 +20,7 @@ struct ThresholdOptions {
   double growth = 1.15;   // ratio of neighbouring k
   double p_value = 0.1;   // a fit with a smaller one is rejected
   double allowance = 1;   // standard errors of bias that the test is granted to have missed
+  double clumps = 1;      // values that say the same, on average (clump_size): the test counts them once
 };
 
 /// One threshold and what the estimators say there.
@@ -61,7 +62,7 @@ TailChoice choose_threshold(std::span<const double> sorted, const ThresholdOptio
 double gpd_distance(std::span<const double> sorted, const GpdFit& fit);
 
 /// How likely the upper-tail Anderson-Darling distance between excesses and fitted law would be at least as large, were
-/// the law right.
-double gpd_p_value(std::span<const double> sorted, const GpdFit& fit);
+/// the law right; of values that come in clumps, on average of this size.
+double gpd_p_value(std::span<const double> sorted, const GpdFit& fit, double clumps = 1);
 
 }  // namespace htfm
