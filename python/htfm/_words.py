@@ -39,6 +39,7 @@ PHRASES = (
     (r"--given (\S+=\S+?|FILE)(?=\))", r'given="\1"'),
     (r"(?<![\w-])-n(?= draws)", "n="),
     (r"-o FOLDER(?= writes)", "save(FOLDER)"),
+    (r"htfm prepare (.+) --variable NAME -o given\.fields", r'htfm.fields.prepare("\1", None, "given.fields", variable="NAME")'),
     (r"^\[-o\]", "[path]"),
 )
 
