@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostFields = 100, kListed = 4;
 
-struct Said {
+struct FoundField {
   std::string name, level, step;
   std::vector<std::string> keys;
 };
@@ -26,10 +26,10 @@ std::pair<std::string, std::string> cut(const std::string& text, size_t at, size
 }
 
 // The different values of something, in the order of the file.
-std::vector<std::string> distinct(const std::vector<Said>& all, const auto& of) {
+std::vector<std::string> distinct(const std::vector<FoundField>& all, const auto& of) {
   std::vector<std::string> out;
-  for (const Said& said : all)
-    if (const std::string value = of(said); std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
+  for (const FoundField& field : all)
+    if (const std::string value = of(field); std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
   return out;
 }
 
@@ -39,8 +39,8 @@ std::string listed(const std::vector<std::string>& values) {
 }
 
 // Of a key; nothing where a message has none of that name.
-std::string value_of(const Said& said, const std::string& key) {
-  for (const std::string& line : said.keys)
+std::string value_of(const FoundField& field, const std::string& key) {
+  for (const std::string& line : field.keys)
     if (line.starts_with(key + "=")) return line.substr(key.size() + 1);
   return "";
 }
@@ -51,7 +51,7 @@ std::string same_time_text(const std::string& file, const FieldChoice& choice, i
                            std::optional<int64_t> member) {
   FieldChoice with_keys = choice;
   with_keys.keys = true;
-  std::vector<Said> found;
+  std::vector<FoundField> found;
   try {
     visit_fields(file, with_keys, [&](const FieldMessage& m) {
       if (m.time == time && m.member == member) found.push_back({m.name, m.level, m.step, m.keys});
@@ -61,14 +61,14 @@ std::string same_time_text(const std::string& file, const FieldChoice& choice, i
   }
   if (found.empty()) return "choose by level or step";
   // "isobaricInhPa 500" and "0-6 (accum)".
-  const auto level_type = [](const Said& s) { return cut(s.level, s.level.rfind(' '), 1).first; };
-  const auto level = [](const Said& s) { return cut(s.level, s.level.rfind(' '), 1).second; };
-  const auto step = [](const Said& s) { return cut(s.step, s.step.find(" ("), 2).first; };
-  const auto step_type = [](const Said& s) {
+  const auto level_type = [](const FoundField& s) { return cut(s.level, s.level.rfind(' '), 1).first; };
+  const auto level = [](const FoundField& s) { return cut(s.level, s.level.rfind(' '), 1).second; };
+  const auto step = [](const FoundField& s) { return cut(s.step, s.step.find(" ("), 2).first; };
+  const auto step_type = [](const FoundField& s) {
     const std::string type = cut(s.step, s.step.find(" ("), 2).second;
     return type.empty() ? "instant" : type.substr(0, type.size() - 1);
   };
-  const auto name = [](const Said& s) { return s.name; };
+  const auto name = [](const FoundField& s) { return s.name; };
   const auto by_option = [&](const char* what, const char* option, const auto& of) -> std::string {
     const std::vector<std::string> values = distinct(found, of);
     if (values.size() < 2 || std::find(values.begin(), values.end(), "") != values.end()) return "";
@@ -84,7 +84,7 @@ std::string same_time_text(const std::string& file, const FieldChoice& choice, i
   std::vector<std::pair<std::string, std::vector<std::string>>> keys;
   for (const std::string& line : found.front().keys) {
     const std::string key = line.substr(0, line.find('='));
-    const auto values = distinct(found, [&](const Said& s) { return value_of(s, key); });
+    const auto values = distinct(found, [&](const FoundField& s) { return value_of(s, key); });
     if (values.size() > 1) keys.emplace_back(key, values);
   }
   std::stable_sort(keys.begin(), keys.end(),
