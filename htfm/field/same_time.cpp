@@ -29,7 +29,8 @@ std::pair<std::string, std::string> cut(const std::string& text, size_t at, size
 std::vector<std::string> distinct(const std::vector<FoundField>& all, const auto& of) {
   std::vector<std::string> out;
   for (const FoundField& field : all)
-    if (const std::string value = of(field); std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
+    if (const std::string value = of(field); std::find(out.begin(), out.end(), value) == out.end())
+      out.push_back(value);
   return out;
 }
 
